@@ -35,7 +35,7 @@ def compared(
     scorer.score("warm", "up")
 
     def ours() -> None:
-        sequences._shelf.cache_clear()
+        sequences._current_vocabulary.cache_clear()
         score(outputs, references, types, stem=stem)
 
     def theirs() -> None:

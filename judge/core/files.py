@@ -1,8 +1,8 @@
-"""Files and folders that only their owner can read, because texts, replies and templates are in them.
+"""Private files, and locks between processes that share a file.
 
-Locks between processes that share a file. The system lets go of one when its holder dies, however that happens.
-
-Windows has no such lock: there, two runs must not write one recording, or wait for one's batches, at once.
+Files and folders are readable by their owner only, because they hold texts, replies and templates. The system
+releases a lock when its holder dies. Windows has no such lock: there, two runs must not write the same recording, or
+wait for the same batches, at the same time.
 """
 
 from __future__ import annotations

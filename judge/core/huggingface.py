@@ -1,6 +1,6 @@
-"""Models in the form of transformers: their files in a folder or on the Hugging Face hub, loaded, and fed with texts.
+"""Models in the form of transformers: find their files in a folder or on the Hugging Face hub, load and feed them.
 
-Errors begin with the metric that asks: `who` is its name, `what` the part that the model has in it.
+Error messages begin with the metric that uses the model: `who` is its name, `role` the model's role in it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ModelFiles:
     """A model's files, and what for. `digest` is a sha256, in hex, of all that is read of them."""
 
     who: str
-    what: str
+    role: str
     name: str
     folder: Path
     digest: str
@@ -65,7 +65,7 @@ class ModelFiles:
     @property
     def label(self) -> str:
         """How errors begin."""
-        return f"{self.who}: {self.what} {self.name}"
+        return f"{self.who}: {self.role} {self.name}"
 
     @property
     def signed(self) -> str:
@@ -75,105 +75,105 @@ class ModelFiles:
     def config(self) -> dict[str, Any]:
         """What config.json says. Raises ConfigError."""
         try:
-            found = json.loads((self.folder / "config.json").read_text("utf-8"))
+            config = json.loads((self.folder / "config.json").read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise self.error(f"config.json cannot be read: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(config, dict):
             raise self.error("config.json is not a model's configuration")
-        return found
+        return config
 
     def error(self, why: str) -> ConfigError:
         """A ConfigError of this model, which says where it lies."""
         return ConfigError(f"{self.label} ({self.folder}): {why}")
 
 
-def resolve(model: str, *, who: str, what: str, cache: Path | None) -> ModelFiles:
+def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFiles:
     """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
 
     `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or is not whole,
     MissingExtra for a package.
     """
     path = Path(model).expanduser()
-    name, folder = (path.resolve().name, path) if path.is_dir() else (model, _snapshot(model, who, what))
-    return from_folder(folder, name=name, who=who, what=what, cache=cache)
+    name, folder = (path.resolve().name, path) if path.is_dir() else (model, _snapshot(model, who, role))
+    return from_folder(folder, name=name, who=who, role=role, cache=cache)
 
 
-def from_folder(folder: Path, *, name: str, who: str, what: str, cache: Path | None) -> ModelFiles:
+def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | None) -> ModelFiles:
     """The model in a folder. Raises ConfigError where it is not whole."""
-    found = ModelFiles(who, what, name, folder, "")
-    if lacks := missing_files(folder):
-        raise found.error(
-            f"lacks {_listed(lacks)}: get all of its files again, or load model and tokenizer with transformers and "
-            "write both with save_pretrained(FOLDER); weights of another form are not read"
+    files = ModelFiles(who, role, name, folder, "")
+    if missing_names := missing_files(folder):
+        raise files.error(
+            f"lacks {_first_names(missing_names)}: get all of its files again, or load model and tokenizer with "
+            "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
         )
     try:
-        return ModelFiles(who, what, name, folder, _digest(folder, cache))
+        return ModelFiles(who, role, name, folder, _digest(folder, cache))
     except OSError as error:
-        raise found.error(f"cannot be read: {error}") from error
+        raise files.error(f"cannot be read: {error}") from error
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more files" if len(names) > 2 else "")
 
 
 def missing_files(folder: Path) -> list[str]:
     """The files without which a folder is no model: configuration, a tokenizer's, weights or parts of these."""
-    lacks = [] if (folder / "config.json").is_file() else ["config.json"]
+    missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
-    lacks += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
+    missing_names += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
     if (folder / _WEIGHTS).is_file():
-        return lacks
+        return missing_names
     if not (folder / _INDEX).is_file():
-        return [*lacks, _WEIGHTS]
+        return [*missing_names, _WEIGHTS]
     try:
         parts = {str(part) for part in json.loads((folder / _INDEX).read_text("utf-8"))["weight_map"].values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return [*lacks, _INDEX]
-    return lacks + sorted(part for part in parts if not (folder / part).is_file())
+        return [*missing_names, _INDEX]
+    return missing_names + sorted(part for part in parts if not (folder / part).is_file())
 
 
-def _snapshot(name: str, who: str, what: str) -> Path:
+def _snapshot(name: str, who: str, role: str) -> Path:
     """The folder of a model of the hub, as it lies in the hub's own cache; what is missing there is downloaded."""
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
-    wanted, kept = list(PATTERNS), ""
+    patterns, cache_problem = list(PATTERNS), ""
     try:
-        folder = Path(hub.snapshot_download(name, allow_patterns=wanted, local_files_only=True))
-        if not (lacks := missing_files(folder)):
+        folder = Path(hub.snapshot_download(name, allow_patterns=patterns, local_files_only=True))
+        if not (missing_names := missing_files(folder)):
             return folder
-        kept = f"; the copy in its cache lacks {_listed(lacks)}"
+        cache_problem = f"; the copy in its cache lacks {_first_names(missing_names)}"
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:
         with silenced():
-            return Path(hub.snapshot_download(name, allow_patterns=wanted))
+            return Path(hub.snapshot_download(name, allow_patterns=patterns))
     except Exception as error:
         raise ConfigError(
-            f"{who}: {what} {name!r} is no folder here and cannot be had from the Hugging Face hub "
-            f"({first_line(error)}{kept}): check the name, name a folder made by save_pretrained, or set HF_HUB_CACHE "
-            "to where the hub's models lie, or HF_ENDPOINT to a mirror that can be reached"
+            f"{who}: {role} {name!r} is no folder here and cannot be had from the Hugging Face hub "
+            f"({first_line(error)}{cache_problem}): check the name, name a folder made by save_pretrained, or set "
+            "HF_HUB_CACHE to where the hub's models lie, or HF_ENDPOINT to a mirror that can be reached"
         ) from error
 
 
 def _digest(folder: Path, cache: Path | None) -> str:
     """sha256 of the files' names and contents, remembered for as long as their sizes and times stay the same."""
     files = sorted({file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()})
-    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    fingerprint = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     # Hashed, as the path is the user's own business and not the cache's.
-    known = hashlib.sha256(json.dumps([str(folder.resolve()), seen]).encode()).hexdigest()
-    kept = cache / "models" / known if cache else None
+    cache_key = hashlib.sha256(json.dumps([str(folder.resolve()), fingerprint]).encode()).hexdigest()
+    digest_file = cache / "models" / cache_key if cache else None
     with suppress(OSError, ValueError):
-        if kept and re.fullmatch("[0-9a-f]{64}", digest := kept.read_text("ascii")):
+        if digest_file and re.fullmatch("[0-9a-f]{64}", digest := digest_file.read_text("ascii")):
             return digest
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
-            whole.update(file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
+            hasher.update(file.name.encode() + b"\0" + hashlib.file_digest(stream, "sha256").digest())
     with suppress(OSError):  # a disk that cannot be written costs time, not the run
-        if kept:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(whole.hexdigest(), "ascii")
-    return whole.hexdigest()
+        if digest_file:
+            digest_file.parent.mkdir(parents=True, exist_ok=True)
+            digest_file.write_text(hasher.hexdigest(), "ascii")
+    return hasher.hexdigest()
 
 
 def load(
@@ -189,22 +189,25 @@ def load(
     Raises ConfigError where they cannot be loaded or weights are missing, but for those of which `spare` is true.
     """
     torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
-    here = {"local_files_only": True, "trust_remote_code": False}
-    how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **here}
-    broken, part = import_optional("safetensors", files.who).SafetensorError, "tokenizer"
+    offline = {"local_files_only": True, "trust_remote_code": False}
+    how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **offline}
+    damaged, part = import_optional("safetensors", files.who).SafetensorError, "tokenizer"
     try:
         with silenced():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **offline)
             part = "network"
-            network, found = getattr(transformers, head).from_pretrained(str(files.folder), **how)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, broken) as error:
+            network, loading_info = getattr(transformers, head).from_pretrained(str(files.folder), **how)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, damaged) as error:
         raise files.error(f"its {part} cannot be loaded: {first_line(error)}") from error
-    few, many = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
-    if few < many // 2:
-        raise files.error(f"its tokenizer has {few:,} tokens, its network {many:,}: get the tokenizer's files again")
+    tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
+    if tokenizer_size < network_size // 2:
+        raise files.error(
+            f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}: "
+            "get the tokenizer's files again"
+        )
     # They would be filled with random numbers.
-    if lacks := sorted(name for name in found["missing_keys"] if not spare(name)):
-        raise files.error(f"its weights lack {lacks[0]}: get its files again")
+    if missing_weights := sorted(name for name in loading_info["missing_keys"] if not spare(name)):
+        raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
     return tokenizer, network.eval()
 
 
@@ -281,16 +284,16 @@ def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list
     Lengths of a batch differ by an eighth at most, so that little is computed for padding, unless `mixed`.
     """
     order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    made: list[list[int]] = []
+    groups: list[list[int]] = []
     longest = 0
     for place in order:
         alike = mixed or lengths[place] >= longest - longest // 8
-        if made and (len(made[-1]) + 1) * longest <= tokens and alike:
-            made[-1].append(place)
+        if groups and (len(groups[-1]) + 1) * longest <= tokens and alike:
+            groups[-1].append(place)
         else:
             longest = lengths[place]
-            made.append([place])
-    return made
+            groups.append([place])
+    return groups
 
 
 def import_optional(module: str, who: str, extra: str | None = None) -> Any:
@@ -330,22 +333,22 @@ def silenced() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with _no_bars():
+            with _without_progress_bars():
                 yield
     finally:
         logging.disable(before)
 
 
 @contextmanager
-def _no_bars() -> Iterator[None]:
+def _without_progress_bars() -> Iterator[None]:
     transformers, hub = import_module("transformers.utils.logging"), import_module("huggingface_hub.utils")
-    shown, hidden = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
+    had_bars, hub_hid_bars = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
     transformers.disable_progress_bar()
     hub.disable_progress_bars()
     try:
         yield
     finally:
-        if shown:
+        if had_bars:
             transformers.enable_progress_bar()
-        if not hidden:
+        if not hub_hid_bars:
             hub.enable_progress_bars()

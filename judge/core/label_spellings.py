@@ -64,14 +64,14 @@ def format_decimal(number: str) -> str:
 class LabelIndex:
     """What the labels of a scale are called, all of it folded: from the name to the label.
 
-    `own` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
+    `labels` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
     `top` is the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the whole numbers
     0 to 10 among those, in lower case; `counted` words that mean a number only with one of `UNITS` after them. A label
     is never another label's word, and what two labels would both be called is the name of neither. `loose` says
     that upper and lower case do not matter, `below_zero` that some number is less than 0, so that others may wear a +.
     """
 
-    own: Mapping[str, str]
+    labels: Mapping[str, str]
     numbers: Mapping[str, str]
     words: Mapping[str, str]
     counted: Mapping[str, str]
@@ -80,14 +80,14 @@ class LabelIndex:
     below_zero: bool
 
     def key(self, text: str) -> str:
-        """The form of folded text by which `own` is looked up."""
+        """The form of folded text by which `labels` is looked up."""
         text = signed(text.strip())
         return text.casefold() if self.loose else text
 
     def label(self, text: str) -> str | None:
         """The label that folded text is a name of; whether a unit follows a counted word is the caller's to see."""
-        if found := self.own.get(self.key(text)):
-            return found
+        if label := self.labels.get(self.key(text)):
+            return label
         key = signed(text.strip()).casefold()
         return self.words.get(key) or self.counted.get(key) or self.numbers.get(format_decimal(key))
 
@@ -98,9 +98,9 @@ def label_index(scale: Scale) -> LabelIndex:
     folded = [signed(fold(label).strip()) for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
     keys = [text.casefold() if loose else text for text in folded]
-    own = {key: label for key, label in zip(keys, scale.labels, strict=True) if key and keys.count(key) == 1}
+    labels = {key: label for key, label in zip(keys, scale.labels, strict=True) if key and keys.count(key) == 1}
     numbers: dict[str, str] = {}
-    for key, label in own.items():
+    for key, label in labels.items():
         if is_number(key):
             numbers.setdefault(format_decimal(key), label)
     taken = {text.casefold() for text in folded}
@@ -116,4 +116,4 @@ def label_index(scale: Scale) -> LabelIndex:
     )
     top = max(numbers, key=float, default=None)
     below_zero = any(number.startswith("-") for number in numbers)
-    return LabelIndex(own, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)
+    return LabelIndex(labels, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)

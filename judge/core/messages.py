@@ -1,6 +1,7 @@
-"""How a message names an option: as it is typed where the caller stands, on the command line or in Python.
+"""The wording of messages and reports: options as their reader types them, and the format of numbers and text.
 
-Text and numbers as every format shows them.
+`speaking_to` says whether the reader is on the command line or in Python. `option` and `command` name things for that
+reader. The functions below them format text, numbers and durations alike in the console, in reports and in errors.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BARE: Any = object()
 
 @contextmanager
 def speaking_to(door: Door) -> Iterator[None]:
-    """Messages made in this block are worded for those who came through this door, or through an outer one."""
+    """Word the messages made in this block for this kind of caller; an outer block takes precedence."""
     if _door.get() is not None:
         yield
         return
@@ -33,7 +34,7 @@ def speaking_to(door: Door) -> Iterator[None]:
 
 
 def in_python() -> bool:
-    """Whether the caller came from Python; without a door, messages are for the command line."""
+    """Return whether messages are for Python; by default they are for the command line."""
     return _door.get() == "python"
 
 
@@ -44,13 +45,13 @@ def option(name: str, value: Any = _BARE) -> str:
     off (`--structured`, `--no-cache`).
     """
     if in_python():
-        return name if value is _BARE else f"{name}={_literal(value)}"
+        return name if value is _BARE else f"{name}={_as_python(value)}"
     flag = f"--{name.replace('_', '-')}"
     if value is False:
         return f"--no-{name.replace('_', '-')}"
     if value is _BARE or value is True:
         return flag
-    return f"{flag} {_typed(value)}"
+    return f"{flag} {_as_typed(value)}"
 
 
 def command(name: str) -> str:
@@ -61,17 +62,17 @@ def command(name: str) -> str:
 _FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 
-def _literal(value: Any) -> str:
+def _as_python(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {_literal(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_as_python(part)}" for key, part in value.items()) + "}"
     return repr(list(value) if isinstance(value, tuple) else value)
 
 
-def _typed(value: Any, within: str = "") -> str:
+def _as_typed(value: Any, within: str = "") -> str:
     if isinstance(value, Mapping):
         return ",".join(
-            _typed(one, f"{within}{key}.") if isinstance(one, Mapping) else f"{within}{key}={_typed(one)}"
-            for key, one in value.items()
+            _as_typed(part, f"{within}{key}.") if isinstance(part, Mapping) else f"{within}{key}={_as_typed(part)}"
+            for key, part in value.items()
         )
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
@@ -82,17 +83,17 @@ def _typed(value: Any, within: str = "") -> str:
 # Source set); the plain direction marks of Arabic and Hebrew stay.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
-_NEGATIVE = re.compile(r"^-(?=[\d.])")
-
 
 def escape_controls(text: str) -> str:
     """The text with control, reordering and lone surrogate characters written out, as `\\x1b` or `\\u202e`."""
-    return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n")) if _UNSAFE.search(text) else text
+    if not _UNSAFE.search(text):
+        return text
 
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return _UNSAFE.sub(escape, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, limit: int = 0) -> str:
@@ -111,6 +112,9 @@ def number(value: float, places: int) -> str:
     """A value with that many decimals and the minus of mathematics (U+2212), for reading; never `−0.00`."""
     text = f"{value:.{places}f}"
     return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
+
+
+_NEGATIVE = re.compile(r"^-(?=[\d.])")
 
 
 def minus(text: str) -> str:
@@ -139,9 +143,9 @@ def percent(share: float | None, none: str = "–") -> str:
     return none if share is None else f"{number(100 * share, 1)}%"
 
 
-def plural(n: int, what: str) -> str:
+def plural(n: int, noun: str) -> str:
     """`1 item`, `1,600 items`."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def seconds(value: float) -> str:

@@ -74,8 +74,8 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 
 def names(kind: Kind) -> list[str]:
     """Every name that `load` knows for this kind, built-in ones first."""
-    found = {point.name for point in entry_points(group=f"judge.{kind}")}
-    return [*_BUILT_IN[kind], *sorted(found - _BUILT_IN[kind].keys())]
+    added = {point.name for point in entry_points(group=f"judge.{kind}")}
+    return [*_BUILT_IN[kind], *sorted(added - _BUILT_IN[kind].keys())]
 
 
 def load(kind: Kind, name: str) -> Any:
@@ -102,8 +102,8 @@ def report(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def unknown_name_message(what: str, name: str, known: list[str]) -> str:
+def unknown_name_message(noun: str, name: str, known: list[str]) -> str:
     """The message for a name that is not among the known ones, with the nearest of them."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"unknown {what} {name!r}{hint} (known: {', '.join(known)})"
+    return f"unknown {noun} {name!r}{hint} (known: {', '.join(known)})"

@@ -42,23 +42,23 @@ class RedisUrl:
             raise ValueError(_WRITE_BARE)
         try:
             parts = urlsplit(text)
-            host, port, given = parts.hostname, parts.port, dict(parse_qsl(parts.query, keep_blank_values=True))
+            host, port, query = parts.hostname, parts.port, dict(parse_qsl(parts.query, keep_blank_values=True))
         except ValueError:
             raise ValueError(_WRITE) from None
-        kind, where = _REDIS.get(parts.scheme), parts.path
-        number = given.pop("db", "" if kind == "unix" else unquote(where).strip("/")) or "0"
+        kind, location = _REDIS.get(parts.scheme), parts.path
+        number = query.pop("db", "" if kind == "unix" else unquote(location).strip("/")) or "0"
         if kind != "unix" and host:
-            where = f"{f'[{host}]' if ':' in host else host}:{port or 6379}"
+            location = f"{f'[{host}]' if ':' in host else host}:{port or 6379}"
         elif kind != "unix" or host:
-            where = ""
+            location = ""
         known = {name for name in _MORE if kind == "rediss" or not name.startswith("ssl_")}
-        if kind is None or not where or parts.fragment or given.keys() - known or not re.fullmatch("[0-9]+", number):
+        if kind is None or not location or parts.fragment or query.keys() - known or not re.fullmatch("[0-9]+", number):
             raise ValueError(_WRITE)
-        where += f"?db={number}" if kind == "unix" else f"/{number}"
-        more = urlencode(given, quote_via=quote)
-        more = f"{'&' if kind == 'unix' else '?'}{more}" if more else ""
+        location += f"?db={number}" if kind == "unix" else f"/{number}"
+        query_text = urlencode(query, quote_via=quote)
+        query_text = f"{'&' if kind == 'unix' else '?'}{query_text}" if query_text else ""
         user, at, _ = parts.netloc.rpartition("@")
-        return cls(f"{kind}://{user}{at}{where}{more}", f"{parts.scheme}://{where}")
+        return cls(f"{kind}://{user}{at}{location}{query_text}", f"{parts.scheme}://{location}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -72,13 +72,13 @@ class RedisUrl:
         return {"type": "string"}
 
 
-def is_redis_url(given: object, *, bare: bool = True) -> bool:
+def is_redis_url(value: object, *, bare: bool = True) -> bool:
     """Whether this is the address of a cache, however wrong, and not a folder; with `bare`, HOST:PORT counts as one."""
-    if isinstance(given, str):
-        return any((_BEGINNING.match(given), _SECRET.match(given), bare and _BARE.fullmatch(given)))
-    return isinstance(given, RedisUrl)
+    if isinstance(value, str):
+        return any((_BEGINNING.match(value), _SECRET.match(value), bare and _BARE.fullmatch(value)))
+    return isinstance(value, RedisUrl)
 
 
-def parse_cache_location(given: str | RedisUrl) -> str | RedisUrl:
+def parse_cache_location(value: str | RedisUrl) -> str | RedisUrl:
     """A text that is an address as one, any other as it is. Raises ValueError as `Address.read`."""
-    return RedisUrl.read(given) if isinstance(given, str) and is_redis_url(given) else given
+    return RedisUrl.read(value) if isinstance(value, str) and is_redis_url(value) else value

@@ -36,17 +36,17 @@ def values(text: str | bytes) -> Any:
 def keys(text: str) -> Keys | None:
     """What a text of keys says, None where it is of anything else. Raises Malformed, and Twice of a key."""
     node = tree(text)
-    written = [*node.value] if isinstance(node, yaml.MappingNode) else []
-    found = construct(node)
-    if not isinstance(found, dict):
+    pairs = [*node.value] if isinstance(node, yaml.MappingNode) else []
+    mapping = construct(node)
+    if not isinstance(mapping, dict):
         return None
     lines: dict[str, int] = {}
-    for key, _ in written:
+    for key, _ in pairs:
         name, line = str(key.value), key.start_mark.line + 1
         if name in lines:
             raise Twice(f"{name} stands here for the second time", line)
         lines[name] = line
-    return Keys(found, lines)
+    return Keys(mapping, lines)
 
 
 def tree(text: str | bytes) -> yaml.Node | None:

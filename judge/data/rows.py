@@ -1,6 +1,6 @@
-"""Files and frames to rows, one at a time; what is wrong with them is said with file and line.
+"""Read rows from files, data frames and iterables, one at a time; errors name file and line.
 
-Data as files: one, or many shards in a folder or of a pattern, in the order of their names.
+The data may be one file or many shards, in a folder or matching a pattern, read in the order of their names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
     else:
         for number, row in enumerate(data, 1):
             if isinstance(row, Mapping):
-                yield RawRow(f"row {number}", {str(name): _plain(value) for name, value in row.items()})
+                yield RawRow(f"row {number}", {str(name): _plain_value(value) for name, value in row.items()})
             elif isinstance(row, Sample):
                 yield row
             else:
@@ -55,7 +55,7 @@ def _is_frame(data: Any) -> bool:
     return ("pandas", "DataFrame") in kinds
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """numpy's arrays and numbers as Python's own."""
     return value.tolist() if hasattr(value, "tolist") else value
 
@@ -64,10 +64,10 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
     import pandas as pd
 
     names = [str(name) for name in frame.columns]
-    _refuse_twins(names, "the data")
+    _refuse_duplicate_columns(names, "the data")
     for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
         cells = {
-            name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain(value)
+            name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain_value(value)
             for name, value in zip(names, values, strict=True)
         }
         yield RawRow(f"row {number}", cells)
@@ -75,11 +75,11 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
 
 def _file_rows(data: str | PathLike[str]) -> Iterator[RawRow]:
     """The rows of a file, or of one shard after the other."""
-    found = files(data)
-    for path, name in found:  # before any is read
+    paths = files(data)
+    for path, name in paths:  # before any is read
         if path.suffix.lower() not in _READERS:
             raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(_READERS))}")
-    for path, name in found:
+    for path, name in paths:
         try:
             yield from _READERS[path.suffix.lower()](path, name)
         except OSError as error:
@@ -107,7 +107,7 @@ def parsed(text: str, where: str) -> Any:
         raise DataError(f"{where}: not JSON: {error}") from error
 
 
-def _object(value: Any, where: str) -> RawRow:
+def _row_of_object(value: Any, where: str) -> RawRow:
     if not isinstance(value, dict):
         raise DataError(f"{where}: is {type_name(value)}, not a JSON object with one row's columns")
     return RawRow(where, value)
@@ -116,7 +116,7 @@ def _object(value: Any, where: str) -> RawRow:
 def _jsonl(path: Path, name: str) -> Iterator[RawRow]:
     for where, line in _lines(path, name):
         if not line.isspace():
-            yield _object(parsed(line, where), where)
+            yield _row_of_object(parsed(line, where), where)
 
 
 def _json(path: Path, name: str) -> Iterator[RawRow]:
@@ -131,7 +131,7 @@ def _json(path: Path, name: str) -> Iterator[RawRow]:
     if not isinstance(rows, list):
         raise DataError(f"{name}: is {type_name(rows)}, not a list of objects, one per row")
     for number, row in enumerate(rows, 1):
-        yield _object(row, f"{name} row {number}")
+        yield _row_of_object(row, f"{name} row {number}")
 
 
 def _csv(path: Path, name: str) -> Iterator[RawRow]:
@@ -142,7 +142,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
     start = 1
     try:
         header = [column.strip() for column in next(table, [])]
-        _refuse_twins(header, f"{name}:1")
+        _refuse_duplicate_columns(header, f"{name}:1")
         start = table.line_num + 1
         for cells in table:
             if cells and len(cells) != len(header):
@@ -158,7 +158,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         csv.field_size_limit(limit)
 
 
-def _refuse_twins(names: Sequence[str], where: str) -> None:
+def _refuse_duplicate_columns(names: Sequence[str], where: str) -> None:
     if twins := [name for name in dict.fromkeys(names) if name and names.count(name) > 1]:
         raise DataError(f"{where}: two columns are called {twins[0]!r}")
 
@@ -169,7 +169,7 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
 
     try:
         with pq.ParquetFile(path) as file:
-            _refuse_twins(file.schema_arrow.names, name)
+            _refuse_duplicate_columns(file.schema_arrow.names, name)
             batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
                 yield RawRow(f"{name} row {number}", cells)
@@ -203,8 +203,8 @@ def type_name(value: Any) -> str:
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 """Of the files that are data."""
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_RUN = ("run.json", "scores.parquet", "scores.partial.jsonl")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_RUN_FILES = ("run.json", "scores.parquet", "scores.partial.jsonl")
 """What makes a folder that of a run."""
 
 
@@ -219,12 +219,15 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     path, name = Path(data), str(data)
     try:
         if path.is_dir():
-            return [(one, str(one)) for one in _inside(path, name)]
+            return [(file, str(file)) for file in _files_in_folder(path, name)]
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
-            return [(one, str(one)) for one in _matched(path, name)]
-        raise DataError(f"{name}: no such file{_near(path)}")
+            return [(file, str(file)) for file in _files_of_pattern(path, name)]
+        siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
+        similar = difflib.get_close_matches(path.name, siblings, n=3)
+        hint = f"; near it: {', '.join(similar)}" if similar else ""
+        raise DataError(f"{name}: no such file{hint}")
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
 
@@ -239,34 +242,35 @@ def content_hash(data: str | PathLike[str]) -> str:
 
     Raises DataError for what cannot be read.
     """
-    each = [_digest(path, name) for path, name in files(data)]
-    return each[0] if len(each) == 1 else hashlib.sha256("".join(f"{one}\n" for one in each).encode()).hexdigest()
+    digests = []
+    for path, name in files(data):
+        try:
+            with path.open("rb") as file:
+                digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
 
 
 def dataset_name(data: str | PathLike[str]) -> str:
     """What results are called after: a file's name without its suffix, or that of the folder where shards lie."""
     path = Path(data)
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
-        return _there(path).resolve().name or "data"
+        return _existing_part(path).resolve().name or "data"
     return path.stem
 
 
-def _digest(path: Path, name: str) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
-
-
-def _inside(folder: Path, name: str) -> list[Path]:
+def _files_in_folder(folder: Path, name: str) -> list[Path]:
     if _is_run(folder):
         raise DataError(f"{name}: this is the folder of a run and no data; name the data that it was made of")
-    if packed := [one.name for one in sorted(folder.iterdir()) if _is_packed(one)]:
-        raise DataError(f"{name}: {packed[0]} is compressed: unpack it, or name the files to read by a pattern")
-    if found := sorted(_shards(folder)):
-        return found
-    beneath = next((one for one in sorted(folder.glob("*/*")) if one.suffix.lower() in SUFFIXES), None)
+    for file in sorted(folder.iterdir()):
+        if file.suffix.lower() in _COMPRESSED and Path(file.stem).suffix.lower() in SUFFIXES and file.name[0] != ".":
+            raise DataError(f"{name}: {file.name} is compressed: unpack it, or name the files to read by a pattern")
+    if shards := sorted(_shards(folder)):
+        return shards
+    beneath = next((file for file in sorted(folder.glob("*/*")) if file.suffix.lower() in SUFFIXES), None)
     hint = f"; its subfolders are read as '{folder}/**/*{beneath.suffix}'" if beneath else ""
     raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}){hint}")
 
@@ -276,35 +280,25 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _shards(folder: Path) -> Iterator[Path]:
-    shown = (one for one in folder.iterdir() if not one.name.startswith("."))
-    return (one for one in shown if one.suffix.lower() in SUFFIXES and one.is_file())
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() in _PACKED and Path(path.stem).suffix.lower() in SUFFIXES and path.name[0] != "."
+    visible = (file for file in folder.iterdir() if not file.name.startswith("."))
+    return (file for file in visible if file.suffix.lower() in SUFFIXES and file.is_file())
 
 
 def _is_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in _RUN)
+    return any((folder / name).exists() for name in _RUN_FILES)
 
 
-def _matched(pattern: Path, name: str) -> list[Path]:
-    root = _there(pattern)
+def _files_of_pattern(pattern: Path, name: str) -> list[Path]:
+    root = _existing_part(pattern)
     try:
-        found = [one for one in root.glob(str(pattern.relative_to(root))) if one.is_file()]
+        matching = [file for file in root.glob(str(pattern.relative_to(root))) if file.is_file()]
     except ValueError as error:
         raise DataError(f"{name}: {error}") from error
-    if shown := [one for one in found if not any(part.startswith(".") for part in one.relative_to(root).parts)]:
-        return sorted(set(shown))
+    if visible := [file for file in matching if not any(part.startswith(".") for part in file.relative_to(root).parts)]:
+        return sorted(set(visible))
     raise DataError(f"{name}: no file has such a name in {root.resolve() if root == Path() else root}")
 
 
-def _there(path: Path) -> Path:
+def _existing_part(path: Path) -> Path:
     """The longest part of a path that is there: what has brackets in its name is not always a pattern."""
-    return next(one for one in (path, *path.parents) if one.exists())
-
-
-def _near(path: Path) -> str:
-    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, beside, n=3)
-    return f"; near it: {', '.join(near)}" if near else ""
+    return next(parent for parent in (path, *path.parents) if parent.exists())

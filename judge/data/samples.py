@@ -1,9 +1,7 @@
-"""Which rows are wanted: those whose columns have these values.
+"""Turn rows into `Sample`s, and keep those that a filter selects; errors name file and line.
 
-Files and frames to `Sample`s; what is wrong with them is said with file and line.
-
-Long form has one row per item and system, wide form one column per system. A file is read row by row,
-and many shards one after the other.
+Long form has one row per item and system, wide form one column per system. Files are read row by row, and shards one
+after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from os import PathLike
@@ -29,88 +28,89 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool
 Values = Mapping[str, Value | Sequence[Value]]
-"""By column the value that a row has to have, or the values of which it has to have one."""
+"""For each column the value that a row must have, or the values of which it must have one."""
 
-_OURS = ("item", "system")
-_SHOWN, _KEPT = 10, 1_000  # values of a column: named, and remembered
+_SAMPLE_FIELDS = ("item", "system")
+_MOST_NAMED, _MOST_REMEMBERED = 10, 1_000  # values of a column: named, and remembered
 
 
 @dataclass(slots=True)
 class RowFilter:
-    """A filter of samples, which remembers what it saw.
+    """A filter of samples, which counts the columns and values that it sees.
 
-    `columns` are called as in the data or, where `mapping` names those, as here.
+    The columns of `conditions` have their names in the data or, if `mapping` renames them, ours.
     """
 
-    wanted: Values
+    conditions: Values
     mapping: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-    kept: int = 0
+    matched: int = 0
     seen: int = 0
-    _asked: dict[str, list[str]] = field(default_factory=dict)
-    _ours: dict[str, str] = field(default_factory=dict)
-    _there: dict[str, None] = field(default_factory=dict)
-    _values: dict[str, dict[str, int]] = field(default_factory=dict)
+    _wanted_values: dict[str, list[str]] = field(default_factory=dict)
+    _field_of_column: dict[str, str] = field(default_factory=dict)
+    _known_columns: dict[str, None] = field(default_factory=dict)
+    _counts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._asked = _by_column(self.wanted)
-        self._ours = {old: new for new, old in self.mapping.items() if isinstance(old, str)}
+        self._wanted_values = _values_by_column(self.conditions)
+        self._field_of_column = {old: new for new, old in self.mapping.items() if isinstance(old, str)}
 
     def __call__(self, sample: Sample) -> bool:
         """Whether this one is wanted."""
-        if not self.wanted:
+        if not self.conditions:
             return True
         self.seen += 1
-        self._there.update(dict.fromkeys((*_OURS, *sample.extra)))
+        self._known_columns.update(dict.fromkeys((*_SAMPLE_FIELDS, *sample.extra)))
         fits = True
-        for name, values in self._asked.items():
-            value = _cell(sample, name if name in sample.extra else self._ours.get(name, name))
+        for name, values in self._wanted_values.items():
+            field_name = name if name in sample.extra else self._field_of_column.get(name, name)
+            in_extra = field_name not in _SAMPLE_FIELDS
+            value = _text(sample.extra.get(field_name)) if in_extra else getattr(sample, field_name)
             if value is not None:
-                known = self._values.setdefault(name, {})
-                if value in known or len(known) < _KEPT:
+                known = self._counts.setdefault(name, {})
+                if value in known or len(known) < _MOST_REMEMBERED:
                     known[value] = known.get(value, 0) + 1
             fits &= value in values
-        self.kept += fits
+        self.matched += fits
         return fits
 
     def check(self) -> None:
         """Raises DataError for a column or a value that no row had, and where no row had all that is wanted."""
-        for name, values in self._asked.items() if self.seen else ():
-            if (known := self._values.get(name)) is None:
-                raise DataError(
-                    f"{option('where', {name: values[0]})}: {unknown_name_message('column', name, list(self._there))}"
-                )
+        for name, values in self._wanted_values.items() if self.seen else ():
+            if (known := self._counts.get(name)) is None:
+                problem = unknown_name_message("column", name, list(self._known_columns))
+                raise DataError(f"{option('where', {name: values[0]})}: {problem}")
             for value in values:
                 if value not in known:
-                    raise DataError(f"{option('where', {name: value})}: no row has it; {name} is {_listed(known)}")
-        if self.seen and not self.kept:
+                    raise DataError(
+                        f"{option('where', {name: value})}: no row has it; {name} is {_most_frequent(known)}"
+                    )
+        if self.seen and not self.matched:
             raise DataError(
-                f"{option('where')} {describe_filter(self.wanted)}: each is there, and no row has all of them"
+                f"{option('where')} {describe_filter(self.conditions)}: each is there, and no row has all of them"
             )
 
 
 def filter_rows(
-    samples: Iterable[Sample], wanted: Values, mapping: Mapping[str, str | Sequence[str]] = {}
+    samples: Iterable[Sample], conditions: Values, mapping: Mapping[str, str | Sequence[str]] = {}
 ) -> list[Sample]:
-    """The samples that are wanted. Raises DataError as `Where.check` does."""
-    where = RowFilter(wanted, mapping)
-    found = [sample for sample in samples if where(sample)]
+    """The samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
+    where = RowFilter(conditions, mapping)
+    matching = [sample for sample in samples if where(sample)]
     where.check()
-    return found
+    return matching
 
 
-def describe_filter(wanted: Values) -> str:
+def describe_filter(conditions: Values) -> str:
     """The conditions in words: `lang=ja, channel=email or phone`."""
-    return ", ".join(f"{name}={' or '.join(values)}" for name, values in _by_column(wanted).items())
+    return ", ".join(f"{name}={' or '.join(values)}" for name, values in _values_by_column(conditions).items())
 
 
-def _by_column(wanted: Values) -> dict[str, list[str]]:
+def _values_by_column(conditions: Values) -> dict[str, list[str]]:
     """The values as text, by column."""
-    listed = {name: [one] if isinstance(one, Value) else list(one) for name, one in wanted.items()}
-    return {name: [text for one in values if (text := _text(one)) is not None] for name, values in listed.items()}
-
-
-def _cell(sample: Sample, name: str) -> str | None:
-    return getattr(sample, name) if name in _OURS else _text(sample.extra.get(name))
+    value_lists = {name: [value] if isinstance(value, Value) else list(value) for name, value in conditions.items()}
+    return {
+        name: [text for value in values if (text := _text(value)) is not None] for name, values in value_lists.items()
+    }
 
 
 def _text(value: Any) -> str | None:
@@ -122,9 +122,9 @@ def _text(value: Any) -> str | None:
     return str(value).strip() if isinstance(value, str | int | float) else None
 
 
-def _listed(known: Mapping[str, int]) -> str:
-    most = sorted(known, key=lambda value: -known[value])[:_SHOWN]
-    more = f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else ""
+def _most_frequent(known: Mapping[str, int]) -> str:
+    most = sorted(known, key=lambda value: -known[value])[:_MOST_NAMED]
+    more = f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
     return ", ".join(f"{value!r} ({known[value]:,})" for value in most) + more
 
 
@@ -189,26 +189,39 @@ def stream(
         raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
     first: dict[int, str] = {}
     columns: dict[str, None] = {}
-    wanted = RowFilter(where or {}, mapping)
+    row_filter = RowFilter(where or {}, mapping)
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
-            made = [row]
+            samples = [row]
         else:
             columns.update(dict.fromkeys(row.cells))
-            made = _samples(row, number, mapping, systems)
-        for sample in filter(wanted, made):
-            _refuse_second(sample, sample.where or f"row {number}", first)
+            samples = _row_samples(row, number, mapping, systems)
+        for sample in filter(row_filter, samples):
+            place = sample.where or f"row {number}"
+            key = hash((sample.item, sample.system))  # 64 bits in place of names: 10 million rows have no collision
+            if key in first:
+                other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
+                raise DataError(
+                    f"{place}: item {sample.item!r} of system {sample.system!r} is already at {first[key]}; "
+                    f"each pair of item and system may come once ({other_columns} names other columns)"
+                )
+            first[key] = place
             yield sample
-    wanted.check()
-    _check_found(bool(first), columns, mapping, str(data) if isinstance(data, str | PathLike) else "the data")
+    row_filter.check()
+    name = str(data) if isinstance(data, str | PathLike) else "the data"
+    if not first:
+        raise DataError(f"{name}: no rows")
+    for old in _mapped_columns(mapping):
+        if columns and old not in columns:
+            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")
 
 
 # Rows to samples
 
 
-def _samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
+def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
     """One sample, or in wide form one per system."""
-    cells = _renamed(row.cells, mapping)
+    cells = _rename_cells(row.cells, mapping)
     _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
     shared = {name: value for name, value in cells.items() if name not in systems and not is_missing(value, row.flat)}
@@ -227,19 +240,19 @@ def _samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) 
     ]
 
 
-def _renamed(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
+def _rename_cells(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
     """The cells under our names; what was renamed does not come back under its old name."""
-    gone = {*mapping, *_olds(mapping)}
-    kept = {name: value for name, value in cells.items() if name not in gone}
+    consumed = {*mapping, *_mapped_columns(mapping)}
+    renamed = {name: value for name, value in cells.items() if name not in consumed}
     for new, old in mapping.items():
         if isinstance(old, str):
-            kept |= {new: cells[old]} if old in cells else {}
-        elif any(one in cells for one in old):
-            kept[new] = [cells.get(one) for one in old]
-    return kept
+            renamed |= {new: cells[old]} if old in cells else {}
+        elif any(column in cells for column in old):
+            renamed[new] = [cells.get(column) for column in old]
+    return renamed
 
 
-def _olds(mapping: Mapped) -> Iterator[str]:
+def _mapped_columns(mapping: Mapped) -> Iterator[str]:
     """Every column of the data that a mapping names."""
     for old in mapping.values():
         yield from (old,) if isinstance(old, str) else old
@@ -250,15 +263,22 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, syst
 
     Says all that it lacks at once. In a text table every row has every column, elsewhere only what a text is made of.
     """
-    misspelt = {new: near for new in mapping if (near := _misspelt(new))}
-    needed = [name for name in (*_olds(mapping), *systems) if name not in row.cells and _is_needed(name, row, mapping)]
-    lacking = [_lacking(name, row) for name in dict.fromkeys(needed)]
-    lacking += [f"{new!r} in the mapping: did you mean {near!r}?" for new, near in misspelt.items()]
+    misspelt = {new: near for new in mapping if (near := _intended_field(new))}
+    absent = [name for name in dict.fromkeys((*_mapped_columns(mapping), *systems)) if name not in row.cells]
+    if absent and not row.flat:
+        required = [mapping.get("item"), mapping.get("system"), mapping.get("output")]
+        mapped_columns = {*_mapped_columns(mapping)}
+        absent = [name for name in absent if name in required or name not in mapped_columns]
+    lacking = []
+    for name in absent:
+        similar = difflib.get_close_matches(name, list(row.cells), n=1)
+        lacking.append(f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else ""))
+    lacking += [f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()]
     fields = () if systems else ("item", "output") if "system" in cells else ("output",)
     named = {*mapping, *misspelt.values()}
-    missing = [one for one in fields if one not in cells and one not in named]
+    missing = [field_name for field_name in fields if field_name not in cells and field_name not in named]
     if missing:
-        guesses = (next((name for name in _GUESSES[one] if name in cells), "COLUMN") for one in missing)
+        guesses = (next((name for name in _GUESSES[field_name] if name in cells), "COLUMN") for field_name in missing)
         mapped = option("map", dict(zip(missing, guesses, strict=True)))
         wide_form = f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
         lacking.append(f"no column {' and none '.join(missing)}: add {mapped}{'' if 'system' in cells else wide_form}")
@@ -266,18 +286,8 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, syst
         raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
 
 
-def _is_needed(name: str, row: RawRow, mapping: Mapped) -> bool:
-    """Whether a row has to have this column of the data."""
-    return row.flat or name in [mapping.get(one) for one in ("item", "system", "output")] or name not in _olds(mapping)
-
-
-def _lacking(name: str, row: RawRow) -> str:
-    near = difflib.get_close_matches(name, list(row.cells), n=1)
-    return f"no column {name!r}" + (f", did you mean {near[0]!r}?" if near else "")
-
-
 @cache
-def _misspelt(new: str) -> str:
+def _intended_field(new: str) -> str:
     """The field that a mapping's key was probably meant for; nothing where it is one, or another word."""
     field, dot, rest = new.partition(".")
     if new in FIELDS or new == "reference" or (field == "human" and dot) or new.removesuffix("s") in FIELDS:
@@ -309,7 +319,10 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     field = "references" if "references" in cells else "reference"
     value = cells.get(field, ())
     if row.flat and isinstance(value, str) and value.lstrip().startswith("["):
-        value = _listed_of_samples(value)
+        with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
+            texts_in_cell = json.loads(value)
+            if all(isinstance(text, str) for text in texts_in_cell):
+                value = texts_in_cell
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list | tuple):
@@ -321,41 +334,32 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     return texts
 
 
-def _listed_of_samples(cell: str) -> Any:
-    """The JSON list of texts that a cell holds; the cell itself where it only starts with a bracket."""
-    try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
-    return found if all(isinstance(text, str) for text in found) else cell
-
-
 def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
     """People's ratings by name, of several annotators the mean; and what each of several gave."""
-    given = _unpacked(cells.get("human", {}), f"{where}: human")
-    ratings = dict(given) if isinstance(given, Mapping) else {"overall": given}
+    cell = _unpack(cells.get("human", {}), f"{where}: human")
+    ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
     ratings |= {name.removeprefix("human."): value for name, value in cells.items() if name.startswith("human.")}
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
     for name, value in ratings.items():
-        what = f"{where}: human rating {str(name)!r}"
-        value = _unpacked(value, what)
+        label = f"{where}: human rating {str(name)!r}"
+        value = _unpack(value, label)
         several = isinstance(value, list | tuple)
-        each = [_rating(vote, what, n) for n, vote in enumerate(value, 1)] if several else [_rating(value, what)]
-        if known := [vote for vote in each if vote is not None]:
-            human[str(name)] = fmean(known)
-            votes |= {str(name): tuple(each)} if several else {}
+        numbers = [_rating(vote, label, n) for n, vote in enumerate(value, 1)] if several else [_rating(value, label)]
+        if known_ratings := [vote for vote in numbers if vote is not None]:
+            human[str(name)] = fmean(known_ratings)
+            votes |= {str(name): tuple(numbers)} if several else {}
     return human, votes
 
 
-def _unpacked(value: Any, what: str) -> Any:
+def _unpack(value: Any, label: str) -> Any:
     """A cell's JSON object or list, numpy's array as a list, all else as it is."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        return parsed(value, what)
+        return parsed(value, label)
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _rating(value: Any, what: str, annotator: int = 0) -> float | None:
+def _rating(value: Any, label: str, annotator: int = 0) -> float | None:
     """A rating as a number; None where there is none."""
     if is_missing(value, flat=True):
         return None
@@ -365,25 +369,5 @@ def _rating(value: Any, what: str, annotator: int = 0) -> float | None:
         number = math.inf
     if math.isinf(number):
         by = f" by annotator {annotator}" if annotator else ""
-        raise DataError(f"{what}{by} is {value!r}, not a number (of several annotators, give a list of numbers)")
+        raise DataError(f"{label}{by} is {value!r}, not a number (of several annotators, give a list of numbers)")
     return None if math.isnan(number) else number
-
-
-def _refuse_second(sample: Sample, where: str, first: dict[int, str]) -> None:
-    key = hash((sample.item, sample.system))  # 64 bits in place of the names: of 10 million rows no two share them
-    if key in first:
-        other = option("map", {"item": "COLUMN", "system": "COLUMN"})
-        raise DataError(
-            f"{where}: item {sample.item!r} of system {sample.system!r} is already at {first[key]}; "
-            f"each pair of item and system may come once ({other} names other columns)"
-        )
-    first[key] = where
-
-
-def _check_found(found: bool, columns: Mapping[str, None], mapping: Mapped, name: str) -> None:
-    """Refuses data without rows, and a mapping from a column that no row has."""
-    if not found:
-        raise DataError(f"{name}: no rows")
-    for old in _olds(mapping):
-        if columns and old not in columns:
-            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")

@@ -1,11 +1,8 @@
-"""sacrebleu's tokenizers (Post 2018): by name, or by the script of the texts.
+"""BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
 
-What all kinds of BLEU here have in common: options, tokens, and how a score comes of counts.
-
-BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
-
-Tokens, smoothing and formula are sacrebleu's own. The counts are made here, the references' once for all systems; they
-are the ones that sacrebleu makes, so that every value is equal to its value.
+The module begins with the parts that the metrics of diversity share: tokenizers by name or by script, options, and the
+score of given counts. Tokens, smoothing and formula are sacrebleu's own. The counts are made here, those of the
+references once for all systems; they are the ones that sacrebleu makes, so that every value is equal to its value.
 """
 
 from __future__ import annotations
@@ -55,11 +52,13 @@ def tokenizer_for(texts: Iterable[str]) -> str:
     return _BY_SCRIPT[language]
 
 
-def count_unsegmented(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note:
     """How many of the given texts a tokenizer that cuts at spaces leaves in one piece: Chinese and Japanese ones."""
-    distinct = set(given)
+    distinct = set(texts)
     by_spaces = tokenizer in _BY_SPACES
-    some = sum(by_spaces and not one.isascii() and text.detect_language([one]) in ("ja", "zh") for one in distinct)
+    some = sum(
+        by_spaces and not string.isascii() and text.detect_language([string]) in ("ja", "zh") for string in distinct
+    )
     return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
 
 
@@ -73,8 +72,8 @@ def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
             string = string.lower()
         if mecab:  # it takes UTF-8 only and stops at a NUL
             string = whole(string).replace("\0", " ")
-        found: str = tokenizer(string.rstrip())
-        return found.split()
+        tokenized: str = tokenizer(string.rstrip())
+        return tokenized.split()
 
     return cut
 
@@ -105,7 +104,7 @@ def _tokenizer(name: str) -> Any:
         raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
 
 
-_SMOOTH = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
+_SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
 _HIGHEST_ORDER = 9
 
 
@@ -171,7 +170,7 @@ class Settings:
 
     @property
     def _smoothed(self) -> str:
-        return f"smooth={_SMOOTH[self.smooth]}"
+        return f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
 
 
 def options(
@@ -186,7 +185,7 @@ def options(
     """The options of the metric `name` as Settings. Raises ConfigError, which says the option and what is allowed."""
     return Settings(
         order(f"{name}.max_order", max_order),
-        choice_option(f"{name}.smooth", smooth, tuple(_SMOOTH)),
+        choice_option(f"{name}.smooth", smooth, tuple(_SMOOTH_SIGNATURES)),
         bool_option(f"{name}.effective_order", effective_order),
         tokens(name, tokenize=tokenize, lowercase=lowercase),
     )
@@ -211,7 +210,7 @@ def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], s
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    found = BLEU.compute_bleu(
+    bleu = BLEU.compute_bleu(
         correct=list(hits),
         total=list(total),
         sys_len=lengths[0],
@@ -220,7 +219,7 @@ def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], s
         effective_order=settings.effective_order,
         max_ngram_order=settings.max_order,
     )
-    return min(float(found.score), 100.0)  # rounding takes equal texts to 100.00000000000004
+    return min(float(bleu.score), 100.0)  # rounding takes equal texts to 100.00000000000004
 
 
 def _sacrebleu() -> str:
@@ -256,10 +255,10 @@ class Bleu:
         settings = self._settings
         used: set[str] = set()
 
-        def prepare(found: tuple[str, ...]) -> Rate:
-            tokenizer = settings.tokens.name(found)
+        def prepare(targets: tuple[str, ...]) -> Rate:
+            tokenizer = settings.tokens.name(targets)
             used.add(tokenizer)
-            count = _against(found, settings.tokens.words(tokenizer), settings.max_order)
+            count = _reference_counter(targets, settings.tokens.words(tokenizer), settings.max_order)
             return lambda output: _bleu(count(output), settings)
 
         rows = by_references(samples, "bleu", prepare)
@@ -271,7 +270,11 @@ class Bleu:
         """A warning where the tokenizer that was asked for leaves texts in one piece."""
         if (tokenizer := self._settings.tokens.tokenize) is None:
             return ()
-        return (count_unsegmented("bleu", tokenizer, (one for s in samples for one in (s.output, *usable(s)))),)
+        return (
+            count_unsegmented(
+                "bleu", tokenizer, (string for sample in samples for string in (sample.output, *usable(sample)))
+            ),
+        )
 
 
 class CorpusBleu:
@@ -308,13 +311,13 @@ class CorpusBleu:
         has no text as long as the longest n-gram: corpus BLEU has no effective order.
         """
         settings = self._settings
-        tokenizers = _by_system(samples, settings.tokens)
+        tokenizers = _tokenizers_by_system(samples, settings.tokens)
         texts = Counter(sample.system for sample in samples)
         stats: dict[str, list[list[int]]] = {system: [] for system in texts}
-        for sample, counted in zip(samples, _counted(samples, tokenizers, settings), strict=True):
+        for sample, counted in zip(samples, _sample_stats(samples, tokenizers, settings), strict=True):
             stats[sample.system] += [counted] if counted else []
-        rows = tuple(self._row(system, found) for system, found in stats.items())
-        used = {tokenizers[system] for system, found in stats.items() if found}
+        rows = tuple(self._row(system, system_stats) for system, system_stats in stats.items())
+        used = {tokenizers[system] for system, system_stats in stats.items() if system_stats}
         signature = (
             f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}"
             f"|{settings.as_sacrebleus(used)}"
@@ -329,8 +332,12 @@ class CorpusBleu:
         left_out = sum(not usable(sample) for sample in samples if stats[sample.system])
         yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
         for tokenizer in dict.fromkeys(tokenizers.values()):
-            own = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            yield count_unsegmented("bleu_corpus", tokenizer, (one for s in own for one in (s.output, *usable(s))))
+            own_samples = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
+            yield count_unsegmented(
+                "bleu_corpus",
+                tokenizer,
+                (string for sample in own_samples for string in (sample.output, *usable(sample))),
+            )
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"
@@ -338,7 +345,7 @@ class CorpusBleu:
             message = f"no text of {who} has a reference: add a column `references`, or name yours with --map"
             return Failure("", system, "bleu_corpus", stage="metric", error="NoReference", message=message)
         total = [sum(column) for column in zip(*stats, strict=True)]
-        if not _defined(total):
+        if not _is_defined(total):
             order = self._settings.max_order
             message = (
                 f"no text of {who} has {order} tokens, without which its corpus BLEU is not defined: set "
@@ -357,18 +364,18 @@ class CorpusBleu:
 
         counts = np.asarray(stats, dtype=np.float64)
         random = np.random.default_rng(self._seed)
-        found = []
+        resampled = []
         for _ in range(_RESAMPLES):
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
             total = [int(number) for number in drawn @ counts]
-            if _defined(total):
-                found.append(_bleu(total, self._settings))
-        if len(found) < _RESAMPLES / 2:
+            if _is_defined(total):
+                resampled.append(_bleu(total, self._settings))
+        if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
-        low, high = map(float, np.quantile(found, (0.025, 0.975)))
-        some = "" if len(found) == _RESAMPLES else f" ({len(found):,} for which it is defined)"
-        how = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{some}, seed {self._seed}"
-        return Provenance("metric", n=n, low=low, high=high, note=how)
+        low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
+        defined_only = "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
+        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self._seed}"
+        return Provenance("metric", n=n, low=low, high=high, note=method)
 
 
 def sentence(
@@ -411,9 +418,13 @@ def corpus(
         effective_order=False,
     )
     samples = as_samples(outputs, references)
-    stats = [counted for counted in _counted(samples, _by_system(samples, settings.tokens), settings) if counted]
+    stats = [
+        counted
+        for counted in _sample_stats(samples, _tokenizers_by_system(samples, settings.tokens), settings)
+        if counted
+    ]
     total = [sum(column) for column in zip(*stats, strict=True)]
-    if not stats or not _defined(total):
+    if not stats or not _is_defined(total):
         raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
     return _bleu(total, settings)
 
@@ -424,35 +435,35 @@ def _bleu(stats: Sequence[int], settings: Settings) -> float:
     return score(stats[2:at], stats[at:], (stats[0], stats[1]), settings)
 
 
-def _defined(total: Sequence[int]) -> bool:
+def _is_defined(total: Sequence[int]) -> bool:
     """Whether corpus BLEU is: with matches but without any of the longest n-grams, their precision is 0/0."""
     order = len(total) // 2 - 1
     return total[-1] > 0 or not any(total[2 : 2 + order])
 
 
-def _by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str, str]:
+def _tokenizers_by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str, str]:
     """The tokenizer of each system, by all its references together."""
-    found: dict[str, list[tuple[str, ...]]] = {}
+    references_by_system: dict[str, list[tuple[str, ...]]] = {}
     for sample in samples:
-        found.setdefault(sample.system, []).append(usable(sample))
-    return {system: tokens.name(chain.from_iterable(each)) for system, each in found.items()}
+        references_by_system.setdefault(sample.system, []).append(usable(sample))
+    return {system: tokens.name(chain.from_iterable(each)) for system, each in references_by_system.items()}
 
 
-def _counted(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
+def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
     """The sufficient statistics of every sample, None of one without a reference."""
     groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for index, sample in enumerate(samples):
-        if found := usable(sample):
-            groups.setdefault((tokenizers[sample.system], found), []).append(index)
+        if targets := usable(sample):
+            groups.setdefault((tokenizers[sample.system], targets), []).append(index)
     result: list[list[int] | None] = [None] * len(samples)
-    for (tokenizer, found), indices in groups.items():
-        count = _against(found, settings.tokens.words(tokenizer), settings.max_order)
+    for (tokenizer, targets), indices in groups.items():
+        count = _reference_counter(targets, settings.tokens.words(tokenizer), settings.max_order)
         for index in indices:
             result[index] = count(samples[index].output)
     return result
 
 
-def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
+def _reference_counter(references: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
     """A function from an output to its sufficient statistics against these references (Papineni et al. 2002, 2.1–2.2).
 
     An n-gram counts as often as in the reference that has it most often; the reference length is the closest one, of
@@ -460,7 +471,7 @@ def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], 
     """
     allowed: Counts = Counter()
     lengths = []
-    for reference in found:
+    for reference in references:
         tokens = words(reference)
         lengths.append(len(tokens))
         for ngram, times in Counter(chain.from_iterable(_ngrams(tokens, order))).items():
@@ -469,7 +480,7 @@ def _against(found: Sequence[str], words: Words, order: int) -> Callable[[str], 
     def count(output: str) -> list[int]:
         tokens = words(output)
         length = len(tokens)
-        closest = min(lengths, key=lambda other: (abs(other - length), other))
+        closest = min(lengths, key=lambda candidate: (abs(candidate - length), candidate))
         correct = [
             sum(min(times, allowed[ngram]) for ngram, times in Counter(ngrams).items() if ngram in allowed)
             for ngrams in _ngrams(tokens, order)

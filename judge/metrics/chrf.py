@@ -42,13 +42,13 @@ class Chrf:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
         from sacrebleu.metrics.chrf import CHRF
 
-        def prepare(found: tuple[str, ...]) -> Rate:
+        def prepare(targets: tuple[str, ...]) -> Rate:
             scorer = CHRF(
                 char_order=self._char,
                 word_order=self._word,
                 beta=cast("int", self._beta),  # any number is right
                 lowercase=self._lower,
-                references=[[reference] for reference in found],
+                references=[[reference] for reference in targets],
             )
             return lambda output: min(scorer.corpus_score([output], None).score, 100.0)  # rounding may go beyond
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from judge import text
@@ -56,23 +57,33 @@ class Cider:
         A `Failure`: a sample without a reference; all of them where fewer than two items have references, as every
         idf is then 0; and one whose references have no n-gram that is missing from the references of another item.
         """
-        frequency, items = self._frequency(samples)
+        frequencies = self._document_frequencies(samples)
+        items = frequencies.items
         used: set[str] = set()
 
-        def prepare(found: tuple[str, ...]) -> Rate:
+        def prepare(reference_texts: tuple[str, ...]) -> Rate:
             if items < 2:
                 raise CannotScore(
                     "TooFewItems",
                     "CIDEr-D needs references of at least 2 items: with one, the idf of every n-gram is 0; use rouge",
                 )
-            name = self._name(found)
+            name = self._name(reference_texts)
             used.add(name)
-            targets = [self._vectors(self._counts(name, reference), frequency, items) for reference in found]
+            targets = [self._vectors(self._counts(name, reference), frequencies) for reference in reference_texts]
             if not any(any(target.norms) for target in targets):
                 raise CannotScore(
                     "NoIdf", "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0"
                 )
-            return lambda output: self._value(self._output(name, output, frequency, items), targets)
+
+            def rate(output: str) -> float:
+                tokenizer = name
+                if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
+                    tokenizer = text.tokenizer_for([output])  # the item's tokenizer would lose the output
+                vectors = self._vectors(self._counts(tokenizer, output), frequencies)
+                mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
+                return min(10 * mean, 10.0)  # rounding may go beyond
+
+            return rate
 
         rows = by_references(samples, "cider", prepare)
         tok = joined(map(text.signature, used))
@@ -80,24 +91,23 @@ class Cider:
             f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={format_number(self._sigma)}"
             f"|{'stem' if self._stem else 'nostem'}|tok={tok}|refs=mean|judge {__version__}"
         )
-        given = (one for sample in samples for one in (sample.output, *usable(sample)))
-        notes = (tokenizer_loss("cider", self._tokenizer, given),) if self._tokenizer else ()
+        all_texts = (string for sample in samples for string in (sample.output, *usable(sample)))
+        notes = (tokenizer_loss("cider", self._tokenizer, all_texts),) if self._tokenizer else ()
         return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows, notes)
 
-    def _frequency(self, samples: Sequence[Sample]) -> tuple[Counter[tuple[str, ...]], int]:
-        """In how many items' references each n-gram is, and how many items there are."""
+    def _document_frequencies(self, samples: Sequence[Sample]) -> _DocumentFrequencies:
         items: dict[str, dict[str, None]] = {}
         for sample in samples:
-            if found := usable(sample):
-                items.setdefault(sample.item, {}).update(dict.fromkeys(found))
+            if reference_texts := usable(sample):
+                items.setdefault(sample.item, {}).update(dict.fromkeys(reference_texts))
         frequency: Counter[tuple[str, ...]] = Counter()
         for references in items.values():
             name = self._name(tuple(references))
             frequency.update(set().union(*(self._counts(name, reference) for reference in references)))
-        return frequency, len(items)
+        return _DocumentFrequencies(frequency, len(items))
 
-    def _name(self, found: Sequence[str]) -> str:
-        return self._tokenizer or text.tokenizer_for(found)
+    def _name(self, texts: Sequence[str]) -> str:
+        return self._tokenizer or text.tokenizer_for(texts)
 
     def _counts(self, name: str, string: str) -> Counts:
         words = text.words(name)(string)
@@ -109,36 +119,36 @@ class Cider:
             for ngram in zip(*(words[start:] for start in range(n)), strict=False)
         )
 
-    def _output(self, name: str, output: str, frequency: Counts, items: int) -> _Vectors:
-        """The vectors of an output; one that the item's tokenizer would lose is cut by its own script."""
-        if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
-            name = text.tokenizer_for([output])
-        return self._vectors(self._counts(name, output), frequency, items)
-
-    def _vectors(self, counts: Counts, frequency: Counts, items: int) -> _Vectors:
+    def _vectors(self, counts: Counts, frequencies: _DocumentFrequencies) -> _Vectors:
         weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self._order)]
         for ngram, times in counts.items():
-            weights[len(ngram) - 1][ngram] = times * math.log(items / max(1, frequency.get(ngram, 0)))
+            weights[len(ngram) - 1][ngram] = times * math.log(
+                frequencies.items / max(1, frequencies.counts.get(ngram, 0))
+            )
         norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
         # The authors' code takes the number of bigrams for the length: one less than the words, but 0 of no word.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
         return _Vectors(weights, norms, max(0, words - 1))
 
-    def _value(self, output: _Vectors, targets: Sequence[_Vectors]) -> float:
-        mean = sum(self._similarity(output, target) for target in targets) / len(targets)
-        return min(10 * mean, 10.0)  # rounding may go beyond
-
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
         """Mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
-        found = 0.0
+        cosines = 0.0
         for n in range(self._order):
             norm = output.norms[n] * target.norms[n]
             if norm:
                 theirs = target.weights[n]
                 shared = output.weights[n].keys() & theirs.keys()
-                found += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
+                cosines += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
         apart = output.length - target.length
-        return found / self._order * math.exp(-(apart**2) / (2 * self._sigma**2))
+        return cosines / self._order * math.exp(-(apart**2) / (2 * self._sigma**2))
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentFrequencies:
+    """In how many items' references each n-gram is, and how many items there are."""
+
+    counts: Counts
+    items: int
 
 
 class _Vectors(NamedTuple):

@@ -1,6 +1,6 @@
-"""What a metric asks the run's judge model, and what it gets: `judge.execution.metric_client` does the asking.
+"""What metrics share: questions for the judge model, rows by references, failures, plain lists, checks of options.
 
-What metrics share: rows by references, failures, plain lists for notebooks, checks of options.
+`judge.execution.metric_client` sends the questions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ModelError:
 
 Rate = Callable[[str], float]
 """An output to its value."""
-_LOST = (
+_LOSS = (
     "lost more than half of their letters to the tokenizer {tokenizer}: their values compare what little is left; "
     "leave out {metric}.tokenizer to have each text cut by its script"
 )
@@ -66,7 +66,7 @@ def references(sample: Sample) -> tuple[str, ...]:
 
 def reference_count(samples: Sequence[Sample]) -> str:
     """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
-    counts = {len(found) for sample in samples if (found := references(sample))}
+    counts = {len(usable) for sample in samples if (usable := references(sample))}
     return "var" if len(counts) > 1 else str(*counts) if counts else "-"
 
 
@@ -81,25 +81,25 @@ def format_number(value: float) -> str:
     return short if float(short) == value else repr(value)
 
 
-def tokenizer_loss(metric: str, tokenizer: str, given: Iterable[str]) -> Note:
+def tokenizer_loss(metric: str, tokenizer: str, strings: Iterable[str]) -> Note:
     """Of how many of the given texts a tokenizer that was asked for drops most letters."""
-    cut, distinct = text.words(tokenizer), set(given)
-    some = sum(not one.isascii() and text.drops_most_letters(one, cut(one)) for one in distinct)
-    return Note(metric, some, len(distinct), _LOST.format(tokenizer=tokenizer, metric=metric))
+    cut, distinct = text.words(tokenizer), set(strings)
+    some = sum(not string.isascii() and text.drops_most_letters(string, cut(string)) for string in distinct)
+    return Note(metric, some, len(distinct), _LOSS.format(tokenizer=tokenizer, metric=metric))
 
 
-def failure(sample: Sample, name: str, error: str, what: str) -> Failure:
+def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
     """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
     where = sample.where or f"item {sample.item}"
-    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {what}")
+    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}")
 
 
 def no_reference(sample: Sample, name: str) -> Failure:
     """The row of a column that needs a reference, of a sample without one."""
-    found = "only blank references" if sample.references else "no reference"
+    problem = "only blank references" if sample.references else "no reference"
     named = option("map", {"references": "COLUMN"})
     advice = f"add a column `references` (a text or a list of texts), or name yours with {named}"
-    return failure(sample, name, "NoReference", f"has {found}: {advice}")
+    return failure(sample, name, "NoReference", f"has {problem}: {advice}")
 
 
 def by_references(
@@ -108,46 +108,41 @@ def by_references(
     """One row per sample, in the samples' order, of a column that compares each output with its references.
 
     `prepare` is called once for equal references, however many systems have them. A sample without a reference, or
-    for which `prepare` or what it returned raises `Unscorable`, becomes a `Failure`.
+    for which `prepare` or what it returned raises `CannotScore`, becomes a `Failure`.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(references(sample), []).append(index)
     rows: dict[int, Score | Failure] = {}
-    for found, indices in groups.items():
-        group = [samples[index] for index in indices]
-        made = _rows(group, name, found, prepare) if found else [no_reference(sample, name) for sample in group]
-        rows |= zip(indices, made, strict=True)
+    for targets, indices in groups.items():
+        if not targets:
+            rows |= {index: no_reference(samples[index], name) for index in indices}
+            continue
+        try:
+            rate = prepare(targets)
+        except CannotScore as reason:
+            rows |= {index: _failed_row(samples[index], name, reason) for index in indices}
+            continue
+        for index in indices:
+            sample = samples[index]
+            try:
+                value = float(rate(sample.output))
+            except CannotScore as reason:
+                rows[index] = _failed_row(sample, name, reason)
+            else:
+                rows[index] = Score(sample.item, sample.system, name, value, Provenance(method="metric"))
     return tuple(rows[index] for index in range(len(samples)))
 
 
-def _rows(
-    samples: Sequence[Sample], name: str, found: tuple[str, ...], prepare: Callable[[tuple[str, ...]], Rate]
-) -> list[Score | Failure]:
-    try:
-        rate = prepare(found)
-    except CannotScore as reason:
-        return [_unscored(sample, name, reason) for sample in samples]
-    return [_row(sample, name, rate) for sample in samples]
-
-
-def _row(sample: Sample, name: str, rate: Rate) -> Score | Failure:
-    try:
-        value = float(rate(sample.output))
-    except CannotScore as reason:
-        return _unscored(sample, name, reason)
-    return Score(sample.item, sample.system, name, value, Provenance(method="metric"))
-
-
-def _unscored(sample: Sample, name: str, reason: CannotScore) -> Failure:
+def _failed_row(sample: Sample, name: str, reason: CannotScore) -> Failure:
     return failure(sample, name, reason.error, f"has no value: {reason}")
 
 
-def texts(what: str, given: Any) -> list[str]:
+def texts(label: str, value: Any) -> list[str]:
     """A list of texts as it was given. Raises DataError for a single text and for what holds anything else."""
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
-        raise DataError(f"{what} is a list of texts, not {given!r:.60}")
-    return list(given)
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+        raise DataError(f"{label} is a list of texts, not {value!r:.60}")
+    return list(value)
 
 
 def as_samples(
@@ -158,9 +153,9 @@ def as_samples(
     Raises DataError where the lists differ in length or an output has no reference but blank ones.
     """
     samples = []
-    for index, (output, found) in enumerate(paired(outputs, targets)):
+    for index, (output, sample_references) in enumerate(paired(outputs, targets)):
         item = str(index if items is None else items[index])
-        samples.append(Sample(item, "", output, references=found, where=f"text {index}"))
+        samples.append(Sample(item, "", output, references=sample_references, where=f"text {index}"))
         if not references(samples[-1]):
             raise DataError(f"outputs[{index}] has no reference that is not blank")
     return samples
@@ -170,18 +165,20 @@ def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> li
     """Each output with its reference or references. Raises DataError for what is no two lists of one length."""
     if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
         raise DataError("outputs and references are two lists of one length: for each output a text or a list of texts")
-    listed = [(one,) if isinstance(one, str) else tuple(texts("a reference", one)) for one in targets]
-    return list(zip(outputs, listed, strict=True))
+    target_tuples = [
+        (target,) if isinstance(target, str) else tuple(texts("a reference", target)) for target in targets
+    ]
+    return list(zip(outputs, target_tuples, strict=True))
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
     """The values of a metric's rows, in order. Raises DataError with the message of the first `Failure`."""
-    found = []
+    numbers = []
     for row in metric.score(samples).rows:
         if isinstance(row, Failure):
             raise DataError(row.message)
-        found.append(row.value)
-    return found
+        numbers.append(row.value)
+    return numbers
 
 
 def whole_number(option: str, value: Any, low: int, high: int) -> int:

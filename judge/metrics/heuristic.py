@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, log1p
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -58,29 +58,31 @@ def _number(value: float) -> str:
 class _Scale:
     """A feature's mean and standard deviation over the 1,600 outputs of SummEval, for which no rating was used.
 
-    `what` and `shown`, of a value, are the words of a reason.
+    `label` names the feature in a reason and `format` writes its value there; `read` gets it from the features.
     """
 
     mean: float
     sd: float
-    what: str
-    of: Callable[[Features], float | None]
-    shown: Callable[[float], str] = _number
+    label: str
+    read: Callable[[Features], float | None]
+    format: Callable[[float], str] = _number
 
     def z(self, features: Features) -> float:
         return max(-_WIDEST, min(_WIDEST, (self.value(features) - self.mean) / self.sd))
 
     def value(self, features: Features) -> float:
-        return self.of(features) or 0.0  # a share of no number; `outside` lets no other None pass
-
-
-def _unsupported(features: Features) -> float | None:
-    return None if features.number_support is None else 1 - features.number_support
+        return self.read(features) or 0.0  # a share of no number; `outside` lets no other None pass
 
 
 _SCALES = {
     "novel2": _Scale(0.09983, 0.1504, "novel bigrams", lambda f: f.novel2, _percent),
-    "numbers": _Scale(0.008062, 0.08135, "numbers not in the source", _unsupported, _percent),
+    "numbers": _Scale(
+        0.008062,
+        0.08135,
+        "numbers not in the source",
+        lambda f: None if f.number_support is None else 1 - f.number_support,
+        _percent,
+    ),
     "adjacent": _Scale(0.06062, 0.2729, "words repeated at once", lambda f: f.adjacent_duplicates),
     "repeated2": _Scale(0.03729, 0.0613, "repeated bigrams", lambda f: f.repeated2, _percent),
     "js": _Scale(0.4907, 0.109, "divergence from the source", lambda f: f.js_divergence),
@@ -120,7 +122,10 @@ class Heuristic:
     def __init__(
         self, *, criteria: str | Sequence[str] = CRITERIA, prefix: str = "heuristic_", tokenizer: str | None = None
     ) -> None:
-        self._criteria = _checked(criteria)
+        names = list_option(criteria)
+        if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
+            raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {criteria!r}")
+        self._criteria = tuple(choice_option("the criterion of heuristic", name, CRITERIA) for name in names)
         if not isinstance(prefix, str):
             raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
         self._prefix = prefix
@@ -129,18 +134,22 @@ class Heuristic:
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """A row per sample and criterion: an index with its features as the reason, or a `Failure` "Abstained"."""
         used: set[str] = set()
-        found = measured(samples, tokenizer=self._tokenizer, used=used)
-        rows = [row for pair in zip(samples, found, strict=True) for row in self._rows(*pair)]
+        features = measured(samples, tokenizer=self._tokenizer, used=used)
+        rows: list[Score | Failure] = []
+        for sample, sample_features in zip(samples, features, strict=True):
+            if reason := out_of_domain_reason(sample_features):
+                problem = f"is outside what {NAME} can tell of: {reason}"
+                rows += [failure(sample, self._name(criterion), ABSTAINED, problem) for criterion in self._criteria]
+            else:
+                rows += [self._score(sample, criterion, sample_features) for criterion in self._criteria]
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
         columns = tuple(self._column(criterion, signed) for criterion in self._criteria)
-        return MetricResult(columns, tuple(rows), (NOTICE, *self._notes(samples)))
-
-    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
         sources = {sample.source for sample in samples if sample.source}
-        other = {source for source in sources if text.is_cjk(source)}
-        note = Note("heuristic", sum(sample.source in other for sample in samples), len(samples), _OTHER_SCRIPT)
-        given = (one for sample in samples for one in (sample.output, sample.source or ""))
-        return (note, tokenizer_loss("heuristic", self._tokenizer, given)) if self._tokenizer else (note,)
+        foreign = {source for source in sources if text.is_cjk(source)}
+        note = Note("heuristic", sum(sample.source in foreign for sample in samples), len(samples), _OTHER_SCRIPT)
+        all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
+        losses = (tokenizer_loss("heuristic", self._tokenizer, all_texts),) if self._tokenizer else ()
+        return MetricResult(columns, tuple(rows), (NOTICE, note, *losses))
 
     def _name(self, criterion: str) -> str:
         return self._prefix + _COLUMNS[criterion]
@@ -157,17 +166,16 @@ class Heuristic:
             weight=0.0,  # no part of an overall score
         )
 
-    def _rows(self, sample: Sample, features: Features) -> list[Score | Failure]:
-        if reason := out_of_domain_reason(features):
-            what = f"is outside what {NAME} can tell of: {reason}"
-            return [failure(sample, self._name(criterion), ABSTAINED, what) for criterion in self._criteria]
-        return [self._score(sample, criterion, features) for criterion in self._criteria]
-
     def _score(self, sample: Sample, criterion: str, features: Features) -> Score:
         signed = _signed(features, criterion)
         largest_first = sorted(signed, key=lambda name: -abs(signed[name]))
-        reason = "; ".join(_said(_SCALES[name], features, signed[name]) for name in largest_first)
-        return Score(sample.item, sample.system, self._name(criterion), _mean(signed), Provenance(NAME, reason=reason))
+        reasons = []
+        for name in largest_first:
+            scale = _SCALES[name]
+            measured_value, typical = scale.format(scale.value(features)), scale.format(scale.mean)
+            reasons.append(f"{scale.label} {measured_value} (typical {typical}) {round(signed[name], 1) + 0.0:+.1f}")
+        provenance = Provenance(NAME, reason="; ".join(reasons))
+        return Score(sample.item, sample.system, self._name(criterion), _mean(signed), provenance)
 
 
 def score_index(features: Features, criterion: str) -> float:
@@ -182,11 +190,6 @@ def _mean(signed: dict[str, float]) -> float:
 def _signed(features: Features, criterion: str) -> dict[str, float]:
     """The z-scores of a criterion's features, above 0 where they speak for the text."""
     return {name: sign * _SCALES[name].z(features) for name, sign in _SIGNS[criterion].items()}
-
-
-def _said(scale: _Scale, features: Features, points: float) -> str:
-    typical = scale.shown(scale.mean)
-    return f"{scale.what} {scale.shown(scale.value(features))} (typical {typical}) {round(points, 1) + 0.0:+.1f}"
 
 
 def out_of_domain_reason(features: Features) -> str | None:
@@ -206,10 +209,3 @@ def out_of_domain_reason(features: Features) -> str | None:
     if features.js_divergence is None:
         return "output or source has no content word"
     return None
-
-
-def _checked(value: Any) -> tuple[str, ...]:
-    names = list_option(value)
-    if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
-        raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {value!r}")
-    return tuple(choice_option("the criterion of heuristic", name, CRITERIA) for name in names)

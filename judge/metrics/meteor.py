@@ -8,7 +8,7 @@ output goes with the last one of the reference, as in NLTK; the papers look for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -80,14 +80,18 @@ class Meteor:
         synonyms = _has_wordnet() if self._wordnet is None else self._wordnet
         used: set[str] = set()
 
-        def prepare(found: tuple[str, ...]) -> Rate:
-            cut = lru_cache(maxsize=4)(lambda name: _cut(found, name))
+        def prepare(targets: tuple[str, ...]) -> Rate:
+            @lru_cache(maxsize=4)
+            def reference_words(tokenizer: str) -> list[list[str]]:
+                if words := [cut for target in targets if (cut := text.words(tokenizer)(target))]:
+                    return words
+                raise CannotScore("NoTokens", f"its references have no words by the tokenizer {tokenizer}")
 
             def rate(output: str) -> float:
-                name = self._tokenizer or text.tokenizer_for([output, *found])
+                name = self._tokenizer or text.tokenizer_for([output, *targets])
                 used.add(name)
                 words = text.words(name)(output)
-                return max(self._value(words, reference, synonyms) for reference in cut(name))
+                return max(self._value(words, reference, synonyms) for reference in reference_words(name))
 
             return rate
 
@@ -98,16 +102,17 @@ class Meteor:
             f"|alpha={format_number(self._alpha)}|beta={format_number(self._beta)}|gamma={format_number(self._gamma)}|tok={tok}|refs=best"
             f"|judge {__version__}"
         )
-        notes = (tokenizer_loss("meteor", self._tokenizer, _all(samples)),) if self._tokenizer else ()
+        all_texts = (string for sample in samples for string in (sample.output, *usable(sample)))
+        notes = (tokenizer_loss("meteor", self._tokenizer, all_texts),) if self._tokenizer else ()
         return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
-        pairs = _aligned(words, reference, synonyms)
+        pairs = _align(words, reference, synonyms)
         if not pairs:
             return 0.0
         precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
         mean = precision * recall / (self._alpha * precision + (1 - self._alpha) * recall)
-        chunks = 1 + sum((left + 1, right + 1) != after for (left, right), after in pairwise(pairs))
+        chunks = 1 + sum((at + 1, there + 1) != following for (at, there), following in pairwise(pairs))
         return float((1 - self._gamma * (chunks / len(pairs)) ** self._beta) * mean)
 
 
@@ -130,50 +135,39 @@ def score(
     return values(metric, as_samples(outputs, references))
 
 
-def _cut(found: Sequence[str], name: str) -> list[list[str]]:
-    """The words of the references that have any. Raises Unscorable."""
-    if words := [cut for reference in found if (cut := text.words(name)(reference))]:
-        return words
-    raise CannotScore("NoTokens", f"its references have no words by the tokenizer {name}")
-
-
-def _all(samples: Sequence[Sample]) -> Iterator[str]:
-    return (one for sample in samples for one in (sample.output, *usable(sample)))
-
-
 def _wordnet() -> str:
     return f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
 
 
-def _aligned(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:
+def _align(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:
     """Pairs of positions in the output and in the reference, by the former; each position in one pair at most."""
-    left, right = dict(enumerate(words)), dict(enumerate(reference))
-    pairs = _matched(left, right, lambda word: (word,))
+    output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
+    pairs = _match_stage(output_words, reference_words, lambda word: (word,))
     # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
-    left, right = ({at: _stem(word) for at, word in side.items()} for side in (left, right))
-    pairs += _matched(left, right, lambda word: (word,))
+    output_words, reference_words = (
+        {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
+    )
+    pairs += _match_stage(output_words, reference_words, lambda word: (word,))
     if synonyms:
-        pairs += _matched(left, right, _synonyms)
+        pairs += _match_stage(output_words, reference_words, _synonyms)
     return sorted(pairs)
 
 
-def _matched(left: dict[int, str], right: dict[int, str], forms: Stage) -> list[tuple[int, int]]:
-    """Takes from both sides what matches: each word of the output, the last first, with the last that is left."""
+def _match_stage(output_words: dict[int, str], reference_words: dict[int, str], forms: Stage) -> list[tuple[int, int]]:
+    """Remove the matching words from both sides and return their places: the last word first, with the last match."""
     places: dict[str, list[int]] = {}
-    for at, word in right.items():
+    for at, word in reference_words.items():
         places.setdefault(word, []).append(at)
     pairs = []
-    for at, word in reversed(list(left.items())):
+    for at, word in reversed(list(output_words.items())):
         open_places = [places[form] for form in forms(word) if places.get(form)]
         if open_places:
             pairs.append((at, max(open_places, key=lambda each: each[-1]).pop()))
-            del left[at], right[pairs[-1][1]]
+            del output_words[at], reference_words[pairs[-1][1]]
     return pairs
 
 
-@lru_cache(maxsize=2**17)
-def _stem(word: str) -> str:
-    return text.porter.stem(word)
+_stem = lru_cache(maxsize=2**17)(text.porter.stem)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 
 from judge.core.errors import ConfigError
-from judge.core.records import Column, Sample
+from judge.core.records import Sample
 from judge.metrics import Metric, MetricResult, Note, is_rowwise
 from judge.metrics.common import joined
 
@@ -34,9 +34,9 @@ def score_in_parallel(
 ) -> MetricResult:
     """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
     if not is_rowwise(metric):
-        found = merge_results([metric.score(samples)])
+        merged = merge_results([metric.score(samples)])
         tell(len(samples), len(samples))
-        return found
+        return merged
     parts = (
         [samples] if len(samples) <= PART else [samples[first : first + PART] for first in range(0, len(samples), PART)]
     )
@@ -61,7 +61,7 @@ def worker_pool(
         yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
         return
     # Spawned and not forked: the caller has threads.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start, initargs=(metrics,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,))
     try:
         yield lambda parts: _in_order(pool, parts, 2 * workers)
     except BrokenProcessPool as error:
@@ -75,44 +75,43 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
 
     Signatures name everything that any part used; notes that count texts are added up, and all are in words then.
     """
-    columns = [_merged(columns) for columns in zip(*(result.columns for result in results), strict=True)]
-    rows = tuple(row for result in results for row in result.rows)
-    return MetricResult(tuple(columns), rows, _added(note for result in results for note in result.notes))
-
-
-def _added(notes: Iterable[str | Note]) -> tuple[str, ...]:
-    found: dict[tuple[str, str], str | Note] = {}
-    for note in notes:
+    columns = []
+    for same_columns in zip(*(result.columns for result in results), strict=True):
+        signatures = list(dict.fromkeys(column.signature for column in same_columns))
+        split = [signature.split("|") for signature in signatures]
+        if len(set(map(len, split))) > 1:  # of a metric that is not ours
+            signature = " & ".join(signatures)
+        else:
+            signature = "|".join(map(_merge_signature_part, zip(*split, strict=True)))
+        columns.append(replace(same_columns[0], signature=signature))
+    notes: dict[tuple[str, str], str | Note] = {}
+    for note in (note for result in results for note in result.notes):
         if isinstance(note, Note):
             key = note.metric, note.what
-            so_far = found.get(key)
+            so_far = notes.get(key)
             if isinstance(so_far, Note):
                 note = replace(note, some=note.some + so_far.some, of=note.of + so_far.of)
-            found[key] = note
+            notes[key] = note
         else:
-            found["", note] = note
-    return tuple(str(note) for note in found.values() if not isinstance(note, Note) or note.some)
+            notes["", note] = note
+    return MetricResult(
+        tuple(columns),
+        tuple(row for result in results for row in result.rows),
+        tuple(str(note) for note in notes.values() if not isinstance(note, Note) or note.some),
+    )
 
 
-def _merged(columns: Sequence[Column]) -> Column:
-    signatures = list(dict.fromkeys(column.signature for column in columns))
-    split = [signature.split("|") for signature in signatures]
-    if len(set(map(len, split))) > 1:  # of a metric that is not ours
-        return replace(columns[0], signature=" & ".join(signatures))
-    return replace(columns[0], signature="|".join(map(_one, zip(*split, strict=True))))
-
-
-def _one(values: Sequence[str]) -> str:
+def _merge_signature_part(values: Sequence[str]) -> str:
     """One part of a signature from several: `tok=en+ja` of `tok=en` and `tok=ja`; numbers that differ are `var`.
 
     `-` stands for a part of the data that used none, and is left out where another one used some.
     """
     key, equals, _ = values[0].partition("=")
-    found = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
+    names = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
     if not equals or len(set(values)) == 1:
         return " & ".join(dict.fromkeys(values))
     return (
-        f"{key}=var" if any(n == "var" or n.isdigit() for n in found) and len(found) > 1 else f"{key}={joined(found)}"
+        f"{key}=var" if any(n == "var" or n.isdigit() for n in names) and len(names) > 1 else f"{key}={joined(names)}"
     )
 
 
@@ -121,7 +120,7 @@ def _one(values: Sequence[str]) -> str:
 _metrics: Sequence[Metric]
 
 
-def _start(metrics: Sequence[Metric]) -> None:
+def _start_worker(metrics: Sequence[Metric]) -> None:
     global _metrics  # sent once and not with every part
     _metrics = metrics
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one

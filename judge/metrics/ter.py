@@ -67,13 +67,33 @@ class Ter:
         """
         used: set[bool] = set()
 
-        def prepare(found: tuple[str, ...]) -> Rate:
-            asian = text.detect_language(found) in ("ja", "zh") if self._asian is None else self._asian
+        def prepare(targets: tuple[str, ...]) -> Rate:
+            asian = text.detect_language(targets) in ("ja", "zh") if self._asian is None else self._asian
             used.add(asian)
-            return _against(found, self._words(asian))
+            words = self._words(asian)
+            target_words = [words(target) for target in targets]
+            length = sum(map(len, target_words)) / len(target_words)
+            if not length:
+                raise CannotScore("NoReferenceWords", "its references have no words once their punctuation is left out")
+
+            def rate(output: str) -> float:
+                tokens = words(output)
+                return 100 * (min(edits(tokens, target) for target in target_words) / length)
+
+            return rate
 
         rows = by_references(samples, "ter", prepare)
-        return MetricResult((Column("ter", "metric", self._signature(samples, used), low=0.0, better="lower"),), rows)
+
+        # The parts of sacrebleu's signature; `no+yes` if the script decided differently for different texts.
+        def yes_or_no(answers: set[bool]) -> str:
+            return joined("yes" if answer else "no" for answer in answers)
+
+        signature = (
+            f"ter|sentence|nrefs={reference_count(samples)}|case={'mixed' if self._case else 'lc'}|tok=tercom"
+            f"|norm={yes_or_no({self._normal(asian) for asian in used})}|punct={yes_or_no({not self._no_punct})}"
+            f"|asian={yes_or_no(used)}|sacrebleu {version('sacrebleu')}"
+        )
+        return MetricResult((Column("ter", "metric", signature, low=0.0, better="lower"),), rows)
 
     def _words(self, asian: bool) -> Callable[[str], list[str]]:
         from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
@@ -89,18 +109,6 @@ class Ter:
     def _normal(self, asian: bool) -> bool:
         """What the script asks for works with the other option only; what the user asks for is left as it is."""
         return self._normalized or (asian and self._asian is None)
-
-    def _signature(self, samples: Sequence[Sample], used: set[bool]) -> str:
-        """sacrebleu's own parts; `no+yes` where the script decided one way here and the other way there."""
-
-        def said(answers: set[bool]) -> str:
-            return joined("yes" if answer else "no" for answer in answers)
-
-        return (
-            f"ter|sentence|nrefs={reference_count(samples)}|case={'mixed' if self._case else 'lc'}|tok=tercom"
-            f"|norm={said({self._normal(each) for each in used})}|punct={said({not self._no_punct})}"
-            f"|asian={said(used)}|sacrebleu {version('sacrebleu')}"
-        )
 
 
 def score(
@@ -118,19 +126,6 @@ def score(
     """
     metric = Ter(normalized=normalized, asian_support=asian_support, no_punct=no_punct, case_sensitive=case_sensitive)
     return values(metric, as_samples(outputs, references))
-
-
-def _against(found: Sequence[str], words: Callable[[str], list[str]]) -> Rate:
-    targets = [words(reference) for reference in found]
-    length = sum(map(len, targets)) / len(targets)
-    if not length:
-        raise CannotScore("NoReferenceWords", "its references have no words once their punctuation is left out")
-
-    def rate(output: str) -> float:
-        tokens = words(output)
-        return 100 * (min(edits(tokens, target) for target in targets) / length)
-
-    return rate
 
 
 def edits(output: Sequence[str], reference: Sequence[str]) -> int:
@@ -157,14 +152,14 @@ def edits(output: Sequence[str], reference: Sequence[str]) -> int:
             if looked_at >= _MOST_SHIFTS:
                 return shifts + now
             tries.append(shift)
-        better = _best(tries, here, there, now)
+        better = _best_shift(tries, here, there, now)
         if better is None:
             return shifts + now
         here = better
         shifts += 1
 
 
-class _Errors(NamedTuple):
+class _Alignment(NamedTuple):
     """Where two texts differ: for each word whether it is wrong; for each of the reference, its word of the output."""
 
     output: list[bool]
@@ -176,7 +171,7 @@ Shift = tuple[int, int, int]
 """The words from where, how many of them, to before which word."""
 
 
-def _shifts(here: str, there: str, errors: _Errors) -> Iterator[Shift]:
+def _shifts(here: str, there: str, errors: _Alignment) -> Iterator[Shift]:
     """The shifts of words that are wrong where they stand, to a place in the reference that is wrong now."""
     places: dict[str, list[int]] = {}
     for at, word in enumerate(there):
@@ -184,25 +179,17 @@ def _shifts(here: str, there: str, errors: _Errors) -> Iterator[Shift]:
     for start, word in enumerate(here):
         for target in places.get(word, ()):
             if abs(target - start) <= _FARTHEST_SHIFT:
-                yield from _shifts_to(
-                    start, target, _common(here[start : start + _LONGEST_SHIFT], there, target), errors
-                )
+                yield from _shifts_to(here, there, start, target, errors)
 
 
-def _common(run: str, there: str, target: int) -> int:
-    """How many words of the run stand in the reference from a place on."""
-    length = 0
-    for word, other in zip(run, there[target : target + len(run)], strict=False):
-        if word != other:
-            break
-        length += 1
-    return length
-
-
-def _shifts_to(start: int, target: int, longest: int, errors: _Errors) -> Iterator[Shift]:
+def _shifts_to(here: str, there: str, start: int, target: int, errors: _Alignment) -> Iterator[Shift]:
+    """The shifts of the runs of words that stand at `start` in the output and at `target` in the reference."""
     aligned = errors.aligned
     wrong_here = wrong_there = False
+    longest = min(_LONGEST_SHIFT, len(here) - start, len(there) - target)
     for length in range(1, longest + 1):
+        if here[start + length - 1] != there[target + length - 1]:
+            return
         wrong_here |= errors.output[start + length - 1]
         wrong_there |= errors.reference[target + length - 1]
         if not (wrong_here and wrong_there) or start <= aligned[target] < start + length:
@@ -215,21 +202,21 @@ def _shifts_to(start: int, target: int, longest: int, errors: _Errors) -> Iterat
                 yield start, length, index
 
 
-def _shifted(words: str, shift: Shift) -> str:
+def _apply_shift(words: str, shift: Shift) -> str:
     start, length, index = shift
     moved, rest = words[start : start + length], words[:start] + words[start + length :]
     at = index if index <= start + length else index - length
     return rest[:at] + moved + rest[at:]
 
 
-def _best(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None:
+def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None:
     """The text after the shift that leaves the fewest edits, fewer than now; of equals the longest, then the first."""
     from rapidfuzz.distance import Levenshtein
 
     distances: dict[str, int] = {}
     ranked = []
     for start, length, index in tries:
-        words = _shifted(here, (start, length, index))
+        words = _apply_shift(here, (start, length, index))
         if words not in distances:
             distances[words] = Levenshtein.distance(words, there)
         if distances[words] < now:
@@ -239,9 +226,9 @@ def _best(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None
         if best and least > best[0]:
             break
         cost = least if _in_band(words, there, least) else _table(words, there)[0]
-        found = (cost, rank[0], rank[1], rank[2], words)
-        if cost < now and (best is None or found < best):
-            best = found
+        candidate = (cost, rank[0], rank[1], rank[2], words)
+        if cost < now and (best is None or candidate < best):
+            best = candidate
     return best[-1] if best else None
 
 
@@ -262,7 +249,7 @@ def _in_band(here: str, there: str, least: int) -> bool:
     )
 
 
-def _table(here: str, there: str) -> tuple[int, _Errors]:
+def _table(here: str, there: str) -> tuple[int, _Alignment]:
     """The edit distance within the band, and where the texts differ on the path that Tercom's order of edits takes."""
     rows: list[tuple[int, list[int]]] = []
     before, first = list(range(len(there) + 1)), 0
@@ -272,20 +259,22 @@ def _table(here: str, there: str) -> tuple[int, _Errors]:
         middle = math.floor(at * ratio)
         low = max(0, middle - beam)
         high = len(there) + 1 if at == len(here) else min(len(there) + 1, middle + beam)
-        before, edits_taken = _row(word, there, (before, first), (low, high))
+        before, edits_taken = _table_row(word, there, (before, first), (low, high))
         rows.append((low, edits_taken))
         first = low
-    return before[len(there) - first], _errors(rows, len(there))
+    return before[len(there) - first], _trace_errors(rows, len(there))
 
 
-def _row(word: str, there: str, above: tuple[list[int], int], band: tuple[int, int]) -> tuple[list[int], list[int]]:
+def _table_row(
+    word: str, there: str, above: tuple[list[int], int], band: tuple[int, int]
+) -> tuple[list[int], list[int]]:
     """A row of the table: the least costs of the band's cells, and the edit by which each is reached."""
     (costs_above, first), (low, high) = above, band
     costs, taken = [], []
-    left = _NEVER
+    cost_left = _NEVER
     if low == 0:
-        left = costs_above[0] + 1
-        costs.append(left)
+        cost_left = costs_above[0] + 1
+        costs.append(cost_left)
         taken.append(_DELETE)
     start = max(low, 1)
     if start - 1 < first:
@@ -297,23 +286,23 @@ def _row(word: str, there: str, above: tuple[list[int], int], band: tuple[int, i
     missing = high - start
     ups = ups + [_NEVER] * (missing - len(ups))
     diagonals = diagonals[:missing] + [_NEVER] * (missing - len(diagonals))
-    for other, diagonal, up in zip(there[start - 1 : high - 1], diagonals, ups, strict=True):
-        if other == word:
+    for target_word, diagonal, up in zip(there[start - 1 : high - 1], diagonals, ups, strict=True):
+        if target_word == word:
             cost, edit = diagonal, _SAME
         else:
             cost, edit = diagonal + 1, _SUBSTITUTE
         if up + 1 < cost:
             cost, edit = up + 1, _DELETE
-        if left + 1 < cost:
-            cost, edit = left + 1, _INSERT
-        left = cost
+        if cost_left + 1 < cost:
+            cost, edit = cost_left + 1, _INSERT
+        cost_left = cost
         costs.append(cost)
         taken.append(edit)
     return costs, taken
 
 
-def _errors(rows: Sequence[tuple[int, list[int]]], length: int) -> _Errors:
-    errors = _Errors([True] * len(rows), [True] * length, [-1] * length)
+def _trace_errors(rows: Sequence[tuple[int, list[int]]], length: int) -> _Alignment:
+    errors = _Alignment([True] * len(rows), [True] * length, [-1] * length)
     i, j = len(rows), length
     while i or j:
         low, taken = rows[i - 1] if i else (0, [])

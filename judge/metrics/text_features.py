@@ -1,12 +1,8 @@
-"""What the surface of a text shows: its numbers and names, and where it is not well formed.
+"""What can be counted about a text and its source: length, copying, repetition, support, surface defects.
 
-A text cut into sentences of words, and a source prepared for many outputs to be compared with.
-
-What can be counted about a text and its source: length, copying, repetition, support, surface defects.
-
-No feature says whether a text is good. None stands where there is nothing to count: no source, no words, no numbers.
-
-The features as columns of the comparison.
+No feature says whether a text is good. A feature is None if there is nothing to count: no source, no words, no numbers.
+The module first reads a text's surface and sentences, then indexes a source, then computes the features (`Measure`) and
+makes them columns of the comparison (`Stats`).
 """
 
 from __future__ import annotations
@@ -53,7 +49,7 @@ class SourceFacts:
     names: frozenset[str]
 
     @classmethod
-    def of(cls, source: str) -> SourceFacts:
+    def from_text(cls, source: str) -> SourceFacts:
         folded = fold(source)
         words = _FOREIGN(folded) if _is_cjk(source) else []
         return cls(frozenset(_DIGITS(folded)), frozenset(map(str.casefold, [*_WORD(folded), *words])))
@@ -70,13 +66,23 @@ class SurfaceFeatures:
     doubled_words: int
 
     @classmethod
-    def of(cls, output: str, cut: Sentences) -> SurfaceFeatures:
+    def from_text(cls, output: str, cut: Sentences) -> SurfaceFeatures:
         folded, cjk = fold(output), _is_cjk(output)
-        names = _FOREIGN(folded) if cjk else [name for raw in cut.raw for name in _capitals(fold(raw))]
+        if cjk:
+            names = _FOREIGN(folded)
+        else:  # the first word of a sentence has a capital anyway
+            candidates = [word for raw in cut.raw for word in _WORD(fold(raw))[1:]]
+            names = [word for word in candidates if word[0].isupper() and len(word) > 1]
         short = sum(is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True))
         ended = output.rstrip(_CLOSERS)[-1:] in _ENDS
+        # Words with white space between them; in scripts without it, runs of three letters and more.
+        doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
         return cls(
-            _DIGITS(folded), [*map(str.casefold, names)], int(bool(cut.words) and not ended), short, _doubled(output)
+            _DIGITS(folded),
+            [*map(str.casefold, names)],
+            int(bool(cut.words) and not ended),
+            short,
+            doubled if output.isascii() else doubled + len(_RUN_TWICE(output)),
         )
 
     def support(self, known: SourceFacts) -> tuple[float | None, float | None]:
@@ -95,29 +101,15 @@ def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
     return len(words) < _FEWEST_WORDS or words[-1] in _NEVER_LAST
 
 
-def _is_cjk(given: str) -> bool:
-    return not given.isascii() and text.detect_language([given]) != "en"
+def _is_cjk(string: str) -> bool:
+    return not string.isascii() and text.detect_language([string]) != "en"
 
 
-def _capitals(sentence: str) -> list[str]:
-    return [word for word in _WORD(sentence)[1:] if word[0].isupper() and len(word) > 1]
+def _share(items: Sequence[str], known: frozenset[str]) -> float | None:
+    return sum(item in known for item in items) / len(items) if items else None
 
 
-def _doubled(output: str) -> int:
-    """Words written twice with white space between them, and where there is none, runs of three letters and more."""
-    twice = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
-    return twice if output.isascii() else twice + len(_RUN_TWICE(output))
-
-
-def _share(found: Sequence[str], known: frozenset[str]) -> float | None:
-    return sum(one in known for one in found) / len(found) if found else None
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-FUNCTION_WORDS = _set(
+_FUNCTION_WORDS = (
     "a an the this that these those some any no each every both all such and or but nor so if than as because while "
     "although though unless until of to in on at by for with from into onto about over under after before between "
     "through during against without within up down out off i me my mine myself you your yours he him his himself she "
@@ -125,6 +117,7 @@ FUNCTION_WORDS = _set(
     "there here then also just not is am are was were be been being do does did have has had will would shall should "
     "can could may might must s t n d m ll re ve"
 )
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that every text is full of; the letters are what a tokenizer leaves of contractions."""
 
 
@@ -147,13 +140,13 @@ class Sentences:
     words: list[str]
 
     @classmethod
-    def of(cls, given: str, tokenizer: str) -> Sentences:
+    def from_text(cls, string: str, tokenizer: str) -> Sentences:
         """The text cut line by line, and each line by its stops."""
         cut = text.words(tokenizer)
-        found = [(raw, cut(raw)) for line in given.split("\n") for raw in text.sentences(line)]
-        found = [(raw, words) for raw, words in found if words]
-        each = tuple(words for _, words in found)
-        return cls(tuple(raw for raw, _ in found), each, list(chain.from_iterable(each)))
+        cut_sentences = [(raw, cut(raw)) for line in string.split("\n") for raw in text.sentences(line)]
+        cut_sentences = [(raw, words) for raw, words in cut_sentences if words]
+        each = tuple(words for _, words in cut_sentences)
+        return cls(tuple(raw for raw, _ in cut_sentences), each, list(chain.from_iterable(each)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +165,9 @@ class IndexedSource:
     surface: SourceFacts
 
     @classmethod
-    def of(cls, source: str, tokenizer: str) -> IndexedSource:
+    def from_text(cls, source: str, tokenizer: str) -> IndexedSource:
         """The source, cut by that tokenizer."""
-        cut = Sentences.of(source, tokenizer)
+        cut = Sentences.from_text(source, tokenizer)
         words = cut.words
         pairs: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, pair in enumerate(ngrams(words, 2)):
@@ -195,7 +188,7 @@ class IndexedSource:
             sentences=sentences,
             copies=frozenset(sentences),
             holding=dict(holding),
-            surface=SourceFacts.of(source),
+            surface=SourceFacts.from_text(source),
         )
 
     def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -204,7 +197,7 @@ class IndexedSource:
         From left to right the longest run of the source that goes on at this word, the first of equally long ones.
         As in the figure, a run within another one that was looked at for the same word is passed over.
         """
-        found = []
+        fragments = []
         at, end = 0, len(words)
         while at < end:
             best, where = 0, 0
@@ -213,18 +206,18 @@ class IndexedSource:
             elif (place := self.first.get(words[at])) is not None:
                 best, where = 1, place
             if best:
-                found.append((where, best))
+                fragments.append((where, best))
             at += best or 1
-        return found
+        return fragments
 
     def _longest(self, words: Sequence[str], at: int, starts: Sequence[int]) -> tuple[int, int]:
-        mine, own, most = self.words, len(self.words), len(words) - at
+        source_words, source_length, words_left = self.words, len(self.words), len(words) - at
         best, where, seen = 0, 0, 0
         for start in starts:
             if start < seen:
                 continue
-            room, size = min(most, own - start), 2
-            while size < room and words[at + size] == mine[start + size]:
+            room, size = min(words_left, source_length - start), 2
+            while size < room and words[at + size] == source_words[start + size]:
                 size += 1
             seen = start + size
             if size > best:
@@ -233,15 +226,17 @@ class IndexedSource:
 
     def nearest(self, sentence: Sequence[str]) -> float:
         """The best F1 (0–1) of the sentence's different words with those of a sentence here: 2·shared / both."""
-        mine = frozenset(sentence)
-        if mine in self.copies:
+        words = frozenset(sentence)
+        if words in self.copies:
             return 1.0
-        shared = Counter(chain.from_iterable(self.holding.get(word, ()) for word in mine))
-        sizes, size = self.sentences, len(mine)
-        return max((2 * both / (size + len(sizes[number])) for number, both in shared.items()), default=0.0)
+        shared_counts = Counter(chain.from_iterable(self.holding.get(word, ()) for word in words))
+        size = len(words)
+        return max(
+            (2 * shared / (size + len(self.sentences[number])) for number, shared in shared_counts.items()), default=0.0
+        )
 
 
-_COMPARED = (
+_SOURCE_FEATURES = (
     "coverage",
     "density",
     "compression",
@@ -252,7 +247,7 @@ _COMPARED = (
     "position",
     "best_sentence",
 )
-OF_SOURCE = (*_COMPARED, "number_support", "entity_support")
+OF_SOURCE = (*_SOURCE_FEATURES, "number_support", "entity_support")
 """The features that need a source with words."""
 
 
@@ -326,9 +321,14 @@ class Measure:
         """The features of an output. Raises MissingExtra where the tokenizer's packages are missing."""
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
-        cut = Sentences.of(output, name)
-        look = SurfaceFeatures.of(output, cut)
-        against = self._against(name)
+        cut = Sentences.from_text(output, name)
+        look = SurfaceFeatures.from_text(output, cut)
+        against = None
+        if self._source is not None:
+            if name not in self._prepared:
+                self._prepared[name] = IndexedSource.from_text(self._source, name)
+            if self._prepared[name].words:
+                against = self._prepared[name]
         words, number = cut.words, len(cut.each)
         numbers, entities = look.support(against.surface) if against else (None, None)
         return Features(
@@ -338,7 +338,7 @@ class Measure:
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
             adjacent_duplicates=sum(first == second for each in cut.each for first, second in pairwise(each)),
-            **(_compared(cut, against) if against and words else dict.fromkeys(_COMPARED)),
+            **(_source_features(cut, against) if against and words else dict.fromkeys(_SOURCE_FEATURES)),
             number_support=numbers,
             entity_support=entities,
             no_end=look.no_end,
@@ -346,14 +346,6 @@ class Measure:
             doubled_words=look.doubled_words,
             defects=look.no_end + look.fragments + look.doubled_words,
         )
-
-    def _against(self, name: str) -> IndexedSource | None:
-        if self._source is None:
-            return None
-        if name not in self._prepared:
-            self._prepared[name] = IndexedSource.of(self._source, name)
-        found = self._prepared[name]
-        return found if found.words else None
 
 
 def measured(
@@ -366,16 +358,16 @@ def measured(
     sources: dict[str | None, list[int]] = {}
     for index, sample in enumerate(samples):
         sources.setdefault(sample.source, []).append(index)
-    found: dict[int, Features] = {}
+    features: dict[int, Features] = {}
     for source, indices in sources.items():  # one prepared source at a time
         measure = Measure(source, tokenizer=tokenizer)
-        found |= {index: measure(samples[index].output) for index in indices}
+        features |= {index: measure(samples[index].output) for index in indices}
         if used is not None:
             used |= measure.used
-    return [found[index] for index in range(len(samples))]
+    return [features[index] for index in range(len(samples))]
 
 
-def _compared(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
+def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """The features `_COMPARED`, of an output with words."""
     words, count = cut.words, len(cut.words)
     copied = source.fragments(words)
@@ -403,17 +395,17 @@ def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
     return sum(gram not in known for gram in grams) / len(grams) if grams else None
 
 
-def _divergence(mine: Counter[str], theirs: Counter[str]) -> float | None:
+def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
     """½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word that one side alone has adds half its share."""
-    if not mine or not theirs:
+    if not first or not second:
         return None
-    total, whole = mine.total(), theirs.total()
-    found, shared = 0.0, 0.0
-    for word, number in mine.items():
-        p, q = number / total, theirs.get(word, 0) / whole
-        found += p * log2(2 * p / (p + q)) + (q * log2(2 * q / (p + q)) if q else 0)
+    total, whole = first.total(), second.total()
+    total_divergence, shared = 0.0, 0.0
+    for word, number in first.items():
+        p, q = number / total, second.get(word, 0) / whole
+        total_divergence += p * log2(2 * p / (p + q)) + (q * log2(2 * q / (p + q)) if q else 0)
         shared += q
-    return min(max((found + 1 - shared) / 2, 0.0), 1.0)
+    return min(max((total_divergence + 1 - shared) / 2, 0.0), 1.0)
 
 
 NAMES = tuple(field.name for field in fields(Features))
@@ -449,7 +441,7 @@ _BETTER: dict[str, Literal["higher", "lower"]] = {
     "doubled_words": "lower",
     "defects": "lower",
 }
-_OF_NONE = {
+_VALUE_OF_NONE = {
     "number_support": 1.0,
     "entity_support": 1.0,
     "novel2": 0.0,
@@ -474,7 +466,13 @@ class Stats:
     rowwise: ClassVar[bool] = True
 
     def __init__(self, *, columns: str | Sequence[str] = DEFAULT, tokenizer: str | None = None) -> None:
-        self._names = _columns(columns)
+        if columns == "all":
+            self._names = NAMES
+        else:
+            names = list_option(columns)
+            if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
+                raise ConfigError(f"stats.columns must be `all` or a list of different names, not {columns!r}")
+            self._names = tuple(choice_option("stats.columns", name, NAMES) for name in names)
         self._tokenizer = known("stats.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -484,12 +482,22 @@ class Stats:
         lacks support, and else 0.
         """
         used: set[str] = set()
-        found = measured(samples, tokenizer=self._tokenizer, used=used)
-        rows = [_row(*each, name) for each in zip(samples, found, strict=True) for name in self._names]
+        features = measured(samples, tokenizer=self._tokenizer, used=used)
+        rows = [_row(*each, name) for each in zip(samples, features, strict=True) for name in self._names]
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
-        columns = tuple(_column(name, f"stats_{name}|text|{signed}") for name in self._names)
-        given = (one for sample in samples for one in (sample.output, sample.source or ""))
-        notes = (tokenizer_loss("stats", self._tokenizer, given),) if self._tokenizer else ()
+        columns = tuple(
+            Column(
+                f"stats_{name}",
+                "metric",
+                f"stats_{name}|text|{signed}",
+                low=0.0,
+                high=None if name in _UNBOUNDED else 1.0,
+                better=_BETTER.get(name, ""),
+            )
+            for name in self._names
+        )
+        all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
+        notes = (tokenizer_loss("stats", self._tokenizer, all_texts),) if self._tokenizer else ()
         return MetricResult(columns, tuple(rows), notes)
 
 
@@ -501,27 +509,13 @@ def score(
     Raises DataError for lists that do not fit, ConfigError for an unknown tokenizer, MissingExtra for one whose
     packages are missing.
     """
-    given = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
-    if isinstance(sources, str) or len(given) != len(outputs):
+    source_texts = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
+    if isinstance(sources, str) or len(source_texts) != len(outputs):
         raise DataError("outputs and sources are two lists of one length; None stands for a source that is not known")
-    if not all(one is None or isinstance(one, str) for one in given):
+    if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources is a list of texts, with None for those that are not known")
-    samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, given, strict=True))]
+    samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))]
     return measured(samples, tokenizer=known("stats.tokenizer", tokenizer))
-
-
-def _columns(value: Any) -> tuple[str, ...]:
-    if value == "all":
-        return NAMES
-    names = list_option(value)
-    if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
-        raise ConfigError(f"stats.columns must be `all` or a list of different names, not {value!r}")
-    return tuple(choice_option("stats.columns", name, NAMES) for name in names)
-
-
-def _column(name: str, signature: str) -> Column:
-    high = None if name in _UNBOUNDED else 1.0
-    return Column(f"stats_{name}", "metric", signature, low=0.0, high=high, better=_BETTER.get(name, ""))
 
 
 def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
@@ -533,12 +527,12 @@ def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
         return no_source(sample, column)
     if value is None and name in _MISSING:
         return failure(sample, column, *_MISSING[name])
-    number = _OF_NONE[name] if value is None else float(value)
+    number = _VALUE_OF_NONE[name] if value is None else float(value)
     return Score(sample.item, sample.system, column, number, Provenance("metric"))
 
 
 def no_source(sample: Sample, column: str) -> Failure:
     """The row of a column that needs a source with words, of a sample without one."""
-    found = "no source" if sample.source is None else "a source without words"
+    problem = "no source" if sample.source is None else "a source without words"
     advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-    return failure(sample, column, "NoSource", f"has {found}: {advice}")
+    return failure(sample, column, "NoSource", f"has {problem}: {advice}")

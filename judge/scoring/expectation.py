@@ -185,7 +185,7 @@ _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 @lru_cache(maxsize=256)
 def _spellings_of(scale: Scale) -> _Spellings:
     index = label_index(scale)
-    spellings = {**index.numbers, **index.own}
+    spellings = {**index.numbers, **index.labels}
     if index.below_zero:
         spellings |= {f"+{number}": label for number, label in index.numbers.items() if not number.startswith("-")}
     number_words = dict(index.words)

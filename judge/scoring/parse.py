@@ -218,7 +218,7 @@ def _name_pattern(title: str) -> str:
 
 def _value_pattern(index: LabelIndex) -> str:
     """Return the pattern of a score with its unit and the scale's top."""
-    labels = "|".join(re.escape(text) for label in index.own.values() if not is_number(text := fold(label).strip()))
+    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
     count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
     plus = "+" if index.below_zero else ""
     value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
@@ -236,7 +236,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
         raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}", text)
     folded, starts, ends = _fold_with_positions(bare, start + piece.find(bare))
     core = folded.strip()
-    if label := grammar.names.own.get(core) or grammar.names.own.get(grammar.names.key(core)):
+    if label := grammar.names.labels.get(core) or grammar.names.labels.get(grammar.names.key(core)):
         first = folded.find(core)
         return Found(label, starts[first], ends[first + len(core) - 1])
     match = grammar.alone.match(folded)

@@ -27,11 +27,11 @@ _short_nltk = re.compile(f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]").fullmatch  
 
 def _by_ending(rules: str) -> _Rules:
     """Rules `suffix>replacement`, longest suffix first, by the last two letters of the suffix."""
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    rules_by_ending: dict[str, tuple[tuple[str, str], ...]] = {}
     for rule in sorted(rules.split(), key=lambda rule: -rule.index(">")):
         suffix, replacement = rule.split(">")
-        found[suffix[-2:]] = (*found.get(suffix[-2:], ()), (suffix, replacement))
-    return found
+        rules_by_ending[suffix[-2:]] = (*rules_by_ending.get(suffix[-2:], ()), (suffix, replacement))
+    return rules_by_ending
 
 
 _PAPER_2 = (
@@ -61,10 +61,11 @@ def stem(word: str) -> str:
     if len(word) <= 2:
         return word
     word = word[:-1] if len(word) == 4 and word.endswith("ies") else _step_1a(word)
-    word = _ied(word) if word.endswith("ied") else _step_1b(word, _short_nltk)
+    # NLTK's rule for -ied: `died` to `die`, `spied` to `spi`.
+    word = (word[:-1] if len(word) == 4 else word[:-2]) if word.endswith("ied") else _step_1b(word, _short_nltk)
     if word[-1:] == "y" and len(word) > 2 and _ends_in_consonant(word[:-1]):
         word = word[:-1] + "i"
-    word = _step_4(_cut(_step_2(word), _STEP_3, _m_over_0), _STEP_4)
+    word = _step_4(_replace_suffix(_step_2(word), _STEP_3, _m_over_0), _STEP_4)
     return _step_5(word, _short_nltk)
 
 
@@ -81,13 +82,13 @@ def stem155(word: str) -> str:
     word = _step_1b(_step_1a(word), _short)
     if word[-1:] == "y" and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _cut(_cut(word, _STEP_2_OF_155, _m_over_0), _STEP_3, _m_over_0)
+    word = _replace_suffix(_replace_suffix(word, _STEP_2_OF_155, _m_over_0), _STEP_3, _m_over_0)
     main, ion, ment = _STEP_4_OF_155
-    word = _first_that_may(_step_4(word, main), ment, _m_over_1)
+    word = _replace_first_allowed(_step_4(word, main), ment, _m_over_1)
     return _step_5(_step_4(word, ion), _short)
 
 
-def _cut(word: str, rules: _Rules, condition: _Condition) -> str:
+def _replace_suffix(word: str, rules: _Rules, condition: _Condition) -> str:
     """The longest suffix that fits replaced, if what precedes it meets the condition."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix):
@@ -96,7 +97,7 @@ def _cut(word: str, rules: _Rules, condition: _Condition) -> str:
     return word
 
 
-def _first_that_may(word: str, rules: _Rules, condition: _Condition) -> str:
+def _replace_first_allowed(word: str, rules: _Rules, condition: _Condition) -> str:
     """As `_cut`, but a suffix whose condition fails leaves the turn to the next shorter one."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix) and condition(word[: -len(suffix)]):
@@ -108,11 +109,6 @@ def _step_1a(word: str) -> str:
     if word[-1:] != "s" or word.endswith("ss"):
         return word[:-2] if word.endswith("sses") else word
     return word[:-2] if word.endswith(("sses", "ies")) else word[:-1]
-
-
-def _ied(word: str) -> str:
-    """NLTK's rule for -ied: `died` to `die`, `spied` to `spi`."""
-    return word[:-1] if len(word) == 4 else word[:-2]
 
 
 def _step_1b(word: str, short: _Condition) -> str:
@@ -134,13 +130,13 @@ def _step_2(word: str) -> str:
         return _step_2(word[:-2])
     if word.endswith("logi"):
         return word[:-1] if _m_over_0(word[:-3]) else word
-    return _cut(word, _STEP_2, _m_over_0)
+    return _replace_suffix(word, _STEP_2, _m_over_0)
 
 
 def _step_4(word: str, rules: _Rules) -> str:
     if word.endswith("ion") and word[-4:-3] not in ("s", "t"):
         return word
-    return _cut(word, rules, _m_over_1)
+    return _replace_suffix(word, rules, _m_over_1)
 
 
 def _step_5(word: str, short: _Condition) -> str:

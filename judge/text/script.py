@@ -1,7 +1,4 @@
-"""Scripts, and words that need no dictionary.
-
-Sentences of text in any script, by its stops; no dependency, no model.
-"""
+"""The language of a text by its script, its words without a dictionary, and its sentences by their stops."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ def detect_language(texts: Iterable[str]) -> Language:
         room -= len(seen[-1])
         if room <= 0:
             break
-    return _of(_Letters.of("\n".join(seen)))
+    return _language_of_letters(_Letters.from_text("\n".join(seen)))
 
 
 def language_of(samples: Iterable[Sample]) -> Language:
@@ -60,10 +57,10 @@ def detect_language_or_none(text: str) -> Language | None:
 
     It takes five words, and 20 characters of Han for Chinese.
     """
-    found = _Letters.of(text[:_LOOK_AT_EACH])
-    spoken = _of(found)
-    least = {"en": found.other >= _WORDS, "zh": found.han >= _HAN_ALONE}
-    return spoken if least.get(spoken, found.han + found.kana + found.hangul >= 2 * _WORDS) else None
+    letters = _Letters.from_text(text[:_LOOK_AT_EACH])
+    language = _language_of_letters(letters)
+    enough = {"en": letters.other >= _WORDS, "zh": letters.han >= _HAN_ALONE}
+    return language if enough.get(language, letters.han + letters.kana + letters.hangul >= 2 * _WORDS) else None
 
 
 class _Letters(NamedTuple):
@@ -75,16 +72,16 @@ class _Letters(NamedTuple):
     other: int
 
     @classmethod
-    def of(cls, text: str) -> _Letters:
+    def from_text(cls, text: str) -> _Letters:
         other = len(_OTHER_WORD.findall(text))
         if text.isascii():
             return cls(0, 0, 0, other)
-        han, kana, hangul = (len(one.findall(text)) for one in (_IS_HAN, _IS_KANA, _IS_HANGUL))
+        han, kana, hangul = (len(script.findall(text)) for script in (_IS_HAN, _IS_KANA, _IS_HANGUL))
         return cls(han, kana, hangul, other)
 
 
-def _of(found: _Letters) -> Language:
-    han, kana, hangul, other = found
+def _language_of_letters(letters: _Letters) -> Language:
+    han, kana, hangul, other = letters
     if max(hangul, han + kana) < max(1, 2 * other):
         return "en"
     if hangul >= han + kana:
@@ -171,23 +168,23 @@ def sentences(text: str) -> list[str]:
     text = text.strip()
     parts = text.split("\n")  # and at no other line break, as rouge-score has it
     if len(parts) == 1:
-        parts = _STANDING_STOP.split(text) if _TOKENIZED(text) else list(_running(text))
+        parts = _STANDING_STOP.split(text) if _TOKENIZED(text) else list(_split_at_stops(text))
     return [part.strip() for part in parts if part.strip()]
 
 
-def _running(line: str) -> Iterator[str]:
-    start, held = 0, _bracketed(line)
+def _split_at_stops(line: str) -> Iterator[str]:
+    start, held = 0, _quoted_spans(line)
     for match in _CANDIDATE.finditer(line):
-        ends = _spaced_ends if match.lastgroup == "spaced" else _wide_ends
+        ends = _spaced_stop_ends if match.lastgroup == "spaced" else _unspaced_stop_ends
         if ends(line, start, match, held):
             yield line[start : match.end()]
             start = match.end()
     yield line[start:]
 
 
-def _bracketed(line: str) -> list[tuple[int, int]]:
+def _quoted_spans(line: str) -> list[tuple[int, int]]:
     """The outermost closed brackets and quotations: where each opens and closes, in order."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     still_open: list[tuple[str, int]] = []
     for match in _BRACKET.finditer(line):
         mark, place = match.group(), match.start()
@@ -195,13 +192,13 @@ def _bracketed(line: str) -> list[tuple[int, int]]:
             still_open.append((mark, place))
         elif still_open and still_open[-1][0] == _OPENS[mark]:
             _, opened = still_open.pop()
-            while found and found[-1][0] > opened:
-                found.pop()
-            found.append((opened, place))
-    return found
+            while spans and spans[-1][0] > opened:
+                spans.pop()
+            spans.append((opened, place))
+    return spans
 
 
-def _wide_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
+def _unspaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
     """Whether a stop that needs no white space after it ends a sentence."""
     around = bisect(held, (match.start(), 0)) - 1
     if around >= 0 and held[around][1] >= match.end():
@@ -209,7 +206,7 @@ def _wide_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int
     return not (match.group()[-1] in _CLOSERS and _GOES_ON(line, match.end()))
 
 
-def _spaced_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
+def _spaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
     """Whether a stop with white space after it ends a sentence."""
     mark, end = match.group().rstrip(), match.end()
     small = line[end].islower()  # the line is stripped: something follows

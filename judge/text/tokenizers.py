@@ -58,7 +58,7 @@ def _mecab(module: str, dictionary: str) -> Tokenizer:
 
 def _rjieba() -> Tokenizer:
     cut = import_module("rjieba").cut
-    return lambda text: _unblank(cut(whole(text), False))
+    return lambda text: _without_blanks(cut(whole(text), False))
 
 
 def _sudachi() -> Tokenizer:
@@ -68,7 +68,7 @@ def _sudachi() -> Tokenizer:
     make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
     tool, mode = make(), sudachi.SplitMode.C
     # It takes 65,535 bytes after NFKC, which makes up to 33 of a character.
-    return lambda text: _unblank(
+    return lambda text: _without_blanks(
         part.surface() for piece in _pieces(whole(text), 1_900) for part in tool.tokenize(piece, mode)
     )
 
@@ -76,10 +76,12 @@ def _sudachi() -> Tokenizer:
 def _kiwi() -> Tokenizer:
     kiwi = import_module("kiwipiepy").Kiwi(num_workers=1)
     # In pieces, as its time grows faster than the text's length.
-    return lambda text: _unblank(part.form for piece in _pieces(whole(text), 2_000) for part in kiwi.tokenize(piece))
+    return lambda text: _without_blanks(
+        part.form for piece in _pieces(whole(text), 2_000) for part in kiwi.tokenize(piece)
+    )
 
 
-def _unblank(found: Any) -> list[str]:
+def _without_blanks(found: Any) -> list[str]:
     return [token for token in found if not token.isspace()]
 
 
@@ -146,21 +148,21 @@ def tokenizer(name: str) -> Tokenizer:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
     _load(name)
-    return partial(_cut, name)
+    return partial(_tokenize, name)
 
 
 def words(name: str) -> Tokenizer:
     """As `tokenizer`, but lower-cased and without the tokens that hold no letter and no digit."""
-    return _en if name == "en" else partial(_words, tokenizer(name))
+    return _en if name == "en" else partial(_tokenize_to_words, tokenizer(name))
 
 
-def _words(cut: Tokenizer, text: str) -> list[str]:
+def _tokenize_to_words(cut: Tokenizer, text: str) -> list[str]:
     return [token.lower() for token in cut(text) if _WITH_LETTER(token)]
 
 
 def installed(name: str) -> bool:
     """Whether all the packages of a tokenizer are there; imports none. Raises ConfigError for an unknown name."""
-    return name in _BUILT_IN or all(find_spec(module) for module in _tool(name).modules)
+    return name in _BUILT_IN or all(find_spec(module) for module in _find_tool(name).modules)
 
 
 def tokenizer_for(parts: Sequence[str]) -> str:
@@ -169,11 +171,11 @@ def tokenizer_for(parts: Sequence[str]) -> str:
     `en`, unless its rules would lose more than half of the letters of one of them; then by the `language` of those
     that would lose: `zh`, `ja` or `ko` where their packages are installed, else `char`.
     """
-    lost = [part for part in parts if is_cjk(part)]
-    if not lost:
+    unreadable = [part for part in parts if is_cjk(part)]
+    if not unreadable:
         return "en"
-    found = detect_language(lost)
-    return "char" if found == "en" or not installed(found) else found
+    language = detect_language(unreadable)
+    return "char" if language == "en" or not installed(language) else language
 
 
 def drops_most_letters(text: str, tokens: Sequence[str]) -> bool:
@@ -197,13 +199,13 @@ def signature(name: str) -> str:
     """
     if name in _BUILT_IN:
         return name
-    tool = _tool(name)
+    tool = _find_tool(name)
     if not installed(name):
-        raise _missing(name)
+        raise _missing_packages(name)
     return tool.sign.format(*map(version, tool.packages))
 
 
-def _tool(name: str) -> _Tool:
+def _find_tool(name: str) -> _Tool:
     if name not in _TOOLS:
         raise ConfigError(unknown_name_message("tokenizer", name, list(TOKENIZERS)))
     return _TOOLS[name]
@@ -212,20 +214,20 @@ def _tool(name: str) -> _Tool:
 def _load(name: str) -> Tokenizer:
     with _LOCK:
         if name not in _loaded:
-            tool = _tool(name)
+            tool = _find_tool(name)
             try:
                 _loaded[name] = tool.load()
             except ImportError as error:
-                raise _missing(name) from error
+                raise _missing_packages(name) from error
         return _loaded[name]
 
 
-def _cut(name: str, text: str) -> list[str]:
+def _tokenize(name: str, text: str) -> list[str]:
     cut = _loaded.get(name) or _load(name)
     with _LOCK:  # MeCab's and Sudachi's tools hold the text they are at
         return cut(text)
 
 
-def _missing(name: str) -> MissingExtra:
+def _missing_packages(name: str) -> MissingExtra:
     tool = _TOOLS[name]
     return MissingExtra(f"the tokenizer {name!r} needs {' and '.join(tool.modules)}: pip install {tool.pip}")

@@ -111,7 +111,7 @@ def test_a_labels_own_name_is_before_any_word() -> None:
 def test_what_two_labels_are_called_is_the_name_of_neither() -> None:
     called = label_index(Scale(("4", "٤", "5"), (1.0, 2.0, 3.0)))
     assert (called.label("4"), called.label("٤"), called.label("5")) == (None, None, "5")
-    assert not label_index(Scale(("", " "), (1.0, 2.0))).own
+    assert not label_index(Scale(("", " "), (1.0, 2.0))).labels
 
 
 def test_numbers_may_be_written_longer_and_with_a_sign() -> None:

@@ -21,7 +21,7 @@ from judge.core.errors import ConfigError, MissingExtra
 INDEX = json.dumps({"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}})
 WHOLE = {"config.json": '{"num_hidden_layers": 4}', "tokenizer.json": "{}", "model.safetensors": "weights"}
 PARTS = {"config.json": "{}", "vocab.txt": "a", "model.safetensors.index.json": INDEX}
-ASKERS = [{"who": "bertscore", "what": "model"}, {"who": "qags", "what": "reader"}]
+ASKERS = [{"who": "bertscore", "role": "model"}, {"who": "qags", "role": "reader"}]
 
 
 def filled(folder: Path, files: dict[str, str]) -> Path:
@@ -32,9 +32,9 @@ def filled(folder: Path, files: dict[str, str]) -> Path:
 
 
 def found(
-    model: str | Path, cache: Path | None = None, who: str = "qags", what: str = "reader"
+    model: str | Path, cache: Path | None = None, who: str = "qags", role: str = "reader"
 ) -> huggingface.ModelFiles:
-    return huggingface.resolve(str(model), who=who, what=what, cache=cache)
+    return huggingface.resolve(str(model), who=who, role=role, cache=cache)
 
 
 class Online:
@@ -130,7 +130,7 @@ def test_a_folder_that_is_not_whole_says_what_it_lacks(
     tmp_path: Path, asker: dict[str, str], files: dict[str, str | None], lacks: str
 ) -> None:
     folder = filled(tmp_path / "part", {name: content for name, content in files.items() if content is not None})
-    with pytest.raises(ConfigError, match=rf"^{asker['who']}: {asker['what']} part \(.*part\): {lacks}"):
+    with pytest.raises(ConfigError, match=rf"^{asker['who']}: {asker['role']} part \(.*part\): {lacks}"):
         found(folder, **asker)
 
 
@@ -171,7 +171,7 @@ class Cut(Exception):
 @pytest.mark.parametrize("error", [OSError("\n cut off\nat once"), ValueError("cut off"), Cut("cut off")])
 def test_a_hub_that_cannot_be_reached_says_what_to_set(online: Online, asker: dict[str, str], error: Exception) -> None:
     online.down = error
-    begins = rf"^{asker['who']}: {asker['what']} 'nobody/nothing' is no folder here"
+    begins = rf"^{asker['who']}: {asker['role']} 'nobody/nothing' is no folder here"
     with pytest.raises(ConfigError, match=rf"{begins}.*\(cut off\).*HF_HUB_CACHE.*HF_ENDPOINT"):
         found("nobody/nothing", **asker)
 

@@ -1,10 +1,8 @@
-"""Embeddings kept on disk from run to run: one plain SQLite file of numbers as bytes. Nothing in it is ever unpickled.
+"""Texts to embeddings: each distinct text once, from the store if it is there, else by the model.
 
-It is a cache: what is damaged is computed again, and a disk that cannot be written costs time, not the run.
-
-Texts longer than a model's window: read in overlapping windows, each token taken where it has most context.
-
-Texts to embeddings: each distinct text once, from the store where it is there, else by the model.
+The store keeps embeddings from run to run in one SQLite file of numbers as bytes; nothing in it is ever unpickled. It
+is a cache: a damaged row is computed again, and a disk that cannot be written costs time, not the run. Texts longer
+than the model's window are read in overlapping windows, and each token is taken from the one where it has most context.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ CREATE TABLE IF NOT EXISTS texts
   (key BLOB PRIMARY KEY, ids BLOB, vectors BLOB, length INTEGER, windows INTEGER, ids_sum INTEGER, vectors_sum INTEGER);
 CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value TEXT);
 """
-_AT_ONCE = 500  # SQLite takes no more than 999 parameters in its older versions
+_MOST_PARAMETERS = 500  # SQLite takes no more than 999 parameters in its older versions
 
 
 def key(scheme: str, text: str) -> bytes:
@@ -96,23 +94,27 @@ class Store(NoStore):
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Encoded]:
         """What is stored under these keys, as far as it is whole."""
-        found: dict[bytes, Encoded] = {}
+        rows: dict[bytes, Encoded] = {}
         for name, *row in self._rows("key, ids, vectors, length, windows, ids_sum, vectors_sum", keys):
             with suppress(TypeError, ValueError):
-                found[name] = _encoded(row)
-        return found
+                ids, vectors, length, windows, ids_sum, vectors_sum = row
+                tokens = _array(ids, ids_sum, "<i4")
+                rows[name] = Encoded(
+                    tokens, _array(vectors, vectors_sum, "<f4").reshape(len(tokens), -1), int(length), int(windows)
+                )
+        return rows
 
     def ids(self, keys: Sequence[bytes]) -> dict[bytes, npt.NDArray[np.int32]]:
         """The token ids stored under these keys, without the vectors, which are long to read."""
-        found: dict[bytes, npt.NDArray[np.int32]] = {}
+        ids_by_key: dict[bytes, npt.NDArray[np.int32]] = {}
         for name, ids, total in self._rows("key, ids, ids_sum", keys):
             with suppress(TypeError, ValueError):
-                found[name] = _numbers(ids, total, "<i4")
-        return found
+                ids_by_key[name] = _array(ids, total, "<i4")
+        return ids_by_key
 
     def _rows(self, columns: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(keys), _AT_ONCE):
-            part = keys[start : start + _AT_ONCE]
+        for start in range(0, len(keys), _MOST_PARAMETERS):
+            part = keys[start : start + _MOST_PARAMETERS]
             question = f"SELECT {columns} FROM texts WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
             with self._guarded():
                 if self._database is not None:
@@ -123,7 +125,7 @@ class Store(NoStore):
         with self._guarded():
             if self._database is not None:
                 with self._database as transaction:
-                    transaction.executemany("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _written(rows))
+                    transaction.executemany("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _table_rows(rows))
 
     def metadata(self, name: str) -> dict[str, Any] | None:
         """What was kept under this name, else None."""
@@ -131,7 +133,11 @@ class Store(NoStore):
             if self._database is not None:
                 row = self._database.execute("SELECT value FROM facts WHERE key = ?", [name]).fetchone()
                 if row is not None:
-                    return _object(row[0])
+                    try:
+                        value = json.loads(row[0])
+                    except (TypeError, ValueError):
+                        return None
+                    return value if isinstance(value, dict) else None
         return None
 
     def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
@@ -166,33 +172,19 @@ class Store(NoStore):
             self.trouble = f"embeddings are not kept in {self.path.parent}: {error}"
 
 
-def _written(rows: Mapping[bytes, Encoded]) -> Iterable[tuple[Any, ...]]:
+def _table_rows(rows: Mapping[bytes, Encoded]) -> Iterable[tuple[Any, ...]]:
     for name, row in rows.items():
         ids, vectors = row.ids.astype("<i4").tobytes(), row.vectors.astype("<f4").tobytes()
         yield name, ids, vectors, row.length, row.windows, zlib.crc32(ids), zlib.crc32(vectors)
 
 
-def _encoded(row: Sequence[Any]) -> Encoded:
-    ids, vectors, length, windows, ids_sum, vectors_sum = row
-    tokens = _numbers(ids, ids_sum, "<i4")
-    return Encoded(tokens, _numbers(vectors, vectors_sum, "<f4").reshape(len(tokens), -1), int(length), int(windows))
-
-
-def _numbers(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:
+def _array(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:
     """The array in these bytes. Raises ValueError or TypeError where they are not what was written."""
     import numpy as np
 
     if zlib.crc32(data) != total:
         raise ValueError("damaged row")
     return np.frombuffer(data, dtype=kind)
-
-
-def _object(text: Any) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (TypeError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +211,7 @@ def windows(count: int, size: int) -> list[Window]:
     return [Window(at, at + size, first, last) for at, first, last in zip(starts, firsts, lasts, strict=True)]
 
 
-_MOST_KEPT = 2**28  # bytes of one text's vectors; SQLite takes no row above 1 GB
+_MOST_BYTES = 2**28  # bytes of one text's vectors; SQLite takes no row above 1 GB
 Progress = Callable[[int, int], None]
 
 
@@ -293,25 +285,25 @@ class Embedder:
         import numpy as np
 
         content = self._encoder.tokens(text)
-        kept = content[: self.facts.room] if self._options.long == "cut" else content
-        ids = np.array([*self.facts.prefix, *kept, *self.facts.suffix], dtype=np.int32)
-        return ids, len(ids) + len(content) - len(kept)
+        content_kept = content[: self.facts.room] if self._options.long == "cut" else content
+        ids = np.array([*self.facts.prefix, *content_kept, *self.facts.suffix], dtype=np.int32)
+        return ids, len(ids) + len(content) - len(content_kept)
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """The texts' embeddings, all held at once. The texts are distinct and `clean`."""
         keys = {text: key(self._scheme, text) for text in texts}
         stored = self._store.get(list(keys.values()))
-        found = {text: stored[name] for text, name in keys.items() if name in stored}
-        self._count(found)
-        made = self._compute([text for text in texts if text not in found])
-        kept = {
+        cached = {text: stored[name] for text, name in keys.items() if name in stored}
+        self._count(cached)
+        computed = self._compute([text for text in texts if text not in cached])
+        storable = {
             keys[text]: row
-            for text, row in made.items()
-            if (self.spilled is None or text in self.spilled) and row.vectors.nbytes <= _MOST_KEPT
+            for text, row in computed.items()
+            if (self.spilled is None or text in self.spilled) and row.vectors.nbytes <= _MOST_BYTES
         }
-        if kept:
-            self._store.put(kept)
-        return found | made
+        if storable:
+            self._store.put(storable)
+        return cached | computed
 
     def _compute(self, texts: Sequence[str]) -> dict[str, Encoded]:
         if not texts:

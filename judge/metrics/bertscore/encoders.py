@@ -1,8 +1,6 @@
-"""A model's tokenizer, and what has to be known of it: its window, its special tokens, which tokens count nothing.
+"""Token embeddings of a model: what is known of its tokenizer, and encoders by torch and by onnxruntime.
 
-Embeddings by transformers and torch, up to one layer of a model.
-
-Embeddings by onnxruntime: the model is exported once, and from then on neither torch nor transformers is needed.
+A model is exported to ONNX once; from then on neither torch nor transformers is needed.
 """
 
 from __future__ import annotations
@@ -90,12 +88,12 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
         suffix=tuple(whole[at + len(inner) :]),
         weightless=weightless,
         pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
-        spaced=_spaced(tokenizer, config),
+        spaced=_needs_space(tokenizer, config),
         unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
     )
 
 
-def _spaced(tokenizer: Any, config: Any) -> bool:
+def _needs_space(tokenizer: Any, config: Any) -> bool:
     """Whether the model was made for words with the space before them, and its tokenizer does not put one itself."""
     named = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
     if not named and config.model_type not in _SPACED_MODELS:
@@ -112,17 +110,17 @@ def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     inside = backend(tokenizer)
     if inside is not None:
         return from_tokenizers(inside, known)
-    return lambda text: list(tokenizer.encode(_begun(text, known), add_special_tokens=False, verbose=False))
+    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False))
 
 
 def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
     """How a `tokenizers.Tokenizer` cuts texts. One text at a time, as in batches it warns of later forks."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda text: list(tokenizer.encode(_begun(text, known), add_special_tokens=False).ids)
+    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids)
 
 
-def _begun(text: str, known: TokenizerInfo) -> str:
+def _with_space(text: str, known: TokenizerInfo) -> str:
     return f" {text}" if known.spaced else text
 
 
@@ -151,25 +149,25 @@ class TorchEncoder:
         torch = self._torch
         rows, mask = huggingface.padded(ids, self.facts.pad)
         with huggingface.translated_errors(self._model, rows.size), torch.inference_mode():
-            found = self._network(
+            output = self._network(
                 torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
             )[0]
-            vectors = found.float().cpu().numpy()
+            vectors = output.float().cpu().numpy()
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
 
 
-def load(model: Model, dtype: str, **how: Any) -> tuple[Any, Any, Any]:
+def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
     """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
-    tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=_unused, **how)
+
+    def is_unused(weight: str) -> bool:
+        return "pooler" in weight or weight.startswith("decoder.")
+
+    tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=is_unused, **load_options)
     return (
         tokenizer,
         network.config,
         cut(network, model, huggingface.import_optional("torch", "bertscore").nn.ModuleList),
     )
-
-
-def _unused(weight: str) -> bool:
-    return "pooler" in weight or weight.startswith("decoder.")
 
 
 def cut(network: Any, model: Model, stack: type) -> Any:
@@ -178,30 +176,30 @@ def cut(network: Any, model: Model, stack: type) -> Any:
         network = network.encoder
     for path in _STACKS:
         *parents, last = path.split(".")
-        holder = _follow(network, parents)
+        holder = _descend(network, parents)
         layers = getattr(holder, last, None)
         if isinstance(layers, stack):
-            _check(model, len(layers))  # type: ignore[arg-type]
+            _check_layer(model, len(layers))  # type: ignore[arg-type]
             setattr(holder, last, layers[: model.layer])  # type: ignore[index]
             return network
-    if hasattr(_follow(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used again and again
-        _check(model, network.encoder.config.num_hidden_layers)
+    if hasattr(_descend(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used again and again
+        _check_layer(model, network.encoder.config.num_hidden_layers)
         network.encoder.config.num_hidden_layers = model.layer
         return network
     if hasattr(network, "n_layers"):
-        _check(model, network.n_layers)
+        _check_layer(model, network.n_layers)
         network.n_layers = model.layer
         return network
     raise model.error("keeps its layers where they are not found; use another model")
 
 
-def _follow(network: Any, names: Sequence[str]) -> Any:
+def _descend(network: Any, names: Sequence[str]) -> Any:
     for name in names:
         network = getattr(network, name, None)
     return network
 
 
-def _check(model: Model, layers: int) -> None:
+def _check_layer(model: Model, layers: int) -> None:
     if model.layer > layers:
         raise model.error(f"layer has to be 0 to {layers}, not {model.layer}")
 
@@ -220,7 +218,19 @@ class OnnxEncoder:
         if folder is None:
             weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
         self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
-        providers = _providers(runtime, device)
+        kind = (device or "").partition(":")[0]
+        if kind not in ("", "cpu", "cuda"):
+            raise ConfigError(f"bertscore: device has to be cpu or cuda with backend onnx, not {device!r}")
+        has_cuda = "CUDAExecutionProvider" in runtime.get_available_providers()
+        if kind == "cuda" and not has_cuda:
+            raise ConfigError(
+                "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or take backend torch"
+            )
+        providers = (
+            ["CUDAExecutionProvider", "CPUExecutionProvider"]
+            if has_cuda and kind != "cpu"
+            else ["CPUExecutionProvider"]
+        )
         if not self._place.is_dir():
             export(model, self._place)
         try:
@@ -259,18 +269,6 @@ def _writable(folder: Path | None) -> Path | None:
     return folder if folder and os.access(folder, os.W_OK) else None
 
 
-def _providers(runtime: Any, device: str | None) -> list[str]:
-    kind = (device or "").partition(":")[0]
-    if kind not in ("", "cpu", "cuda"):
-        raise ConfigError(f"bertscore: device has to be cpu or cuda with backend onnx, not {device!r}")
-    found = "CUDAExecutionProvider" in runtime.get_available_providers()
-    if kind == "cuda" and not found:
-        raise ConfigError(
-            "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or take backend torch"
-        )
-    return ["CUDAExecutionProvider", "CPUExecutionProvider"] if found and kind != "cpu" else ["CPUExecutionProvider"]
-
-
 def export(model: Model, place: Path) -> None:
     """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
     huggingface.import_optional("onnx", "bertscore", "onnx")
@@ -282,37 +280,33 @@ def export(model: Model, place: Path) -> None:
     known = facts(tokenizer, config)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:
-        made = Path(temporary) / "export"
-        made.mkdir()
-        _write(network, known, made / "model.onnx")
-        (made / "tokenizer.json").write_text(inside.to_str(), "utf-8")
-        (made / "facts.json").write_text(json.dumps(known.to_dict()), "utf-8")
+        unfinished = Path(temporary) / "export"
+        unfinished.mkdir()
+        torch = huggingface.import_optional("torch", "bertscore")
+
+        class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.network = network
+
+            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+                return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
+
+        rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
+        either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+        with huggingface.silenced():
+            torch.onnx.export(
+                Hidden().eval(),
+                (torch.from_numpy(rows), torch.from_numpy(mask)),
+                str(unfinished / "model.onnx"),
+                input_names=_INPUTS,
+                output_names=["hidden"],
+                dynamic_shapes=dict.fromkeys(_INPUTS, either),
+                dynamo=True,
+                external_data=True,
+                verbose=False,
+            )
+        (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
+        (unfinished / "facts.json").write_text(json.dumps(known.to_dict()), "utf-8")
         with suppress(OSError):  # another process was faster, and wrote the same
-            made.rename(place)
-
-
-def _write(network: Any, known: TokenizerInfo, path: Path) -> None:
-    torch = huggingface.import_optional("torch", "bertscore")
-
-    class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = network
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
-
-    rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
-    either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
-    with huggingface.silenced():
-        torch.onnx.export(
-            Hidden().eval(),
-            (torch.from_numpy(rows), torch.from_numpy(mask)),
-            str(path),
-            input_names=_INPUTS,
-            output_names=["hidden"],
-            dynamic_shapes=dict.fromkeys(_INPUTS, either),
-            dynamo=True,
-            external_data=True,
-            verbose=False,
-        )
+            unfinished.rename(place)

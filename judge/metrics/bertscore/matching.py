@@ -59,14 +59,14 @@ class Weights:
     frequencies: Mapping[int, int] | None = None
 
     @classmethod
-    def of(cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]) -> Weights:
+    def from_documents(cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]) -> Weights:
         """The weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
-        found: Counter[int] = Counter()
+        frequencies: Counter[int] = Counter()
         count = 0
         for ids in documents:
-            found.update(set(ids.tolist()))
+            frequencies.update(set(ids.tolist()))
             count += 1
-        return cls(weightless, count, found)
+        return cls(weightless, count, frequencies)
 
     def __call__(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """One weight per token, shape (n,). A token in no document weighs most."""
@@ -85,38 +85,35 @@ def greedy_match(
 
     The weights of either text must not add up to 0. F is 0 where precision and recall are; NaN where they cancel out.
     """
-    best_output, best_reference = _best(output.vectors, reference.vectors)
+    best_output, best_reference = _best_products(output.vectors, reference.vectors)
     precision = min(float(best_output @ output_weights) / float(output_weights.sum()), 1.0)
     recall = min(float(best_reference @ weights) / float(weights.sum()), 1.0)
-    return BertScoreValue(precision, recall, _harmonic(precision, recall))
-
-
-def _harmonic(precision: float, recall: float) -> float:
     if precision == recall == 0:
-        return 0.0
-    return 2 * precision * recall / (precision + recall) if precision + recall else math.nan
+        return BertScoreValue(precision, recall, 0.0)
+    fmeasure = 2 * precision * recall / (precision + recall) if precision + recall else math.nan
+    return BertScoreValue(precision, recall, fmeasure)
 
 
-def _best(
+def _best_products(
     rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """For each vector of either matrix its greatest product with one of the other."""
     import numpy as np
 
     if len(rows) < len(columns):
-        best_columns, best_rows = _best(columns, rows)
+        best_columns, best_rows = _best_products(columns, rows)
         return best_rows, best_columns
     height = max(_CELLS // len(columns), 1)
     best_rows = np.empty(len(rows), dtype=np.float32)
     best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
     for start in range(0, len(rows), height):
-        table = _products(rows[start : start + height], columns)
+        table = _product_table(rows[start : start + height], columns)
         best_rows[start : start + height] = table.max(axis=1)
         np.maximum(best_columns, table.max(axis=0), out=best_columns)
     return best_rows, best_columns
 
 
-def _products(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def _product_table(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """rows @ columns.T, in strips so small that BLAS does not start threads for them where it can be avoided.
 
     For texts of usual length, threads only wait for one another: on a busy machine for most of the time.
@@ -163,38 +160,27 @@ def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, 
     """
     import numpy as np
 
-    scores, wanted = np.asarray(f, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
-    _check_fit(scores, wanted)
-    wanted = (wanted - wanted.min()) / np.ptp(wanted)
-    slope, offset = np.polyfit(scores, wanted, 1)
-    if not slope > 0:
-        raise ConfigError("bertscore: cannot be fitted, as the ratings do not rise with F")
-    return _least_squares(scores, wanted, [(-offset / slope, 1 / slope), *_spans(scores)])
-
-
-def _check_fit(scores: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> None:
-    import numpy as np
-
-    if len(scores) != len(wanted):
-        raise ConfigError(f"bertscore: {len(scores)} scores cannot be fitted to {len(wanted)} ratings")
+    scores, targets = np.asarray(f, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
+    if len(scores) != len(targets):
+        raise ConfigError(f"bertscore: {len(scores)} scores cannot be fitted to {len(targets)} ratings")
     if len(scores) < _FEWEST:
         raise ConfigError(f"bertscore: {len(scores)} rated texts are too few to fit; at least {_FEWEST} are needed")
-    if not (np.isfinite(scores).all() and np.isfinite(wanted).all()):
+    if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
         raise ConfigError("bertscore: a score or rating to be fitted is not a finite number")
-    if not np.ptp(scores) > 0 or not np.ptp(wanted) > 0:
+    if not np.ptp(scores) > 0 or not np.ptp(targets) > 0:
         raise ConfigError("bertscore: cannot be fitted, as all scores or all ratings are alike")
-
-
-def _spans(scores: npt.NDArray[np.float64]) -> list[tuple[float, float]]:
-    """Low and width to start from: clipping makes the sum of squares uneven, and one start may end in a hollow."""
-    import numpy as np
-
+    targets = (targets - targets.min()) / np.ptp(targets)
+    slope, offset = np.polyfit(scores, targets, 1)
+    if not slope > 0:
+        raise ConfigError("bertscore: cannot be fitted, as the ratings do not rise with F")
+    # Clipping makes the sum of squares uneven, so that a search from one start alone may end in a local minimum.
     marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
-    return [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
+    starts = [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
+    return _least_squares(scores, targets, [(-offset / slope, 1 / slope), *starts])
 
 
 def _least_squares(
-    scores: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], starts: list[tuple[float, float]]
+    scores: npt.NDArray[np.float64], targets: npt.NDArray[np.float64], starts: list[tuple[float, float]]
 ) -> tuple[float, float]:
     import numpy as np
     from scipy.optimize import minimize
@@ -203,10 +189,10 @@ def _least_squares(
         low, width = point
         if width < _NARROWEST:
             return math.inf
-        return float(((np.clip((scores - low) / width, 0, 1) - wanted) ** 2).sum())
+        return float(((np.clip((scores - low) / width, 0, 1) - targets) ** 2).sum())
 
-    likely = sorted(starts, key=lambda start: squares(np.array(start)))[:3]
+    best_starts = sorted(starts, key=lambda start: squares(np.array(start)))[:3]
     options = {"xatol": 1e-7, "fatol": 1e-12, "maxiter": 2000}
-    found = [minimize(squares, start, method="Nelder-Mead", options=options) for start in likely]
-    low, width = min(found, key=lambda result: float(result.fun)).x
+    optima = [minimize(squares, start, method="Nelder-Mead", options=options) for start in best_starts]
+    low, width = min(optima, key=lambda result: float(result.fun)).x
     return float(low), float(low + width)

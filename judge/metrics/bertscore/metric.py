@@ -1,6 +1,6 @@
-"""Outputs and their references to BERTScore values: encoded and matched in parts, so that memory stays bounded.
+"""BERTScore: the values of outputs and references, the metric, and the function for notebooks.
 
-The metric and the notebook's function.
+Texts are encoded and matched in parts, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ def measure(
         baseline = models.baseline(options, model.layer)
         if not jobs:
             return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
-        parts = list(_blocks(jobs))
-        again = _needed_again(jobs, parts) if folder is None else None
-        if again:
+        parts = list(_split_into_blocks(jobs))
+        repeated = _repeated_texts(jobs, parts) if folder is None else None
+        if repeated:
             spill = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
             store = stack.enter_context(closing(Store(spill)))
         embedder = Embedder(options, model, store, folder)
-        embedder.spilled, embedder.progress = again, progress
+        embedder.spilled, embedder.progress = repeated, progress
         embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
         matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
         values: dict[int, BertScoreValue | PairError] = {}
@@ -113,10 +113,10 @@ def measure(
             )
             values |= matcher.values({n: jobs[n] for n in part}, encoded)
         trouble = store.trouble if folder else ""
-        found = tuple(values[n] for n in range(len(jobs)))
+        results = tuple(values[n] for n in range(len(jobs)))
         limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
         long, long_texts = frozenset(matcher.long), len(matcher.long_texts)
-        return BatchResult(model, baseline, found, long, long_texts, limit, trouble, unknown)
+        return BatchResult(model, baseline, results, long, long_texts, limit, trouble, unknown)
 
 
 def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> Weights:
@@ -125,10 +125,10 @@ def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> 
         return Weights(weightless)
     texts = [text for text in map(clean, documents if options.idf is True else options.idf) if text]
     ids = embedder.ids(dict.fromkeys(texts))
-    return Weights.of(weightless, (ids[text] for text in texts))
+    return Weights.from_documents(weightless, (ids[text] for text in texts))
 
 
-def _blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
+def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
     """Places of jobs in parts of so many tokens, about; those with the same references are next to each other."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, job in enumerate(jobs):
@@ -152,14 +152,14 @@ def _blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
         yield part
 
 
-def _needed_again(jobs: Sequence[Pair], parts: Sequence[Sequence[int]]) -> set[str]:
+def _repeated_texts(jobs: Sequence[Pair], parts: Sequence[Sequence[int]]) -> set[str]:
     """The texts of more than one part."""
     if len(parts) < 2:
         return set()
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for part in parts:
-        found.update({text for n in part for text in (jobs[n].output, *jobs[n].references)})
-    return {text for text, count in found.items() if count > 1}
+        counts.update({text for n in part for text in (jobs[n].output, *jobs[n].references)})
+    return {text for text, count in counts.items() if count > 1}
 
 
 class _Matcher:
@@ -203,15 +203,15 @@ class _Matcher:
         ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
         return ids.count(self._unknown) / len(ids) if ids else 0.0
 
-    def _trouble(self, what: str, row: Encoded) -> PairError:
+    def _trouble(self, part: str, row: Encoded) -> PairError:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
             return PairError(
                 "NoWeight",
-                f"has only tokens in its {what} that all {self._weights.documents} documents have from which idf is "
+                f"has only tokens in its {part} that all {self._weights.documents} documents have from which idf is "
                 "counted, so that none weighs anything: give more references, or set idf to false",
             )
         return PairError(
-            "NoTokens", f"has nothing in its {what} that the model's tokenizer knows as text: give it words"
+            "NoTokens", f"has nothing in its {part} that the model's tokenizer knows as text: give it words"
         )
 
 
@@ -304,13 +304,14 @@ class BertScore:
         Raises ConfigError for a model, layer or baseline that cannot be had, MissingExtra for a package.
         """
         _check_fit(self.options.fit, samples)
-        scored = {n: found for n, s in enumerate(samples) if s.output.strip() and (found := references(s))}
+        scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
         jobs = [Pair(samples[n].output, found) for n, found in scored.items()]
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self.options, self._cache, self._progress, documents)
         values = dict(zip(scored, measured.values, strict=True))
         places = dict(zip(scored, range(len(jobs)), strict=True))
-        span = _Span.of(self.options, samples, values)
+        span = _Span.from_options(self.options, samples, values)
+        long_note = f"text longer than the model's window: {'cut' if self.options.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
             if not references(sample):
@@ -318,9 +319,16 @@ class BertScore:
                 continue
             value = values.get(n) or PairError("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
-            rows += _rows(sample, value, measured, span, _long_note(self.options) if long else None)
+            rows += _rows(sample, value, measured, span, long_note if long else None)
         notes = [*_notes(self.options, measured), *([span.note] if span.note else [])]
-        return MetricResult(_columns(self.options, measured, span, samples), tuple(rows), tuple(notes))
+        letters = {_F: "f", _P: "p", _R: "r"}
+        plain = [  # cosines have no low end
+            Column(name, "metric", f"{name}|{letters[name]}|{_signature(self.options, measured, samples)}", high=1.0)
+            for name in (_F, _P, _R)
+        ]
+        signature = f"{_CORRECTED}|f|{span.signed}|{_signature(self.options, measured, samples, scaled=False)}"
+        corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
+        return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
 
 
 def score(
@@ -332,18 +340,18 @@ def score(
     item is its place, from 0. Raises ConfigError, and DataError where there are not as many references as outputs.
     """
     samples = [
-        Sample(str(n), "", output, references=found, where=f"pair {n}")
-        for n, (output, found) in enumerate(paired(outputs, references))
+        Sample(str(n), "", output, references=targets, where=f"pair {n}")
+        for n, (output, targets) in enumerate(paired(outputs, references))
     ]
     rows = BertScore(**options).score(samples).rows
-    made: list[BertScoreValue | Failure] = []
+    values: list[BertScoreValue | Failure] = []
     for n in range(0, len(rows), len(COLUMNS)):
         f, p, r, _ = rows[n : n + len(COLUMNS)]
         if isinstance(f, Failure) or isinstance(p, Failure) or isinstance(r, Failure):
-            made.append(next(row for row in (f, p, r) if isinstance(row, Failure)))
+            values.append(next(row for row in (f, p, r) if isinstance(row, Failure)))
         else:
-            made.append(BertScoreValue(p.value, r.value, f.value))
-    return made
+            values.append(BertScoreValue(p.value, r.value, f.value))
+    return values
 
 
 class _Span:
@@ -354,7 +362,9 @@ class _Span:
         self.signed = signed or f"low={format_number(low)}|high={format_number(high)}"
 
     @classmethod
-    def of(cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]) -> _Span:
+    def from_options(
+        cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]
+    ) -> _Span:
         name = options.fit
         if name is None:
             return cls(options.low, options.high)
@@ -388,28 +398,18 @@ def _rows(
     """The sample's row in each column, in the columns' order."""
     if isinstance(value, PairError):
         return [failure(sample, column, value.error, value.message) for column in COLUMNS]
-    shown = rescaled(value, measured.baseline.values) if measured.baseline else value
-    how = Provenance("metric", note=note)
+    reported = rescaled(value, measured.baseline.values) if measured.baseline else value
+    provenance = Provenance("metric", note=note)
     rows: list[Score | Failure] = [
-        Score(sample.item, sample.system, column, number, how)
-        for column, number in ((_F, shown.fmeasure), (_P, shown.precision), (_R, shown.recall))
+        Score(sample.item, sample.system, column, number, provenance)
+        for column, number in ((_F, reported.fmeasure), (_P, reported.precision), (_R, reported.recall))
     ]
     if span.why:
         return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {span.why}")]
     return [
         *rows,
-        Score(sample.item, sample.system, _CORRECTED, rescale_linear(value.fmeasure, span.low, span.high), how),
+        Score(sample.item, sample.system, _CORRECTED, rescale_linear(value.fmeasure, span.low, span.high), provenance),
     ]
-
-
-def _columns(options: Options, measured: BatchResult, span: _Span, samples: Sequence[Sample]) -> tuple[Column, ...]:
-    letters = {_F: "f", _P: "p", _R: "r"}
-    plain = [  # cosines have no low end
-        Column(name, "metric", f"{name}|{letters[name]}|{_signature(options, measured, samples)}", high=1.0)
-        for name in (_F, _P, _R)
-    ]
-    signature = f"{_CORRECTED}|f|{span.signed}|{_signature(options, measured, samples, scaled=False)}"
-    return (*plain, Column(_CORRECTED, "metric", signature, low=0.0, high=1.0))
 
 
 def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample], *, scaled: bool = True) -> str:
@@ -427,10 +427,6 @@ def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample
         runtime(options),
     ]
     return "|".join(parts)
-
-
-def _long_note(options: Options) -> str:
-    return "text longer than the model's window: " + ("cut" if options.long == "cut" else "read in windows")
 
 
 def _notes(options: Options, measured: BatchResult) -> list[str]:

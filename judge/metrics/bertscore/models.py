@@ -1,7 +1,4 @@
-"""The options of BERTScore, checked.
-
-Which model, which of its layers, and what tells it from every other: its digest.
-"""
+"""The options of BERTScore, checked; the model and layer that they name; and the baseline for rescaling."""
 
 from __future__ import annotations
 
@@ -44,37 +41,18 @@ class Options:
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise _wrong(name, " or ".join(allowed), getattr(self, name))
+                raise _invalid_option(name, " or ".join(allowed), getattr(self, name))
         for name in ("model", "baseline", "lang", "device", "fit"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value.strip()):
-                raise _wrong(name, "a text", value)
+                raise _invalid_option(name, "a text", value)
         if not isinstance(self.rescale, bool):
-            raise _wrong("rescale", "true or false", self.rescale)
-        self._check_idf()
+            raise _invalid_option("rescale", "true or false", self.rescale)
+        if not isinstance(self.idf, bool):
+            texts = None if isinstance(self.idf, str) or not isinstance(self.idf, Sequence) else list(self.idf)
+            if not texts or not all(isinstance(text, str) for text in texts):
+                raise _invalid_option("idf", "true, false or a list of texts", self.idf)
         self._check_numbers()
-        self._check_together()
-
-    def _check_idf(self) -> None:
-        if isinstance(self.idf, bool):
-            return
-        texts = None if isinstance(self.idf, str) or not isinstance(self.idf, Sequence) else list(self.idf)
-        if not texts or not all(isinstance(text, str) for text in texts):
-            raise _wrong("idf", "true, false or a list of texts", self.idf)
-
-    def _check_numbers(self) -> None:
-        if self.layer is not None and not (_whole(self.layer) and self.layer >= 0):
-            raise _wrong("layer", "a whole number from 0", self.layer)
-        if self.batch_tokens is not None and not (_whole(self.batch_tokens) and self.batch_tokens >= 1):
-            raise _wrong("batch_tokens", "a whole number from 1", self.batch_tokens)
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise _wrong(name, "a number", value)
-        if not self.low < self.high:
-            raise ConfigError(f"bertscore: low ({self.low:g}) has to be less than high ({self.high:g})")
-
-    def _check_together(self) -> None:
         if self.backend == "onnx" and self.precision != "fp32":
             raise ConfigError(f"bertscore: precision {self.precision} needs backend torch; onnx computes in fp32")
         if self.rescale and not self.baseline and not self.lang:
@@ -83,6 +61,18 @@ class Options:
             )
         if self.baseline and not self.rescale:
             raise ConfigError("bertscore: baseline is only used with rescale: true")
+
+    def _check_numbers(self) -> None:
+        if self.layer is not None and not (_is_whole_number(self.layer) and self.layer >= 0):
+            raise _invalid_option("layer", "a whole number from 0", self.layer)
+        if self.batch_tokens is not None and not (_is_whole_number(self.batch_tokens) and self.batch_tokens >= 1):
+            raise _invalid_option("batch_tokens", "a whole number from 1", self.batch_tokens)
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise _invalid_option(name, "a number", value)
+        if not self.low < self.high:
+            raise ConfigError(f"bertscore: low ({self.low:g}) has to be less than high ({self.high:g})")
 
     @property
     def idf_signed(self) -> str:
@@ -93,11 +83,11 @@ class Options:
         return f"own@{hashlib.sha256(texts).hexdigest()[:8]}"
 
 
-def _whole(value: object) -> bool:
+def _is_whole_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _wrong(name: str, allowed: str, value: Any) -> ConfigError:
+def _invalid_option(name: str, allowed: str, value: Any) -> ConfigError:
     return ConfigError(f"bertscore: {name} has to be {allowed}, not {value!r}")
 
 
@@ -118,28 +108,16 @@ def resolve(options: Options, cache: Path | None) -> Model:
     `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or a layer that is
     not known, MissingExtra for a package.
     """
-    files = _located(options.model, cache)
-    return Model(**asdict(files), layer=_layer(options, files))
-
-
-def _located(model: str | None, cache: Path | None) -> huggingface.ModelFiles:
-    if model is not None:
-        return huggingface.resolve(model, who="bertscore", what="model", cache=cache)
-    folder = _folder_of(_CARRIER)
-    if folder is None:
-        raise huggingface.missing(DEFAULT, "bertscore")
-    return huggingface.from_folder(folder / "model", name=DEFAULT, who="bertscore", what="model", cache=cache)
-
-
-def _folder_of(module: str) -> Path | None:
-    """Where an installed package's files are, without running any of its code; None where it is not installed."""
-    spec = find_spec(module)
-    places = spec.submodule_search_locations if spec else None
-    return Path(next(iter(places))) if places else None
-
-
-def _layer(options: Options, files: huggingface.ModelFiles) -> int:
-    layers = _layers(files)
+    if options.model is not None:
+        files = huggingface.resolve(options.model, who="bertscore", role="model", cache=cache)
+    else:
+        folder = _folder_of(_CARRIER)
+        if folder is None:
+            raise huggingface.missing(DEFAULT, "bertscore")
+        files = huggingface.from_folder(folder / "model", name=DEFAULT, who="bertscore", role="model", cache=cache)
+    config = files.config()
+    count = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
+    layers = count if isinstance(count, int) else None  # some models do not say how many they have
     layer = options.layer
     if layer is None:
         layer = layers if options.model is None else default_layers().get(options.model)
@@ -149,14 +127,14 @@ def _layer(options: Options, files: huggingface.ModelFiles) -> int:
         )
     if layers is not None and layer > layers:
         raise ConfigError(f"bertscore: layer has to be 0 to {layers} for {options.model or DEFAULT}, not {layer}")
-    return layer
+    return Model(**asdict(files), layer=layer)
 
 
-def _layers(files: huggingface.ModelFiles) -> int | None:
-    """How many layers the model has, by its config.json; None where that does not say."""
-    config = files.config()
-    found = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
-    return found if isinstance(found, int) else None
+def _folder_of(module: str) -> Path | None:
+    """Where an installed package's files are, without running any of its code; None where it is not installed."""
+    spec = find_spec(module)
+    places = spec.submodule_search_locations if spec else None
+    return Path(next(iter(places))) if places else None
 
 
 def default_layers() -> dict[str, int]:
@@ -191,18 +169,19 @@ def baseline(options: Options, layer: int) -> Baseline | None:
     """
     if not options.rescale:
         return None
-    path = Path(options.baseline).expanduser() if options.baseline else _carried(options)
+    path = Path(options.baseline).expanduser() if options.baseline else _bundled_baseline(options)
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"bertscore: baseline {path} cannot be read: {error}") from error
     for row in csv.DictReader(text.splitlines()):
         if (row.get("LAYER") or "").strip() == str(layer):
-            return Baseline(_numbers(row, path), _signed(options, text))
+            digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+            return Baseline(_parse_row(row, path), f"{'own' if options.baseline else options.lang}@{digest}")
     raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
 
 
-def _carried(options: Options) -> Path:
+def _bundled_baseline(options: Options) -> Path:
     folder = _folder_of("bert_score")
     if folder is None:
         raise huggingface.missing("bert-score", "bertscore")
@@ -215,7 +194,7 @@ def _carried(options: Options) -> Path:
     return path
 
 
-def _numbers(row: dict[str, str], path: Path) -> tuple[float, float, float]:
+def _parse_row(row: dict[str, str], path: Path) -> tuple[float, float, float]:
     try:
         values = (float(row["P"]), float(row["R"]), float(row["F"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -225,8 +204,3 @@ def _numbers(row: dict[str, str], path: Path) -> tuple[float, float, float]:
             f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F have to be from -1 to less than 1"
         )
     return values
-
-
-def _signed(options: Options, text: str) -> str:
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return f"{'own' if options.baseline else options.lang}@{digest}"

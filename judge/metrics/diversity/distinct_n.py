@@ -35,7 +35,12 @@ class Distinct:
         tokenize: str | None = None,
         lowercase: bool = False,
     ) -> None:
-        self.orders = _orders(orders)
+        numbers = tuple(
+            order("distinct.orders", each) for each in (orders if isinstance(orders, list | tuple) else (orders,))
+        )
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise ConfigError(f"distinct.orders must be one or more different numbers, not {orders!r}")
+        self.orders = numbers
         self.per = choice_option("distinct.per", per, _PER)
         self.tokens = tokens("distinct", tokenize=tokenize, lowercase=lowercase)
 
@@ -46,34 +51,33 @@ class Distinct:
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own in ngrams.by_system(samples).items():
-            cuts[system] = cut(self.tokens, [sample.output for sample in own], "distinct")
-            rows += self._rows(system, cuts[system].corpus)
-        names = [found.name for found in cuts.values()]
+        for system, own_samples in ngrams.by_system(samples).items():
+            cuts[system] = cut(self.tokens, [sample.output for sample in own_samples], "distinct")
+            corpus = cuts[system].corpus
+            distinct_counts = _distinct_counts(corpus, max(self.orders))
+            for n in self.orders:
+                try:
+                    share = _share(corpus, distinct_counts, n, self.per)
+                except CannotScore as error:
+                    rows.append(ngrams.failure(system, f"distinct{n}", error))
+                else:
+                    empty = ngrams.blank(corpus)
+                    note = ngrams.count(len(corpus.ids), "token")
+                    note += f"; {ngrams.count(empty)} without any" if empty else ""
+                    rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
+        cutting = f"{self.tokens.case}|{self.tokens.named(system_cut.name for system_cut in cuts.values())}"
         columns = tuple(
-            Column(f"distinct{n}", "metric", self._signature(n, names), low=0.0, high=1.0) for n in self.orders
+            Column(
+                f"distinct{n}",
+                "metric",
+                f"distinct{n}|system|per={self.per}|{cutting}|sacrebleu {version('sacrebleu')}",
+                low=0.0,
+                high=1.0,
+            )
+            for n in self.orders
         )
-        said = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
-        return MetricResult(columns, tuple(rows), said)
-
-    def _rows(self, system: str, texts: Corpus) -> list[Score | Failure]:
-        kinds = _kinds(texts, max(self.orders))
-        rows: list[Score | Failure] = []
-        for n in self.orders:
-            name = f"distinct{n}"
-            try:
-                number = _share(texts, kinds, n, self.per)
-            except CannotScore as error:
-                rows.append(ngrams.failure(system, name, error))
-            else:
-                empty = ngrams.blank(texts)
-                note = ngrams.count(len(texts.ids), "token") + (f"; {ngrams.count(empty)} without any" if empty else "")
-                rows.append(ngrams.value(system, name, number, n=len(texts.lengths), note=note))
-        return rows
-
-    def _signature(self, n: int, names: Sequence[str]) -> str:
-        cutting = f"{self.tokens.case}|{self.tokens.named(names)}"
-        return f"distinct{n}|system|per={self.per}|{cutting}|sacrebleu {version('sacrebleu')}"
+        notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
+        return MetricResult(columns, tuple(rows), notes)
 
 
 def distinct(
@@ -87,10 +91,10 @@ def distinct(
     """
     highest = order("distinct.n", n)
     corpus = cut(tokens("distinct", tokenize=tokenize, lowercase=lowercase), texts).corpus
-    return _share(corpus, _kinds(corpus, highest), highest, choice_option("distinct.per", per, _PER))
+    return _share(corpus, _distinct_counts(corpus, highest), highest, choice_option("distinct.per", per, _PER))
 
 
-def _kinds(texts: Corpus, highest: int) -> list[int]:
+def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
     """How many different n-grams of each order from 1 there are."""
     return [int(grams.gram.max(initial=-1)) + 1 for grams in orders(texts, highest)]
 
@@ -101,10 +105,3 @@ def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
     if not total:
         raise CannotScore("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
     return kinds[n - 1] / (total if per == "ngrams" else len(texts.ids))
-
-
-def _orders(value: int | Sequence[int]) -> tuple[int, ...]:
-    found = tuple(order("distinct.orders", each) for each in (value if isinstance(value, list | tuple) else (value,)))
-    if not found or len(set(found)) < len(found):
-        raise ConfigError(f"distinct.orders must be one or more different numbers, not {value!r}")
-    return found

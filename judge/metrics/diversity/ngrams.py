@@ -1,9 +1,4 @@
-"""Texts as numbers: tokens interned, and their n-grams counted, all texts at once.
-
-All texts of a system cut into tokens.
-
-Values of all texts of a system together: rows without an item, and what there is to say about them.
-"""
+"""What the metrics of diversity share: texts as numbers, counted n-grams, and rows and notes of whole systems."""
 
 from __future__ import annotations
 
@@ -72,13 +67,13 @@ def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator
     at = np.arange(len(texts.ids))  # where the n-grams start
     gram = texts.ids
     if group is not None:
-        gram = _dense(group[owner] * texts.kinds + gram)
+        gram = _renumber(group[owner] * texts.kinds + gram)
     for order in range(1, max_order + 1):
         if order > 1:
             stays = at + order <= ends[at]
             at = at[stays]
             # An n-gram is its first n - 1 tokens and one more: one number, however long it is.
-            gram = _dense(gram[stays] * texts.kinds + texts.ids[at + order - 1])
+            gram = _renumber(gram[stays] * texts.kinds + texts.ids[at + order - 1])
         pairs, count = np.unique(gram * number + owner[at], return_counts=True)
         yield Grams(pairs // number, pairs % number, count)
 
@@ -90,7 +85,7 @@ def totals(lengths: Ints, order: int) -> Ints:
     return np.maximum(lengths - order + 1, 0)
 
 
-def _dense(keys: Ints) -> Ints:
+def _renumber(keys: Ints) -> Ints:
     import numpy as np
 
     return np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
@@ -110,16 +105,18 @@ def cut(tokens: Tokens, texts: Sequence[str], metric: str = "") -> Cut:
 
     DataError for what is no list of texts.
     """
-    name = tokens.name(given := checked("texts", texts))
-    return Cut(corpus(list(map(tokens.words(name), given))), name, bleu.count_unsegmented(metric, name, given))
+    name = tokens.name(checked_texts := checked("texts", texts))
+    return Cut(
+        corpus(list(map(tokens.words(name), checked_texts))), name, bleu.count_unsegmented(metric, name, checked_texts)
+    )
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
     """The samples of each system, in order of first appearance."""
-    found: dict[str, list[Sample]] = {}
+    groups: dict[str, list[Sample]] = {}
     for sample in samples:
-        found.setdefault(sample.system, []).append(sample)
-    return found
+        groups.setdefault(sample.system, []).append(sample)
+    return groups
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
@@ -129,11 +126,12 @@ def value(system: str, column: str, number: float, *, n: int, note: str | None =
 
 def failure(system: str, column: str, error: CannotScore) -> Failure:
     """The row that says why a system has no value."""
-    return Failure("", system, column, stage="metric", error=error.error, message=f"{_who(system)}: {error}")
+    label = f"system {system}" if system else "the system"
+    return Failure("", system, column, stage="metric", error=error.error, message=f"{label}: {error}")
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
-    """Raises Unscorable for fewer texts than `least`, or where no text has a token."""
+    """Raises CannotScore for fewer texts than `least`, or where no text has a token."""
     if (n := len(texts.lengths)) < least:
         raise CannotScore("TooFewTexts", f"{count(n)} given: {least} or more are needed")
     if not texts.lengths.any():
@@ -147,12 +145,12 @@ def blank(texts: Corpus) -> int:
 
 def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
     """What a reader has to know of the texts: some without any token, some that their tokenizer leaves whole."""
-    empty = {system: blank(found.corpus) for system, found in cuts.items()}
-    said: list[str | Note] = []
+    empty = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
+    lines: list[str | Note] = []
     if total := sum(empty.values()):
         listed = ", ".join(f"{system or 'the system'} {n:,}" for system, n in empty.items() if n)
-        said.append(f"{name}: {count(total)} without any token ({listed}); {effect}")
-    return (*said, *(found.note for found in cuts.values() if found.note.some))
+        lines.append(f"{name}: {count(total)} without any token ({listed}); {effect}")
+    return (*lines, *(system_cut.note for system_cut in cuts.values() if system_cut.note.some))
 
 
 def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
@@ -164,10 +162,6 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
     return (f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",)
 
 
-def _who(system: str) -> str:
-    return f"system {system}" if system else "the system"
-
-
-def count(number: int, what: str = "text") -> str:
+def count(number: int, noun: str = "text") -> str:
     """The number with what it counts, in the singular or the plural."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

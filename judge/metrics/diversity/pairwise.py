@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 MOST = 20_000
 """Texts of one group; the pairs of more would take minutes, growing with the square."""
 _PAIRS = 1_000_000  # looked at together: some 200 MB
-_FLOOR, _ADDED = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
+_FLOOR, _ADD_K = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
 _NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PairwiseValues:
     """Mean BLEU of the ordered pairs of each group, and the BLEU of all groups' pairs as one corpus (0–100)."""
 
     groups: list[float]
@@ -77,22 +77,36 @@ class PairwiseBleu:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
-        for system, own in ngrams.by_system(samples).items():
-            kind, groups = self._groups(own)
+        for system, own_samples in ngrams.by_system(samples).items():
+            kind, groups = self._groups(own_samples)
             kinds.add(kind)
             cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
             try:
-                found = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
+                values = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
-                n, note = len(own_cut.corpus.lengths), _note(kind, groups, len(own), ngrams.blank(own_cut.corpus))
+                used, blanks = sum(map(len, groups)), ngrams.blank(own_cut.corpus)
+                parts = ["all texts of the system are one group"]
+                if kind == "source":
+                    parts = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
+                if used < len(own_samples):
+                    parts.append(f"{len(own_samples) - used:,} alone with their source left out")
+                if blanks:
+                    parts.append(f"{blanks:,} without any token")
+                n, note = len(own_cut.corpus.lengths), "; ".join(parts)
                 rows += [
                     ngrams.value(system, column, number, n=n, note=note)
-                    for column, number in zip(_NAMES, (_mean(found.groups), found.pooled), strict=True)
+                    for column, number in zip(_NAMES, (_mean(values.groups), values.pooled), strict=True)
                 ]
-        said = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
-        return MetricResult(self._columns(kinds, cuts.values()), tuple(rows), said)
+        notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
+        grouping = "+".join(sorted(kinds)) or self.groups or "system"
+        shared = self.settings.signature(system_cut.name for system_cut in cuts.values())
+        columns = tuple(
+            Column(name, "metric", f"{name}|{form}|groups={grouping}|{shared}", low=0.0, high=100.0, better="lower")
+            for name, form in zip(_NAMES, ("mean", "pooled"), strict=True)
+        )
+        return MetricResult(columns, tuple(rows), notes)
 
     def _groups(self, samples: Sequence[Sample]) -> tuple[str, list[list[str]]]:
         sources = [sample.source if sample.source and sample.source.strip() else None for sample in samples]
@@ -106,14 +120,6 @@ class PairwiseBleu:
             if source is not None and sizes[source] > 1:
                 groups.setdefault(source, []).append(sample.output)
         return kind, list(groups.values())
-
-    def _columns(self, kinds: Iterable[str], cuts: Iterable[Cut]) -> tuple[Column, ...]:
-        groups = "+".join(sorted(kinds)) or self.groups or "system"
-        shared = self.settings.signature(one.name for one in cuts)
-        return tuple(
-            Column(name, "metric", f"{name}|{how}|groups={groups}|{shared}", low=0.0, high=100.0, better="lower")
-            for name, how in zip(_NAMES, ("mean", "pooled"), strict=True)
-        )
 
 
 def pairwise_bleu(
@@ -136,12 +142,12 @@ def pairwise_bleu(
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
     corpus = cut(settings.tokens, [text for group in groups for text in group]).corpus
-    found = _pairwise(corpus, [len(group) for group in groups], settings)
-    return found.pooled if pooled else _mean(found.groups)
+    values = _pairwise(corpus, [len(group) for group in groups], settings)
+    return values.pooled if pooled else _mean(values.groups)
 
 
-def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Found:
-    """The two forms for texts in groups of these sizes, one group after the other. Raises Unscorable."""
+def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _PairwiseValues:
+    """The two forms for texts in groups of these sizes, one group after the other. Raises CannotScore."""
     import numpy as np
 
     if not groups:
@@ -154,29 +160,29 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Foun
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
     sizes = np.array(groups, dtype=np.int64)
     group = np.repeat(np.arange(len(sizes)), sizes)
-    sums, hits = _sums(texts, group, settings)
+    sums, hits = _sum_pairs(texts, group, settings)
     others = sizes[group] - 1
     total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
     length = int((others * texts.lengths).sum())  # every text is a text as often as it is a reference
     means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
-    return _Found(means.tolist(), score(hits, total, (length, length), settings))
+    return _PairwiseValues(means.tolist(), score(hits, total, (length, length), settings))
 
 
-def _sums(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int]]:
+def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int]]:
     """For each group the sum of its ordered pairs' BLEU; and the matches of all pairs, by order."""
     import numpy as np
 
-    shared = [_features(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
+    shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
     sums, hits = np.zeros(group[-1] + 1), np.zeros(settings.max_order, dtype=np.int64)
     for block in _blocks(np.bincount(group)[group]):
-        rows, columns, found = _matches(shared, block)
-        values = _bleu(found, texts.lengths[rows], texts.lengths[columns], settings)
+        rows, columns, matches = _count_matches(shared, block)
+        values = _bleu_of_pairs(matches, texts.lengths[rows], texts.lengths[columns], settings)
         sums += np.bincount(group[rows], weights=values, minlength=len(sums))
-        hits += [int(of_order.sum()) for of_order in found]
+        hits += [int(of_order.sum()) for of_order in matches]
     return sums, hits.tolist()
 
 
-def _features(grams: Grams, texts: int) -> Matrix:
+def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     """A matrix of 0 and 1, texts × features, in which two rows share as many ones as the texts have matches.
 
     An n-gram that a text has c times is c features, "at least once" to "at least c times": two texts share
@@ -203,24 +209,24 @@ def _blocks(pairs: Ints) -> Iterator[slice]:
         yield slice(first, last)
 
 
-def _matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:
+def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:
     """The pairs of a block's texts with others that share a token; and how many n-grams of each order they share."""
     import numpy as np
 
     number = shared[0].shape[0]
-    keys, first = _products(shared[0], block)
-    found = [first]
+    keys, first = _nonzero_products(shared[0], block)
+    all_matches = [first]
     for matrix in shared[1:]:
-        own, values = _products(matrix, block)
+        own_keys, values = _nonzero_products(matrix, block)
         matches = np.zeros(len(keys), dtype=np.int64)
-        matches[np.searchsorted(keys, own)] = values  # who shares an n-gram shares its tokens
-        found.append(matches)
+        matches[np.searchsorted(keys, own_keys)] = values  # who shares an n-gram shares its tokens
+        all_matches.append(matches)
     rows, columns = keys // number, keys % number
     apart = rows != columns
-    return rows[apart], columns[apart], [of_order[apart] for of_order in found]
+    return rows[apart], columns[apart], [of_order[apart] for of_order in all_matches]
 
 
-def _products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
+def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
     """Row · number of texts + column, in order, and the value, of a block's rows of matrix · matrixᵀ, without zeros."""
     import numpy as np
 
@@ -230,7 +236,7 @@ def _products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
     return rows * matrix.shape[0] + product.indices, product.data.astype(np.int64)
 
 
-def _bleu(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
+def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
     """What `score` gives, for many texts at once: `hits[n - 1]` are their matching n-grams of order n.
 
     As `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 does it, to the last places of a float.
@@ -239,36 +245,24 @@ def _bleu(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings
 
     logs, used, halved = np.zeros(len(lengths)), np.zeros(len(lengths)), np.ones(len(lengths))
     with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of no match; orders longer than the text
-        for n, found in enumerate(hits, start=1):
-            added = _ADDED if settings.smooth == "add-k" and n > 1 else 0
+        for n, matches in enumerate(hits, start=1):
+            added = _ADD_K if settings.smooth == "add-k" and n > 1 else 0
             total = totals(lengths, n) + added
-            missed = found + added == 0
+            missed = matches + added == 0
             halved[missed] *= 2
-            least = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(settings.smooth, 0.0)
-            precision = np.where(missed, least, 100.0 * (found + added) / total)
-            there = total > 0
+            smoothed = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(settings.smooth, 0.0)
+            precision = np.where(missed, smoothed, 100.0 * (matches + added) / total)
+            has_ngrams = total > 0
             if settings.effective_order:
-                logs += np.where(there, np.log(precision), 0.0)
-                used += there
+                logs += np.where(has_ngrams, np.log(precision), 0.0)
+                used += has_ngrams
             else:
-                logs += np.where(there, np.log(precision), -np.inf)
+                logs += np.where(has_ngrams, np.log(precision), -np.inf)
                 used += 1
         brevity = np.where(lengths < closest, np.exp(1 - closest / lengths), 1.0)
-        matched = np.any([found > 0 for found in hits], axis=0)
+        matched = np.any([order_matches > 0 for order_matches in hits], axis=0)
         return np.where(matched, np.minimum(brevity * np.exp(logs / used), 100.0), 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _note(kind: str, groups: Sequence[Sequence[str]], given: int, blanks: int) -> str:
-    used = sum(map(len, groups))
-    said = ["all texts of the system are one group"]
-    if kind == "source":
-        said = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
-    if used < given:
-        said.append(f"{given - used:,} alone with their source left out")
-    if blanks:
-        said.append(f"{blanks:,} without any token")
-    return "; ".join(said)

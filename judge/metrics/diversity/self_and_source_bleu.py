@@ -1,6 +1,7 @@
-"""Self-BLEU (Zhu et al. 2018): the BLEU of each text against all the others, exact and in linear time.
+"""Self-BLEU and source-BLEU.
 
-Source-BLEU: how much of its source a text repeats, which papers on paraphrase call self-BLEU.
+Self-BLEU (Zhu et al. 2018) is the BLEU of each text against all the others, exact and in linear time. Source-BLEU is
+how much of its source a text repeats, which papers on paraphrase call self-BLEU.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
 
 _FAR = 1 << 60
-_NAME = "self_bleu"
+_SELF_BLEU, _SOURCE_BLEU = "self_bleu", "source_bleu"
 
 
 class SelfBleu:
@@ -41,7 +42,7 @@ class SelfBleu:
         effective_order: bool = True,
     ) -> None:
         self.settings = options(
-            _NAME,
+            _SELF_BLEU,
             max_order=max_order,
             smooth=smooth,
             tokenize=tokenize,
@@ -56,21 +57,21 @@ class SelfBleu:
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own in ngrams.by_system(samples).items():
-            cuts[system] = found = cut(self.settings.tokens, [sample.output for sample in own], _NAME)
+        for system, own_samples in ngrams.by_system(samples).items():
+            cuts[system] = system_cut = cut(self.settings.tokens, [sample.output for sample in own_samples], _SELF_BLEU)
             try:
-                each = _each(found.corpus, self.settings)
+                values = _bleu_of_each(system_cut.corpus, self.settings)
             except CannotScore as error:
-                rows.append(ngrams.failure(system, _NAME, error))
+                rows.append(ngrams.failure(system, _SELF_BLEU, error))
             else:
-                empty = ngrams.blank(found.corpus)
+                empty = ngrams.blank(system_cut.corpus)
                 note = f"{empty:,} without any token, counted as 0" if empty else None
-                rows.append(ngrams.value(system, _NAME, sum(each) / len(each), n=len(each), note=note))
-        signature = f"{_NAME}|system|{self.settings.signature(found.name for found in cuts.values())}"
-        column = Column(_NAME, "metric", signature, low=0.0, high=100.0, better="lower")
-        said = ngrams.notes(_NAME, cuts, "each counts 0, which makes the system look more diverse")
-        said += ngrams.unequal_counts_note(_NAME, rows)
-        return MetricResult((column,), tuple(rows), said)
+                rows.append(ngrams.value(system, _SELF_BLEU, sum(values) / len(values), n=len(values), note=note))
+        signature = f"{_SELF_BLEU}|system|{self.settings.signature(system_cut.name for system_cut in cuts.values())}"
+        column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
+        notes = ngrams.notes(_SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse")
+        notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
+        return MetricResult((column,), tuple(rows), notes)
 
 
 def self_bleu(
@@ -99,22 +100,22 @@ def self_bleu_each(
     Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
     a token; ConfigError for options that are not allowed.
     """
-    settings = options(_NAME, **opts)
-    return _each(cut(settings.tokens, texts).corpus, settings)
+    settings = options(_SELF_BLEU, **opts)
+    return _bleu_of_each(cut(settings.tokens, texts).corpus, settings)
 
 
-def _each(texts: Corpus, settings: Settings) -> list[float]:
+def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     ngrams.check_texts(texts, least=2)
-    hits = [_hits(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
+    hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
     total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
-    lengths = zip(texts.lengths.tolist(), _closest(texts.lengths).tolist(), strict=True)
+    lengths = zip(texts.lengths.tolist(), _closest_lengths(texts.lengths).tolist(), strict=True)
     return [
-        score(found, there, pair, settings)
-        for found, there, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
+        score(matches, ngram_totals, pair, settings)
+        for matches, ngram_totals, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
     ]
 
 
-def _hits(grams: Grams, texts: int) -> Ints:
+def _clipped_matches(grams: Grams, texts: int) -> Ints:
     """How many n-grams of each text are matched in the others.
 
     A count is clipped by the largest among the other texts: the largest of all, or for the text that has it the
@@ -134,7 +135,7 @@ def _hits(grams: Grams, texts: int) -> Ints:
     return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(np.int64)
 
 
-def _closest(lengths: Ints) -> Ints:
+def _closest_lengths(lengths: Ints) -> Ints:
     """The length nearest to each of two or more lengths among the others; of two as near, the shorter."""
     import numpy as np
 
@@ -143,9 +144,6 @@ def _closest(lengths: Ints) -> Ints:
     below, above = around[place], around[place + 2]
     nearest = np.where(lengths - below <= above - lengths, below, above)
     return np.where(count[place] > 1, lengths, nearest)
-
-
-_NAME_of_source_bleu = "source_bleu"
 
 
 class SourceBleu:
@@ -169,7 +167,7 @@ class SourceBleu:
         effective_order: bool = True,
     ) -> None:
         self.settings = options(
-            _NAME_of_source_bleu,
+            _SOURCE_BLEU,
             max_order=max_order,
             smooth=smooth,
             tokenize=tokenize,
@@ -183,16 +181,16 @@ class SourceBleu:
         names: set[str] = set()
         for sample in samples:
             if sample.source is None or not sample.source.strip():
-                rows.append(_no_source(sample))
+                problem = "no source" if sample.source is None else "a blank source"
+                advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
+                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", f"has {problem}: {advice}"))
                 continue
             name = self.settings.tokens.name([sample.source])
             names.add(name)
             number = _bleu(sample.output, sample.source, name, self.settings)
-            rows.append(Score(sample.item, sample.system, _NAME_of_source_bleu, number, Provenance("metric")))
-        signature = f"{_NAME_of_source_bleu}|sentence|{self.settings.signature(sorted(names))}"
-        return MetricResult(
-            (Column(_NAME_of_source_bleu, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows)
-        )
+            rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
+        signature = f"{_SOURCE_BLEU}|sentence|{self.settings.signature(sorted(names))}"
+        return MetricResult((Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows))
 
 
 def source_bleu(
@@ -205,7 +203,7 @@ def source_bleu(
     Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raises DataError where there are not as
     many sources as outputs, or one is blank.
     """
-    settings = options(_NAME_of_source_bleu, **opts)
+    settings = options(_SOURCE_BLEU, **opts)
     if len(texts("outputs", outputs)) != len(texts("sources", sources)):
         raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
     for place, source in enumerate(sources):
@@ -220,19 +218,13 @@ def source_bleu(
 def _bleu(output: str, source: str, tokenizer: str, settings: Settings) -> float:
     words = settings.tokens.words(tokenizer)
     mine, theirs = words(output), words(source)
-    found, total = [], []
+    matches, total = [], []
     for order in range(1, settings.max_order + 1):
         grams = _grams(mine, order)
-        found.append((grams & _grams(theirs, order)).total())
+        matches.append((grams & _grams(theirs, order)).total())
         total.append(grams.total())
-    return score(found, total, (len(mine), len(theirs)), settings)
+    return score(matches, total, (len(mine), len(theirs)), settings)
 
 
 def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
-
-
-def _no_source(sample: Sample) -> Failure:
-    found = "no source" if sample.source is None else "a blank source"
-    advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-    return failure(sample, _NAME_of_source_bleu, "NoSource", f"has {found}: {advice}")

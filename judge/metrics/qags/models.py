@@ -59,7 +59,7 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
     """
     if not isinstance(model, str) or not model.strip():
         raise ConfigError(f"qags: {role} has to be a folder or a name on the Hugging Face hub, not {model!r}")
-    files = huggingface.resolve(model, who="qags", what=role, cache=cache)
+    files = huggingface.resolve(model, who="qags", role=role, cache=cache)
     architectures = files.config().get("architectures") or []
     # Checked now, because a reader is loaded only after all questions have been generated.
     if role == READER and architectures and not any("QuestionAnswering" in str(kind) for kind in architectures):
@@ -76,7 +76,7 @@ def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
     Raises ConfigError if it cannot be loaded or lacks weights, or the device does not exist.
     """
     chosen = huggingface.device(device, who="qags")
-    tokenizer, network = huggingface.load(files, _HEADS[files.what])
+    tokenizer, network = huggingface.load(files, _HEADS[files.role])
     return LoadedModel(files, tokenizer, huggingface.to_device(files, network, chosen), chosen)
 
 

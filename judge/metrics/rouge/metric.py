@@ -1,9 +1,4 @@
-"""The options of ROUGE, checked.
-
-ROUGE of lists of texts, and of one output.
-
-ROUGE as a metric of `judge`.
-"""
+"""ROUGE: its options, the scores of one output and of lists of texts, and the metric."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -31,10 +26,10 @@ from judge.metrics.common import (
     paired,
     reference_count,
     references,
-    tokenizer,
     tokenizer_loss,
 )
-from judge.metrics.rouge.sequences import SCRIPT, Rules, Text, Vocabulary, script_words, vocabulary
+from judge.metrics.common import tokenizer as tokenizer_option
+from judge.metrics.rouge.sequences import SCRIPT, Rules, Vocabulary, script_words, vocabulary
 from judge.metrics.rouge.variants import (
     DEFAULT,
     DEFAULT_OF_SCRIPT,
@@ -93,37 +88,31 @@ def options(
     script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
     standard = DEFAULT_OF_SCRIPT if script else DEFAULT
     multi = ("pooled" if script else "best_f") if multi is None else choice_option("rouge.multi", multi, MULTI)
-    alpha = _alpha(alpha, beta)
-    return Options(
-        kinds=kinds(standard if types is None else types, script=script),
-        multi=multi,
-        script=script,
-        stem=bool_option("rouge.stem", stem),
-        tokenizer=_tokenizer(tokenizer, script),
-        stopwords=_stopwords(stopwords),
-        exceptions=_exceptions(exceptions, script and stem),
-        alpha=alpha,
-        form=Rouge155(alpha) if script else Lin2004(alpha),
-    )
-
-
-def _alpha(alpha: float | None, beta: float | None) -> float | None:
     if alpha is not None and beta is not None:
         raise ConfigError("rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
     for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
         number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
         if value is not None and not number:
             raise ConfigError(f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
-    return alpha if beta is None else 1 / (1 + beta * beta)
-
-
-def _tokenizer(name: str | None, script: bool) -> str | None:
-    if name is not None and script:
+    alpha = alpha if beta is None else 1 / (1 + beta * beta)
+    chosen_kinds = kinds(standard if types is None else types, script=script)
+    stem = bool_option("rouge.stem", stem)
+    if tokenizer is not None and script:
         raise ConfigError(f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset")
-    return SCRIPT if script else tokenizer("rouge.tokenizer", name)
+    return Options(
+        kinds=chosen_kinds,
+        multi=multi,
+        script=script,
+        stem=stem,
+        tokenizer=SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer),
+        stopwords=_parse_stopwords(stopwords),
+        exceptions=_parse_exceptions(exceptions, script and stem),
+        alpha=alpha,
+        form=Rouge155(alpha) if script else Lin2004(alpha),
+    )
 
 
-def _stopwords(words: Words | None) -> frozenset[str]:
+def _parse_stopwords(words: Words | None) -> frozenset[str]:
     if words is None:
         return frozenset()
     listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
@@ -134,23 +123,23 @@ def _stopwords(words: Words | None) -> frozenset[str]:
     return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
 
-def _exceptions(files: Files | None, wanted: bool) -> tuple[tuple[str, str], ...]:
+def _parse_exceptions(files: Files | None, allowed: bool) -> tuple[tuple[str, str], ...]:
     if files is None:
         return ()
-    if not wanted:
+    if not allowed:
         raise ConfigError(
             f"rouge.exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
         )
     listed = [files] if isinstance(files, str | Path) else files
     if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
         raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")
-    found: dict[str, str] = {}
+    stems_by_word: dict[str, str] = {}
     for file in listed:
         for line in _lines(file, "exceptions"):
-            word, _, stems = line.partition(" ")
-            if stems.strip():
-                found[word.lower()] = stems.split()[0].lower()
-    return tuple(found.items())
+            word, _, word_stems = line.partition(" ")
+            if word_stems.strip():
+                stems_by_word[word.lower()] = word_stems.split()[0].lower()
+    return tuple(stems_by_word.items())
 
 
 def _lines(file: str | Path, option: str) -> list[str]:
@@ -176,22 +165,24 @@ def row(
         candidate = words.read(output)
     except CannotScore as error:
         return [error] * len(chosen.kinds)
-    return [_value(chosen, kind, candidate, read) for kind in chosen.kinds]
-
-
-def _value(chosen: Options, kind: Kind, output: Text, references: Sequence[Text]) -> RougeScore | CannotScore:
-    form = chosen.form
-    try:
-        tallies = [form.tally(kind, reference, output) for reference in references]
-    except CannotScore as error:
-        return error
-    return combine(kind, tallies, form, chosen.multi, "best_recall" if chosen.script else "best_f")
+    best = "best_recall" if chosen.script else "best_f"
+    scores: list[RougeScore | CannotScore] = []
+    for kind in chosen.kinds:
+        try:
+            tallies = [chosen.form.tally(kind, reference, candidate) for reference in read]
+        except CannotScore as error:
+            scores.append(error)
+        else:
+            scores.append(combine(kind, tallies, chosen.form, chosen.multi, best))
+    return scores
 
 
 def no_tokens(tokenizer: str, references: int) -> CannotScore:
     has = "a reference without any token" if references == 1 else f"{references} references without any token"
-    other = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(tokenizer, "set tokenizer=char")
-    return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {other}")
+    advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
+        tokenizer, "set tokenizer=char"
+    )
+    return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {advice}")
 
 
 def score(
@@ -228,36 +219,36 @@ def score(
         alpha=alpha,
         beta=beta,
     )
-    return _score(chosen, outputs, references)
-
-
-def _score(
-    chosen: Options, outputs: Sequence[str], references: Sequence[str] | Sequence[Sequence[str]]
-) -> dict[str, list[RougeScore | Failure]]:
-    found: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
+    scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
     for place, (output, targets) in enumerate(paired(outputs, references)):
-        for (name, column), value in zip(found.items(), _row_of_list(chosen, output, list(targets)), strict=True):
+        # The preset has a value for empty references.
+        usable = list(targets) if chosen.script else [target for target in targets if target.strip()]
+        values: list[RougeScore | CannotScore]
+        if usable:
+            words = vocabulary(chosen.rules(chosen.tokenizer_for([output, *usable]), running=False))
+            values = row(chosen, words, output, usable, empty=chosen.script)
+        else:
+            problem = "has only blank references" if targets else "has no reference"
+            values = [CannotScore("NoReference", problem)] * len(chosen.kinds)
+        for (name, column), value in zip(scores.items(), values, strict=True):
             if isinstance(value, CannotScore):
                 message = f"output {place} {value}"
                 column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
             else:
                 column.append(value)
-    return found
-
-
-def _row_of_list(chosen: Options, output: str, targets: list[str]) -> list[RougeScore | CannotScore]:
-    given = targets
-    if not chosen.script:  # which has a place for empty ones
-        targets = [target for target in targets if target.strip()]
-    if not targets:
-        message = "has only blank references" if given else "has no reference"
-        return [CannotScore("NoReference", message)] * len(chosen.kinds)
-    tokenizer = chosen.tokenizer_for([output, *targets])
-    return row(chosen, vocabulary(chosen.rules(tokenizer, running=False)), output, targets, empty=chosen.script)
+    return scores
 
 
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
 _METRIC = Provenance(method="metric")
+
+
+class _ValueColumn(NamedTuple):
+    """A column of one type; `value` is f, p or r."""
+
+    name: str
+    kind: Kind
+    value: str
 
 
 class Rouge:
@@ -297,10 +288,16 @@ class Rouge:
             alpha=alpha,
             beta=beta,
         )
+        value_names = list_option(values)
+        known = isinstance(value_names, Sequence) and all(
+            isinstance(name, str) and name in _VALUES for name in value_names
+        )
+        if not known or not value_names or len(set(value_names)) < len(value_names):
+            raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
         self._columns = [
-            (kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
+            _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
             for kind in self._options.kinds
-            for value in _checked(values)
+            for value in value_names
         ]
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -308,23 +305,27 @@ class Rouge:
         rows: list[Score | Failure] = []
         used: dict[str, None] = {}
         for sample in samples:
-            if not (found := references(sample)):
-                rows += [no_reference(sample, name) for name, _, _ in self._columns]
+            if not (targets := references(sample)):
+                rows += [no_reference(sample, column.name) for column in self._columns]
                 continue
-            tokenizer = self._options.tokenizer_for([sample.output, *found])
+            tokenizer = self._options.tokenizer_for([sample.output, *targets])
             used[tokenizer] = None
-            rows += self._rows(sample, tokenizer, sample.references if self._options.script else found)
+            words = vocabulary(self._options.rules(tokenizer, running=True))
+            compared = sample.references if self._options.script else targets
+            scores = row(self._options, words, sample.output, compared)
+            score_of_kind = dict(zip(self._options.kinds, scores, strict=True))
+            for column in self._columns:
+                scored = score_of_kind[column.kind]
+                if isinstance(scored, CannotScore):
+                    rows.append(failure(sample, column.name, scored.error, str(scored)))
+                else:
+                    number = getattr(scored, _VALUES[column.value])
+                    rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
         counted = reference_count(samples)
         columns = tuple(self._column(column, used, counted) for column in self._columns)
         return MetricResult(columns, tuple(rows), self._notes(samples))
 
-    def _rows(self, sample: Sample, tokenizer: str, found: Sequence[str]) -> list[Score | Failure]:
-        words = vocabulary(self._options.rules(tokenizer, running=True))
-        kinds = self._options.kinds
-        scores = dict(zip(kinds, row(self._options, words, sample.output, found), strict=True))
-        return [_row(sample, name, scores[kind], value) for name, kind, value in self._columns]
-
-    def _column(self, column: tuple[str, Kind, str], used: Collection[str], references: str) -> Column:
+    def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
         chosen = self._options
         tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
@@ -344,22 +345,8 @@ class Rouge:
         """A warning where a tokenizer that was asked for does not see most of a text."""
         if not (name := self._options.tokenizer):
             return ()
-        texts = {part for sample in samples if (found := references(sample)) for part in (sample.output, *found)}
+        texts = {part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)}
         if name != SCRIPT:
             return (tokenizer_loss("rouge", name, texts),)
         some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
         return (Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),)
-
-
-def _checked(values: str | Sequence[str]) -> list[str]:
-    given = list_option(values)
-    known = isinstance(given, Sequence) and all(isinstance(value, str) and value in _VALUES for value in given)
-    if not known or not given or len(set(given)) < len(given):
-        raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
-    return list(given)
-
-
-def _row(sample: Sample, name: str, found: RougeScore | CannotScore, value: str) -> Score | Failure:
-    if isinstance(found, CannotScore):
-        return failure(sample, name, found.error, str(found))
-    return Score(sample.item, sample.system, name, getattr(found, _VALUES[value]), _METRIC)

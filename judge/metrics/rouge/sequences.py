@@ -1,8 +1,7 @@
-"""Texts as ROUGE compares them: each different word, stemmed once, is one character, and a text a string of these.
+"""Texts as ROUGE compares them, and their longest common subsequences (LCS).
 
-Strings of such characters can be counted, sliced and compared in C.
-
-Longest common subsequences (LCS) of texts: lengths, those of Lin (2004) over sentences, and weighted ones.
+Each different word is stemmed once and becomes one character, so that a text is a string, which can be counted, sliced
+and compared in C. The LCS are plain ones, those of Lin (2004) over sentences, and weighted ones.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SCRIPT = "rouge155"
 _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # a word of more letters is stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # of a vocabulary, after which the next sample begins a fresh one: about 50 MB
-_MOST_KEPT = 400_000  # tokens of references kept with their counts: about 100 MB
+_MOST_REFERENCE_TOKENS = 400_000  # tokens of references kept with their counts: about 100 MB
 _LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
@@ -105,13 +104,13 @@ def _places(line: str) -> dict[str, int]:
     return places
 
 
-def places_of(wanted: Collection[str], line: str) -> dict[str, int]:
+def places_of(chosen: Collection[str], line: str) -> dict[str, int]:
     """As `Text.places`, of these words."""
     import numpy as np
 
     words = np.frombuffer(line.encode("utf-32-le"), dtype="<u4")
-    found = {word: np.packbits(words == ord(word), bitorder="little").tobytes() for word in wanted}
-    return {word: int.from_bytes(bits, "little") for word, bits in found.items()}
+    bits_by_word = {word: np.packbits(words == ord(word), bitorder="little").tobytes() for word in chosen}
+    return {word: int.from_bytes(bits, "little") for word, bits in bits_by_word.items()}
 
 
 def powers(count: int) -> Sequence[int]:
@@ -137,32 +136,32 @@ class Vocabulary:
         return len(self._words) > _MOST_WORDS
 
     def read(self, string: str) -> Text:
-        """Raises Unscorable where there are more different words than characters."""
+        """Raises CannotScore where there are more different words than characters."""
         lines = text.sentences(string) if self.rules.running else string.split("\n")
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 
     def reference(self, string: str) -> Text:
         """As `read`, but kept, because a reference returns with every system."""
-        if (kept := self._kept.get(string)) is None:
-            kept = self.read(string)
-            self._size += len(kept) + 1
-            if self._size > _MOST_KEPT:
-                self._kept, self._size = {}, len(kept) + 1
-            self._kept[string] = kept
-        return kept
+        if (known := self._kept.get(string)) is None:
+            known = self.read(string)
+            self._size += len(known) + 1
+            if self._size > _MOST_REFERENCE_TOKENS:
+                self._kept, self._size = {}, len(known) + 1
+            self._kept[string] = known
+        return known
 
 
 def vocabulary(rules: Rules) -> Vocabulary:
     """The vocabulary of these rules at present. Texts can be compared that the same one read."""
-    shelf = _shelf(rules)
+    shelf = _current_vocabulary(rules)
     if shelf[0].full:
         shelf[0] = Vocabulary(rules)
     return shelf[0]
 
 
 @lru_cache(maxsize=8)
-def _shelf(rules: Rules) -> list[Vocabulary]:
+def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
     return [Vocabulary(rules)]
 
 
@@ -187,7 +186,14 @@ class _Words(dict[str, str]):
             if word in self._stopwords:
                 character = ""
             elif not (character := self._characters.get(stem, "")):
-                character = self._characters[stem] = _character(len(self._characters))
+                number = len(self._characters)
+                if number >= _CHARACTERS:
+                    raise CannotScore(
+                        "TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts"
+                    )
+                character = self._characters[stem] = chr(
+                    number if number < _SURROGATES.start else number + len(_SURROGATES)
+                )
             self[word] = character
         return character
 
@@ -205,27 +211,21 @@ def _stemmer(rules: Rules) -> Callable[[str], str]:
     return stem
 
 
-def _character(number: int) -> str:
-    if number >= _CHARACTERS:
-        raise CannotScore("TooManyWords", f"has more than {_CHARACTERS:,} different words: shorten the texts")
-    return chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
-
-
 _MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
 _MOST_BITS = 2_000_000_000  # of the rows that one pair of sentences needs: 250 MB
 _MAX_SENTENCE_WORDS = 20_000  # of a sentence of the reference
 _MOST_STEPS = 20_000_000  # of a word or sentence past a sentence: ten seconds
 
 
-def length(one: str, other: str) -> int:
+def length(first: str, second: str) -> int:
     """Of the longest common subsequence."""
     from rapidfuzz.distance import LCSseq
 
-    return LCSseq.similarity(one, other)
+    return LCSseq.similarity(first, second)
 
 
-def too_long(what: str) -> CannotScore:
-    return CannotScore("TextTooLong", f"has texts too long for {what}: shorten them or leave this type out")
+def too_long(computation: str) -> CannotScore:
+    return CannotScore("TextTooLong", f"has texts too long for {computation}: shorten them or leave this type out")
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
@@ -234,7 +234,7 @@ def union_lcs(reference: Text, candidate: Text) -> int:
     Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union,
     over the sentences of the candidate, of one LCS each. Where several are longest, these follow the table of
     lengths from its end: along a match, else up in the reference unless going left alone keeps the length. Raises
-    Unscorable.
+    CannotScore.
     """
     if reference.lines == candidate.lines:
         return len(reference)
@@ -243,37 +243,35 @@ def union_lcs(reference: Text, candidate: Text) -> int:
         or max(map(len, reference.lines), default=0) > _MAX_SENTENCE_WORDS
     ):
         raise too_long("an LCS of each two sentences")
-    hits = [word for line in reference.lines for word in _marked(line, _union(line, candidate))]
+    hits: list[str] = []
+    for line in reference.lines:
+        places = _union_places(line, candidate)
+        hits += compress(line, map("1".__eq__, reversed(bin(places))))
     return length("".join(sorted(hits)), candidate.ordered)
 
 
-def _marked(line: str, places: int) -> Iterator[str]:
-    """The words of a sentence at the places that are set."""
-    return compress(line, map("1".__eq__, reversed(bin(places))))
-
-
-def _union(line: str, candidate: Text) -> int:
+def _union_places(line: str, candidate: Text) -> int:
     """A sentence's words, places as bits, on its LCS with one or another sentence of the candidate."""
     union = 0
     bits = powers(len(line))
-    for other, places in zip(candidate.lines, candidate.places(), strict=True):
+    for candidate_line, places in zip(candidate.lines, candidate.places(), strict=True):
         if places is None:
-            places = _places_in_long(line, other)
-        found = list(map(places.get, line))
-        rows = list(filter(None, found))
-        if rows and (every := sum(compress(bits, found))) & ~union:
-            union |= every if len(rows) == 1 else _lcs(rows, list(compress(bits, found)), every, len(other))
+            shared = set(line) & set(candidate_line)
+            if len(shared) * len(candidate_line) > _MOST_BITS:
+                raise too_long("an LCS of each two sentences")
+            places = places_of(shared, candidate_line)
+        matched_places = list(map(places.get, line))
+        rows = list(filter(None, matched_places))
+        if rows and (every := sum(compress(bits, matched_places))) & ~union:
+            union |= (
+                every
+                if len(rows) == 1
+                else _lcs_places(rows, list(compress(bits, matched_places)), every, len(candidate_line))
+            )
     return union
 
 
-def _places_in_long(line: str, other: str) -> dict[str, int]:
-    shared = set(line) & set(other)
-    if len(shared) * len(other) > _MOST_BITS:
-        raise too_long("an LCS of each two sentences")
-    return places_of(shared, other)
-
-
-def _lcs(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:
+def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:
     """The words on the LCS: of those in `bits`, together `every`, which stand in the other's `size` words at `rows`.
 
     The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the length grows by
@@ -287,10 +285,10 @@ def _lcs(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int
         both = row & places
         row = (row + both | row - both) & whole
         table.append(row)
-    return every if size - row.bit_count() == len(rows) else _path(rows, table, bits)
+    return every if size - row.bit_count() == len(rows) else _trace_back(rows, table, bits)
 
 
-def _path(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int:
+def _trace_back(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int:
     """The way back through the table of `_lcs`, row by row; `upto` are the columns not yet left."""
     path, upto = 0, table[0]
     for number in range(len(rows) - 1, -1, -1):
@@ -303,18 +301,18 @@ def _path(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int
     return path
 
 
-def best_lengths(lines: Sequence[str], others: Sequence[str]) -> int:
+def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
     """Σ over `lines` of the length of the LCS with that of the others which shares the longest. Raises as above."""
-    if len(lines) * len(others) > _MOST_STEPS:
+    if len(lines) * len(candidate_lines) > _MOST_STEPS:
         raise too_long("an LCS of each two sentences")
-    return sum(max((length(line, other) for other in others), default=0) for line in lines)
+    return sum(max((length(line, candidate_line) for candidate_line in candidate_lines), default=0) for line in lines)
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
     """WLCS (Lin 2004, section 4): the weight of a common subsequence, in which a run of k words counts k^weight.
 
     The paper's dynamic programme: a match continues the diagonal, whatever else would be worth more. Raises
-    Unscorable.
+    CannotScore.
     """
     last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
     return last[0][0][-1] if last else 0.0
@@ -342,14 +340,14 @@ def _weighted_rows(reference: str, candidate: str, weight: float) -> Iterator[tu
     power = [float(k) ** weight for k in range(min(len(reference), len(candidate)) + 1)]
     above, runs_above = [0.0] * (len(candidate) + 1), [0] * (len(candidate) + 1)
     for word in reference:
-        row, runs, left = [0.0], [0] * len(above), 0.0
-        for j, other in enumerate(candidate, 1):
-            if word == other:
+        row, runs, best = [0.0], [0] * len(above), 0.0
+        for j, candidate_word in enumerate(candidate, 1):
+            if word == candidate_word:
                 run = runs_above[j - 1]
-                left = above[j - 1] + power[run + 1] - power[run]
+                best = above[j - 1] + power[run + 1] - power[run]
                 runs[j] = run + 1
-            elif above[j] > left:
-                left = above[j]
-            row.append(left)
+            elif above[j] > best:
+                best = above[j]
+            row.append(best)
         yield row, bytes(map(ge, above[1:], row))
         above, runs_above = row, runs

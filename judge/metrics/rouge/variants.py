@@ -1,11 +1,7 @@
-"""One score from several references.
+"""The types of ROUGE, and how two texts become recall, precision and F in each variant of ROUGE.
 
-From two texts to recall, precision and F: in the form of the paper and rouge-score, and in ROUGE-1.5.5's.
-
-A `Tally` is what has been counted of one type for one output and one reference; tallies of several references can
-be pooled before they become numbers.
-
-The types of ROUGE by name: those of the paper and of rouge-score, and those of ROUGE-1.5.5.
+`kinds` reads the names of the types. A `Variant` counts the matches of an output with one reference (`MatchCounts`) and
+turns counts into a score. `combine` makes one score from several references.
 """
 
 from __future__ import annotations
@@ -23,34 +19,77 @@ from judge.metrics.common import CannotScore, list_option
 from judge.metrics.rouge import sequences
 from judge.metrics.rouge.sequences import Text
 
-Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
-"""The reference of the best F (rouge-score) or of the best recall (ROUGE-1.5.5 -f B), the first of equals; counts
-added up over all (-f A); the mean over the references; the mean over leaving each reference out once of the best of
-the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
-"""
-MULTI: tuple[str, ...] = get_args(Multi)
+Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
+
+DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
+DEFAULT_OF_SCRIPT = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4")
+
+_KNOWN = "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead"
+_KNOWN_OF_SCRIPT = "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4"
+_NAME = re.compile(
+    r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)"
+)
+_NAME_OF_SCRIPT = re.compile(
+    r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))"
+)
+_WEIGHT = 1.2  # that of the paper's and of every published ROUGE-W
 
 
-def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str) -> RougeScore:
-    """The score of an output from its tallies with each reference; `best` is the jackknife's way to pick one."""
-    if len(tallies) == 1:
-        return form.score(kind, tallies[0])
-    if multi == "pooled":
-        return form.score(kind, pooled(tallies))
-    scores = [form.score(kind, tally) for tally in tallies]
-    if multi == "mean":
-        return _mean(scores)
-    by = best if multi == "jackknife" else multi
-    worth = [form.recall(kind, tally) for tally in tallies] if by == "best_recall" else [s.fmeasure for s in scores]
-    first, *rest = sorted(range(len(scores)), key=worth.__getitem__, reverse=True)  # stable: the first of equals
-    if multi != "jackknife":
-        return scores[first]
-    return _mean([scores[first]] * len(rest) + [scores[rest[0]]])  # the best one is left out once
+class Kind(NamedTuple):
+    """One type: `n` words of an n-gram, `gap` words at most between those of a skip-bigram (None: any number),
+    `weight` the exponent of ROUGE-W's f(k) = k^weight.
+    """
+
+    name: str
+    family: Family
+    n: int = 0
+    gap: int | None = None
+    weight: float = 1.0
+
+    @property
+    def by_sentence(self) -> bool:
+        """Whether it matters where sentences end."""
+        return self.family in {"lsum", "mead"}
 
 
-def _mean(scores: Sequence[RougeScore]) -> RougeScore:
-    mean: Callable[[tuple[float, ...]], float] = lambda values: sum(values) / len(values)  # noqa: E731
-    return RougeScore(*map(mean, zip(*scores, strict=True)))
+def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
+    """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
+    names = list_option(names)
+    if not isinstance(names, Sequence) or not names:
+        raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
+    if len(set(map(str, names))) < len(names):
+        raise ConfigError(f"rouge.types names one twice: {', '.join(map(str, names))}")
+    return tuple(_parse_kind(name, script) for name in names)
+
+
+def _parse_kind(name: str, script: bool) -> Kind:
+    if name == "lcs_mead" and not script:
+        return Kind(name, "mead")
+    match = (_NAME_OF_SCRIPT if script else _NAME).fullmatch(str(name))
+    if match is None:
+        hint = " of rouge155" if script else ""
+        if not script and _NAME_OF_SCRIPT.fullmatch(str(name)):
+            hint = "; set preset to rouge155 for the types of ROUGE-1.5.5"
+        raise ConfigError(
+            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: {_known(script)})"
+        )
+    if match["n"]:
+        return Kind(name, "n", n=int(match["n"]))
+    if match["lsum"]:
+        return Kind(name, "lsum")
+    if match["l"]:
+        return Kind(name, "l")
+    if match["s"]:
+        gap = None if match["gap"] in {None, "*"} else int(match["gap"])
+        return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
+    weight = float(match["w"] or _WEIGHT)
+    if not 1 <= weight <= 100:
+        raise ConfigError(f"{name}: the weight is a number from 1, where runs count no more than single words, to 100")
+    return Kind(name, "w", weight=weight)
+
+
+def _known(script: bool) -> str:
+    return _KNOWN_OF_SCRIPT if script else _KNOWN
 
 
 _MOST_PAIRS = 4_000_000  # of the words of one text: some seconds, some hundred MB
@@ -103,8 +142,8 @@ class Lin2004:
     alpha: float | None = None
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
-        """Raises Unscorable."""
-        return _TALLIES[kind.family](kind, reference, output)
+        """Raises CannotScore."""
+        return count_matches(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
@@ -131,12 +170,24 @@ class Rouge155:
     alpha: float | None = None
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
-        """Raises Unscorable."""
+        """Raises CannotScore."""
         if kind.family == "w":
-            return _script_w(kind, reference, output)
+            weight = kind.weight
+            if not reference.whole:
+                raise CannotScore("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
+            remaining, available = Counter(reference.whole), Counter(output.whole)
+            hits = sum(
+                (
+                    _weigh_runs(line, _matched_places(line, output.lines, weight), weight, (remaining, available))
+                    for line in reference.lines
+                ),
+                0.0,
+            )
+            once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
+            return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
         if kind.family == "su":
-            return _skips(kind, reference, output, reference.whole[:-1], output.whole[:-1])
-        return _TALLIES[kind.family](kind, reference, output)
+            return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
+        return count_matches(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         weight = kind.weight
@@ -165,75 +216,59 @@ def _share(hits: float, base: float, weight: float) -> float:
     return hits / base if weight == 1 else min(hits / base, 1.0) ** (1 / weight)
 
 
-def _even(hits: float, reference: float, output: float) -> MatchCounts:
+def _symmetric_counts(hits: float, reference: float, output: float) -> MatchCounts:
     return MatchCounts(hits, reference, hits, output)
 
 
-# One function per family
+def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
+    """The counts of a type as the paper and rouge-score have them. Raises CannotScore."""
+    match kind.family:
+        case "n" if kind.n == 1:
+            shared_words = sequences.length(reference.ordered, output.ordered)
+            return _symmetric_counts(shared_words, len(reference), len(output))
+        case "n":
+            n, counts = kind.n, reference.counts(kind.n)
+            shared = Counter(filter(counts.__contains__, output.grams(n)))
+            hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
+            return _symmetric_counts(hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0))
+        case "l":
+            return _symmetric_counts(sequences.length(reference.whole, output.whole), len(reference), len(output))
+        case "lsum":
+            return _symmetric_counts(sequences.union_lcs(reference, output), len(reference), len(output))
+        case "mead":
+            # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the
+            # longest. R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words,
+            # and in place of F both sums by both lengths.
+            return MatchCounts(
+                sequences.best_lengths(reference.lines, output.lines),
+                len(reference),
+                sequences.best_lengths(output.lines, reference.lines),
+                len(output),
+            )
+        case "w":
+            matched_weight = sequences.weighted(reference.whole, output.whole, kind.weight)
+            return _symmetric_counts(matched_weight, len(reference) ** kind.weight, len(output) ** kind.weight)
+        case "s":
+            return _skip_counts(kind, reference, output)
+        case "su":
+            return _skip_counts(kind, reference, output, reference.whole, output.whole)
 
 
-def _n(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    n = kind.n
-    if n == 1:
-        return _even(sequences.length(reference.ordered, output.ordered), len(reference), len(output))
-    counts = reference.counts(n)
-    shared = Counter(filter(counts.__contains__, output.grams(n)))
-    hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
-    return _even(hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0))
-
-
-def _l(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    return _even(sequences.length(reference.whole, output.whole), len(reference), len(output))
-
-
-def _lsum(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    return _even(sequences.union_lcs(reference, output), len(reference), len(output))
-
-
-def _mead(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    """LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the longest.
-
-    R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words, and in place of
-    F both sums by both lengths.
-    """
-    return MatchCounts(
-        sequences.best_lengths(reference.lines, output.lines),
-        len(reference),
-        sequences.best_lengths(output.lines, reference.lines),
-        len(output),
-    )
-
-
-def _w(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    found = sequences.weighted(reference.whole, output.whole, kind.weight)
-    return _even(found, len(reference) ** kind.weight, len(output) ** kind.weight)
-
-
-def _s(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    return _skips(kind, reference, output)
-
-
-def _su(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    return _skips(kind, reference, output, reference.whole, output.whole)
-
-
-_TALLIES: dict[Family, Callable[[Kind, Text, Text], MatchCounts]] = {
-    "n": _n,
-    "l": _l,
-    "lsum": _lsum,
-    "mead": _mead,
-    "w": _w,
-    "s": _s,
-    "su": _su,
-}
-
-
-def _skips(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> MatchCounts:
+def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> MatchCounts:
     """Skip-bigrams (Lin 2004, section 5) over the whole texts, and these words of them alone."""
-    hits = _skip_hits(reference.whole, output.whole, kind.gap)
+    gap, reference_words, output_words = kind.gap, reference.whole, output.whole
+    longest = max(len(reference), len(output))
+    if gap is None or gap >= longest - 2:  # any two words: only shared ones can matter
+        gap, shared = None, set(reference_words) & set(output_words)
+        reference_words = "".join(filter(shared.__contains__, reference_words))
+        output_words = "".join(filter(shared.__contains__, output_words))
+        longest = max(len(reference_words), len(output_words))
+    if skip_count(longest, gap) > _MOST_PAIRS:
+        raise sequences.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
+    hits = _shared_count(_skip_bigrams(reference_words, gap), _skip_bigrams(output_words, gap))
     if singles:
-        hits += _common(Counter(singles), Counter(others))
-    return _even(
+        hits += _shared_count(Counter(singles), Counter(others))
+    return _symmetric_counts(
         hits,
         skip_count(len(reference), kind.gap) + len(singles),
         skip_count(len(output), kind.gap) + len(others),
@@ -246,15 +281,6 @@ def skip_count(words: int, gap: int | None) -> int:
     return max(apart * words - apart * (apart + 1) // 2, 0)
 
 
-def _skip_hits(reference: str, output: str, gap: int | None) -> int:
-    if gap is None or gap >= max(len(reference), len(output)) - 2:  # any two words: only shared ones can matter
-        gap, shared = None, set(reference) & set(output)
-        reference, output = ("".join(filter(shared.__contains__, whole)) for whole in (reference, output))
-    if skip_count(max(len(reference), len(output)), gap) > _MOST_PAIRS:
-        raise sequences.too_long("pairs of words" if gap is None else f"pairs of words up to {gap} words apart")
-    return _common(_skip_bigrams(reference, gap), _skip_bigrams(output, gap))
-
-
 def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
     if gap is None:
         return Counter(map("".join, combinations(whole, 2)))
@@ -264,32 +290,20 @@ def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
     return pairs
 
 
-def _common(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
+def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """What both have, each as often as in the poorer of them."""
     shared = counts.keys() & others.keys()
     return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
 
 
-def _script_w(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    weight = kind.weight
-    if not reference.whole:
-        raise CannotScore("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
-    left, available = Counter(reference.whole), Counter(output.whole)
-    hits = sum(
-        (_runs(line, _marks(line, output.lines, weight), weight, (left, available)) for line in reference.lines), 0.0
-    )
-    once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
-    return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
-
-
-def _marks(line: str, others: Sequence[str], weight: float) -> int:
+def _matched_places(line: str, candidate_lines: Sequence[str], weight: float) -> int:
     marks = 0
-    for other in others:
-        marks |= sequences.weighted_path(line, other, weight)
+    for candidate_line in candidate_lines:
+        marks |= sequences.weighted_path(line, candidate_line, weight)
     return marks
 
 
-def _runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:
+def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:
     """Σ length^weight of the runs of marked words, each counted while both texts have it `remaining`.
 
     A run ends where the next word is not marked, or the sentence ends, but only at a word that counted; one that
@@ -308,76 +322,35 @@ def _runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]
     return hits
 
 
-Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
-
-DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-DEFAULT_OF_SCRIPT = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4")
-
-_KNOWN = "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead"
-_KNOWN_OF_SCRIPT = "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4"
-_NAME = re.compile(
-    r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)"
-)
-_NAME_OF_SCRIPT = re.compile(
-    r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))"
-)
-_WEIGHT = 1.2  # that of the paper's and of every published ROUGE-W
+Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
+"""The reference of the best F (rouge-score) or of the best recall (ROUGE-1.5.5 -f B), the first of equals; counts
+added up over all (-f A); the mean over the references; the mean over leaving each reference out once of the best of
+the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
+"""
+MULTI: tuple[str, ...] = get_args(Multi)
 
 
-class Kind(NamedTuple):
-    """One type: `n` words of an n-gram, `gap` words at most between those of a skip-bigram (None: any number),
-    `weight` the exponent of ROUGE-W's f(k) = k^weight.
-    """
-
-    name: str
-    family: Family
-    n: int = 0
-    gap: int | None = None
-    weight: float = 1.0
-
-    @property
-    def by_sentence(self) -> bool:
-        """Whether it matters where sentences end."""
-        return self.family in {"lsum", "mead"}
-
-
-def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
-    """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
-    names = list_option(names)
-    if not isinstance(names, Sequence) or not names:
-        raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
-    if len(set(map(str, names))) < len(names):
-        raise ConfigError(f"rouge.types names one twice: {', '.join(map(str, names))}")
-    return tuple(_kind(name, script) for name in names)
+def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str) -> RougeScore:
+    """The score of an output from its tallies with each reference; `best` is the jackknife's way to pick one."""
+    if len(tallies) == 1:
+        return form.score(kind, tallies[0])
+    if multi == "pooled":
+        return form.score(kind, pooled(tallies))
+    scores = [form.score(kind, tally) for tally in tallies]
+    if multi == "mean":
+        return _mean(scores)
+    criterion = best if multi == "jackknife" else multi
+    ranking_values = (
+        [form.recall(kind, tally) for tally in tallies] if criterion == "best_recall" else [s.fmeasure for s in scores]
+    )
+    first, *rest = sorted(
+        range(len(scores)), key=ranking_values.__getitem__, reverse=True
+    )  # stable: the first of equals
+    if multi != "jackknife":
+        return scores[first]
+    return _mean([scores[first]] * len(rest) + [scores[rest[0]]])  # the best one is left out once
 
 
-def _kind(name: str, script: bool) -> Kind:
-    if name == "lcs_mead" and not script:
-        return Kind(name, "mead")
-    match = (_NAME_OF_SCRIPT if script else _NAME).fullmatch(str(name))
-    if match is None:
-        raise ConfigError(_unknown(str(name), script))
-    if match["n"]:
-        return Kind(name, "n", n=int(match["n"]))
-    if match["lsum"]:
-        return Kind(name, "lsum")
-    if match["l"]:
-        return Kind(name, "l")
-    if match["s"]:
-        gap = None if match["gap"] in {None, "*"} else int(match["gap"])
-        return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
-    weight = float(match["w"] or _WEIGHT)
-    if not 1 <= weight <= 100:
-        raise ConfigError(f"{name}: the weight is a number from 1, where runs count no more than single words, to 100")
-    return Kind(name, "w", weight=weight)
-
-
-def _unknown(name: str, script: bool) -> str:
-    if script:
-        return f"rouge.types: unknown type {name!r} of rouge155 (known, with any gap or weight: {_known(script)})"
-    hint = "; set preset to rouge155 for the types of ROUGE-1.5.5" if _NAME_OF_SCRIPT.fullmatch(name) else ""
-    return f"rouge.types: unknown type {name!r}{hint} (known, with any gap or weight: {_known(script)})"
-
-
-def _known(script: bool) -> str:
-    return _KNOWN_OF_SCRIPT if script else _KNOWN
+def _mean(scores: Sequence[RougeScore]) -> RougeScore:
+    mean: Callable[[tuple[float, ...]], float] = lambda values: sum(values) / len(values)  # noqa: E731
+    return RougeScore(*map(mean, zip(*scores, strict=True)))

@@ -135,7 +135,7 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
         files, digest = huggingface.ModelFiles(_WHO, _WHAT, name, folder, ""), folder.name
     else:
         where, name = str(path.resolve()), path.resolve().name
-        files = huggingface.from_folder(path.resolve(), name=name, who=_WHO, what=_WHAT, cache=keep)
+        files = huggingface.from_folder(path.resolve(), name=name, who=_WHO, role=_WHAT, cache=keep)
         digest = files.digest
     _check_kind(files)
     chat = Chat(_tokenizer(files), files)

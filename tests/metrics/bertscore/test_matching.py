@@ -56,7 +56,7 @@ def test_matching_is_the_papers_in_whole_and_in_strips(
 
 def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
     documents = [np.array(ids, dtype=np.int32) for ids in ([1, 5, 5, 2], [1, 5, 2], [1, 6, 2], [1, 6, 2])]
-    weights = Weights.of(frozenset({1, 2}), documents)
+    weights = Weights.from_documents(frozenset({1, 2}), documents)
     assert weights(np.array([1, 5, 6, 7, 2])).tolist() == pytest.approx(
         [0, math.log(5 / 3), math.log(5 / 3), math.log(5), 0]
     )
@@ -64,7 +64,7 @@ def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
 
 def test_weighted_matching_is_the_papers() -> None:
     output, reference = encoded(3, 8), encoded(4, 6)
-    weights = Weights.of(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
+    weights = Weights.from_documents(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
     value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
     precision, recall = by_the_paper(output, reference, lambda token: float(weights(np.array([token]))[0]))
     assert (value.precision, value.recall) == pytest.approx((precision, recall), abs=1e-6)

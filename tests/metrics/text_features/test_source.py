@@ -34,7 +34,7 @@ def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
 
 
 def prepared(words: list[str]) -> IndexedSource:
-    return IndexedSource.of(" ".join(words), "en")
+    return IndexedSource.from_text(" ".join(words), "en")
 
 
 @given(WORDS, WORDS)
@@ -59,7 +59,7 @@ def test_fragments_by_hand(article: str, summary: str, found: list[tuple[int, in
 
 
 def test_nearest_is_the_best_f1_of_different_words() -> None:
-    source = IndexedSource.of("The red boat sailed. The blue boat sank at noon.", "en")
+    source = IndexedSource.from_text("The red boat sailed. The blue boat sank at noon.", "en")
     assert source.nearest(["the", "blue", "boat", "boat"]) == 2 * 3 / (3 + 6)
     assert source.nearest(["the", "red", "boat"]) == 2 * 3 / (3 + 4)
     assert source.nearest(["noon", "at", "sank", "boat", "blue", "the"]) == 1
@@ -67,6 +67,6 @@ def test_nearest_is_the_best_f1_of_different_words() -> None:
 
 
 def test_lines_end_sentences_and_stops_do_within_lines() -> None:
-    cut = Sentences.of("First point. Second one!\n\nA third\n***\n", "en")
+    cut = Sentences.from_text("First point. Second one!\n\nA third\n***\n", "en")
     assert cut.raw == ("First point.", "Second one!", "A third")
     assert cut.words == ["first", "point", "second", "one", "a", "third"]

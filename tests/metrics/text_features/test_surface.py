@@ -8,7 +8,7 @@ from judge.metrics.text_features import Sentences, SourceFacts, SurfaceFeatures,
 
 
 def look(output: str) -> SurfaceFeatures:
-    return SurfaceFeatures.of(output, Sentences.of(output, "char"))
+    return SurfaceFeatures.from_text(output, Sentences.from_text(output, "char"))
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ def test_names_are_capitals_within_sentences_or_katakana_and_latin(output: str, 
 
 
 def test_support_is_the_share_that_is_known() -> None:
-    known = SourceFacts.of("ann field was mayor in 2019, with 1,250 votes")
+    known = SourceFacts.from_text("ann field was mayor in 2019, with 1,250 votes")
     assert look("In 2019 Ann Field beat Bob, 1 , 250 to 300.").support(known) == (3 / 4, 2 / 3)
     assert look("nothing of this kind").support(known) == (None, None)
-    assert look("スミス氏は12月に来た。").support(SourceFacts.of("スミス氏は１２月に来日した。")) == (1, 1)
+    assert look("スミス氏は12月に来た。").support(SourceFacts.from_text("スミス氏は１２月に来日した。")) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_no_end(output: str, no_end: int) -> None:
     ],
 )
 def test_fragments(sentence: str, cjk: bool, fragment: bool) -> None:
-    assert is_fragment(sentence, Sentences.of(sentence, "char").words, cjk) is fragment
+    assert is_fragment(sentence, Sentences.from_text(sentence, "char").words, cjk) is fragment
 
 
 @pytest.mark.parametrize(
