@@ -133,7 +133,7 @@ def missing_files(folder: Path) -> list[str]:
 
 
 def _snapshot(name: str, who: str, role: str) -> Path:
-    """The folder of a model of the hub, as it lies in the hub's own cache; what is missing there is downloaded."""
+    """Return the folder of a hub model in the hub's own cache; missing files are downloaded."""
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
     patterns, cache_problem = list(PATTERNS), ""
@@ -156,7 +156,7 @@ def _snapshot(name: str, who: str, role: str) -> Path:
 
 
 def _digest(folder: Path, cache: Path | None) -> str:
-    """sha256 of the files' names and contents, remembered for as long as their sizes and times stay the same."""
+    """Return the sha256 of the files' names and contents, cached as long as their sizes and times stay the same."""
     files = sorted({file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()})
     fingerprint = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     # Hashed, as the path is the user's own business and not the cache's.
@@ -182,7 +182,7 @@ def load(
     *,
     dtype: str = "float32",
     spare: Callable[[str], bool] = lambda name: False,
-    **how: Any,
+    **load_options: Any,
 ) -> tuple[Any, Any]:
     """Tokenizer and network by one of transformers' classes. Nothing is unpickled, no code fetched.
 
@@ -190,13 +190,13 @@ def load(
     """
     torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
     offline = {"local_files_only": True, "trust_remote_code": False}
-    how |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **offline}
+    load_options |= {"dtype": getattr(torch, dtype), "use_safetensors": True, "output_loading_info": True, **offline}
     damaged, part = import_optional("safetensors", files.who).SafetensorError, "tokenizer"
     try:
         with silenced():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **offline)
             part = "network"
-            network, loading_info = getattr(transformers, head).from_pretrained(str(files.folder), **how)
+            network, loading_info = getattr(transformers, head).from_pretrained(str(files.folder), **load_options)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError, damaged) as error:
         raise files.error(f"its {part} cannot be loaded: {first_line(error)}") from error
     tokenizer_size, network_size = len(tokenizer), getattr(network.config, "vocab_size", None) or 0
@@ -215,13 +215,13 @@ def device(name: str | None, *, who: str) -> Any:
     """The device of this name, the GPU where there is one and none is named. Raises ConfigError."""
     torch = import_optional("torch", who)
     try:
-        chosen = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-        if chosen.type == "meta":
+        selected = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if selected.type == "meta":
             raise RuntimeError("it holds no numbers")
-        torch.empty(0, device=chosen)
+        torch.empty(0, device=selected)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
         raise ConfigError(f"{who}: device {name!r} cannot be used: {first_line(error)}") from error
-    return chosen
+    return selected
 
 
 def to_device(files: ModelFiles, network: Any, to: Any) -> Any:

@@ -64,7 +64,7 @@ def construct(node: yaml.Node | None) -> Any:
 
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """Beside its own errors, PyYAML lets through what goes wrong inside explicit tags (`!!int x`) and dates."""
+    """Raise Malformed for PyYAML's own errors, and for those that it lets through from explicit tags and dates."""
     try:
         yield
     except RecursionError as error:

@@ -50,13 +50,13 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
 
 
 def _is_frame(data: Any) -> bool:
-    """Whether this is a pandas DataFrame, found out without importing pandas."""
+    """Return whether this is a pandas DataFrame, without importing pandas."""
     kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
     return ("pandas", "DataFrame") in kinds
 
 
 def _plain_value(value: Any) -> Any:
-    """numpy's arrays and numbers as Python's own."""
+    """Convert numpy's arrays and numbers to Python's own."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -74,7 +74,7 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
 
 
 def _file_rows(data: str | PathLike[str]) -> Iterator[RawRow]:
-    """The rows of a file, or of one shard after the other."""
+    """Yield the rows of a file, or of one shard after the other."""
     paths = files(data)
     for path, name in paths:  # before any is read
         if path.suffix.lower() not in _READERS:
@@ -87,7 +87,7 @@ def _file_rows(data: str | PathLike[str]) -> Iterator[RawRow]:
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
-    """Each line with where it is, as UTF-8 with or without a byte order mark."""
+    """Yield each line with its location; the file is UTF-8 with or without a byte order mark."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             where = f"{name}:{number}"
@@ -135,7 +135,7 @@ def _json(path: Path, name: str) -> Iterator[RawRow]:
 
 
 def _csv(path: Path, name: str) -> Iterator[RawRow]:
-    """Rows of a .csv or .tsv, each called by the line it starts on. Columns without a name are left out."""
+    """Yield the rows of a .csv or .tsv, located by their first line. Columns without a name are left out."""
     limit = csv.field_size_limit(2**31 - 1)  # the default, 131,072 characters, is short of a long source
     dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     table = csv.reader((line for _, line in _lines(path, name)), dialect, strict=True)
@@ -300,5 +300,5 @@ def _files_of_pattern(pattern: Path, name: str) -> list[Path]:
 
 
 def _existing_part(path: Path) -> Path:
-    """The longest part of a path that is there: what has brackets in its name is not always a pattern."""
+    """Return the longest part of a path that exists: a name with brackets is not always a pattern."""
     return next(parent for parent in (path, *path.parents) if parent.exists())

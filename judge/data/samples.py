@@ -55,7 +55,7 @@ class RowFilter:
         self._field_of_column = {old: new for new, old in self.mapping.items() if isinstance(old, str)}
 
     def __call__(self, sample: Sample) -> bool:
-        """Whether this one is wanted."""
+        """Return whether the sample meets all conditions."""
         if not self.conditions:
             return True
         self.seen += 1
@@ -106,7 +106,7 @@ def describe_filter(conditions: Values) -> str:
 
 
 def _values_by_column(conditions: Values) -> dict[str, list[str]]:
-    """The values as text, by column."""
+    """Return the values as text, by column."""
     value_lists = {name: [value] if isinstance(value, Value) else list(value) for name, value in conditions.items()}
     return {
         name: [text for value in values if (text := _text(value)) is not None] for name, values in value_lists.items()
@@ -114,7 +114,7 @@ def _values_by_column(conditions: Values) -> dict[str, list[str]]:
 
 
 def _text(value: Any) -> str | None:
-    """A cell as text; None where it is empty or no one value."""
+    """Return a cell as text, or None if it is empty or not a single value."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -220,7 +220,7 @@ def stream(
 
 
 def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
-    """One sample, or in wide form one per system."""
+    """Return one sample, or in wide form one per system."""
     cells = _rename_cells(row.cells, mapping)
     _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
@@ -241,7 +241,7 @@ def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[st
 
 
 def _rename_cells(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
-    """The cells under our names; what was renamed does not come back under its old name."""
+    """Return the cells under our names; a renamed cell is dropped under its old name."""
     consumed = {*mapping, *_mapped_columns(mapping)}
     renamed = {name: value for name, value in cells.items() if name not in consumed}
     for new, old in mapping.items():
@@ -253,15 +253,16 @@ def _rename_cells(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
 
 
 def _mapped_columns(mapping: Mapped) -> Iterator[str]:
-    """Every column of the data that a mapping names."""
+    """Yield every column of the data that a mapping names."""
     for old in mapping.values():
         yield from (old,) if isinstance(old, str) else old
 
 
 def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, systems: Sequence[str]) -> None:
-    """Refuses a row without a column that is named, or in long form without `output`, or `system` and no `item`.
+    """Raise DataError for a row that lacks a named column, or in long form `output`, or `item` beside a `system`.
 
-    Says all that it lacks at once. In a text table every row has every column, elsewhere only what a text is made of.
+    The message lists everything that is missing. In a text table every row must have every named column, elsewhere only
+    those of item, system and output.
     """
     misspelt = {new: near for new in mapping if (near := _intended_field(new))}
     absent = [name for name in dict.fromkeys((*_mapped_columns(mapping), *systems)) if name not in row.cells]
@@ -288,7 +289,7 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, syst
 
 @cache
 def _intended_field(new: str) -> str:
-    """The field that a mapping's key was probably meant for; nothing where it is one, or another word."""
+    """Return the field that a misspelt key of a mapping was probably meant for, else the empty string."""
     field, dot, rest = new.partition(".")
     if new in FIELDS or new == "reference" or (field == "human" and dot) or new.removesuffix("s") in FIELDS:
         return ""
@@ -297,7 +298,7 @@ def _intended_field(new: str) -> str:
 
 
 def _name(value: Any, field: str, where: str) -> str:
-    """An item's or a system's name as text: 7 and 7.0 (as pandas reads a column with gaps) are both 7."""
+    """Return an item's or system's name as text: 7 and 7.0 (as pandas reads a column with gaps) are both 7."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
@@ -315,7 +316,7 @@ def _output(cells: Mapping[str, Any], column: str, where: str) -> str:
 
 
 def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
-    """`references`, or else `reference`: a text or a list of texts, in a text table also a JSON list."""
+    """Return `references`, or else `reference`: a text or a list of texts, in a text table also a JSON list."""
     field = "references" if "references" in cells else "reference"
     value = cells.get(field, ())
     if row.flat and isinstance(value, str) and value.lstrip().startswith("["):
@@ -335,7 +336,7 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
 
 
 def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
-    """People's ratings by name, of several annotators the mean; and what each of several gave."""
+    """Return human ratings by name (the mean of several annotators), and the single ratings of several annotators."""
     cell = _unpack(cells.get("human", {}), f"{where}: human")
     ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
     ratings |= {name.removeprefix("human."): value for name, value in cells.items() if name.startswith("human.")}
@@ -353,14 +354,14 @@ def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict
 
 
 def _unpack(value: Any, label: str) -> Any:
-    """A cell's JSON object or list, numpy's array as a list, all else as it is."""
+    """Return a cell's JSON object or list, an array as a list, and anything else unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         return parsed(value, label)
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _rating(value: Any, label: str, annotator: int = 0) -> float | None:
-    """A rating as a number; None where there is none."""
+    """Return a rating as a number, or None if the cell is empty."""
     if is_missing(value, flat=True):
         return None
     try:

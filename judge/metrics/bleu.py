@@ -267,7 +267,7 @@ class Bleu:
         return MetricResult((column,), rows, self._notes(samples))
 
     def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """A warning where the tokenizer that was asked for leaves texts in one piece."""
+        """Return a warning if the requested tokenizer leaves texts in one piece."""
         if (tokenizer := self._settings.tokens.tokenize) is None:
             return ()
         return (
@@ -328,7 +328,7 @@ class CorpusBleu:
     def _notes(
         self, samples: Sequence[Sample], tokenizers: Mapping[str, str], stats: Mapping[str, Sequence[object]]
     ) -> Iterator[Note]:
-        """Texts that have no reference, and texts that their system's one tokenizer does not cut."""
+        """Yield notes on texts without a reference and on texts that their system's tokenizer does not split."""
         left_out = sum(not usable(sample) for sample in samples if stats[sample.system])
         yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
         for tokenizer in dict.fromkeys(tokenizers.values()):
@@ -356,7 +356,7 @@ class CorpusBleu:
         return Score("", system, "bleu_corpus", value, self._interval(stats))
 
     def _interval(self, stats: list[list[int]]) -> Provenance:
-        """With the 2.5 and 97.5% quantiles of BLEU over resamples of the texts, as far as it is defined for these."""
+        """Return the 2.5 and 97.5% quantiles of BLEU over those resamples of the texts for which it is defined."""
         n = len(stats)
         if n < 2:
             return Provenance("metric", n=n)
@@ -430,19 +430,19 @@ def corpus(
 
 
 def _bleu(stats: Sequence[int], settings: Settings) -> float:
-    """BLEU, 0–100, of sufficient statistics: output length, reference length, matches and totals by order."""
+    """Return BLEU (0–100) from sufficient statistics: output length, reference length, matches and totals by order."""
     at = 2 + settings.max_order
     return score(stats[2:at], stats[at:], (stats[0], stats[1]), settings)
 
 
 def _is_defined(total: Sequence[int]) -> bool:
-    """Whether corpus BLEU is: with matches but without any of the longest n-grams, their precision is 0/0."""
+    """Return whether corpus BLEU is defined: with matches but no n-gram of the highest order, its precision is 0/0."""
     order = len(total) // 2 - 1
     return total[-1] > 0 or not any(total[2 : 2 + order])
 
 
 def _tokenizers_by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str, str]:
-    """The tokenizer of each system, by all its references together."""
+    """Return the tokenizer of each system, chosen from all its references together."""
     references_by_system: dict[str, list[tuple[str, ...]]] = {}
     for sample in samples:
         references_by_system.setdefault(sample.system, []).append(usable(sample))
@@ -450,7 +450,7 @@ def _tokenizers_by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str
 
 
 def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
-    """The sufficient statistics of every sample, None of one without a reference."""
+    """Return the sufficient statistics of every sample, None for a sample without a reference."""
     groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for index, sample in enumerate(samples):
         if targets := usable(sample):
@@ -464,7 +464,7 @@ def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], setting
 
 
 def _reference_counter(references: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
-    """A function from an output to its sufficient statistics against these references (Papineni et al. 2002, 2.1–2.2).
+    """Return a function from an output to its sufficient statistics (Papineni et al. 2002, 2.1–2.2).
 
     An n-gram counts as often as in the reference that has it most often; the reference length is the closest one, of
     two equally close the shorter.

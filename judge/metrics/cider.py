@@ -27,7 +27,7 @@ from judge.metrics.common import (
     whole_number,
 )
 from judge.metrics.common import references as usable
-from judge.metrics.common import tokenizer as known
+from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Cider", "score"]
 
@@ -49,7 +49,7 @@ class Cider:
         self._stem = bool_option("cider.stem", stem)
         self._sigma = number("cider.sigma", sigma, 0.01, 1e6)
         self._order = whole_number("cider.max_order", max_order, 1, 9)
-        self._tokenizer = known("cider.tokenizer", tokenizer)
+        self._tokenizer = tokenizer_option("cider.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample; an output without a matching n-gram scores 0.
@@ -131,7 +131,7 @@ class Cider:
         return _Vectors(weights, norms, max(0, words - 1))
 
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
-        """Mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
+        """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
         cosines = 0.0
         for n in range(self._order):
             norm = output.norms[n] * target.norms[n]

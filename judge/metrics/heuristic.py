@@ -17,7 +17,7 @@ from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, S
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import choice_option, failure, joined, list_option, tokenizer_loss
-from judge.metrics.common import tokenizer as known
+from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
 __all__ = [
@@ -129,7 +129,7 @@ class Heuristic:
         if not isinstance(prefix, str):
             raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
         self._prefix = prefix
-        self._tokenizer = known("heuristic.tokenizer", tokenizer)
+        self._tokenizer = tokenizer_option("heuristic.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """A row per sample and criterion: an index with its features as the reason, or a `Failure` "Abstained"."""
@@ -188,7 +188,7 @@ def _mean(signed: dict[str, float]) -> float:
 
 
 def _signed(features: Features, criterion: str) -> dict[str, float]:
-    """The z-scores of a criterion's features, above 0 where they speak for the text."""
+    """Return the z-scores of a criterion's features, positive if they are in the text's favour."""
     return {name: sign * _SCALES[name].z(features) for name, sign in _SIGNS[criterion].items()}
 
 

@@ -34,7 +34,7 @@ from judge.metrics.common import (
     values,
 )
 from judge.metrics.common import references as usable
-from judge.metrics.common import tokenizer as known
+from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Meteor", "score"]
 
@@ -65,7 +65,7 @@ class Meteor:
         self._alpha = number("meteor.alpha", alpha, 0, 1)
         self._beta = number("meteor.beta", beta, 0, 100)
         self._gamma = number("meteor.gamma", gamma, 0, 1)
-        self._tokenizer = known("meteor.tokenizer", tokenizer)
+        self._tokenizer = tokenizer_option("meteor.tokenizer", tokenizer)
         self._wordnet = None if wordnet is None else bool_option("meteor.wordnet", wordnet)
         if self._wordnet and not _has_wordnet():
             raise MissingExtra(
@@ -140,7 +140,7 @@ def _wordnet() -> str:
 
 
 def _align(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:
-    """Pairs of positions in the output and in the reference, by the former; each position in one pair at most."""
+    """Return pairs of positions in output and reference, sorted; each position is in at most one pair."""
     output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
     pairs = _match_stage(output_words, reference_words, lambda word: (word,))
     # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
@@ -154,7 +154,7 @@ def _align(words: list[str], reference: list[str], synonyms: bool) -> list[tuple
 
 
 def _match_stage(output_words: dict[int, str], reference_words: dict[int, str], forms: Stage) -> list[tuple[int, int]]:
-    """Remove the matching words from both sides and return their places: the last word first, with the last match."""
+    """Remove matching words from both sides and return their positions; the last word gets the last match."""
     places: dict[str, list[int]] = {}
     for at, word in reference_words.items():
         places.setdefault(word, []).append(at)
@@ -193,6 +193,6 @@ def _reader() -> Any:
 
 @lru_cache(maxsize=2**17)
 def _synonyms(word: str) -> frozenset[str]:
-    """The word and the one-word lemmas of all its synsets."""
+    """Return the word and the one-word lemmas of all its synsets."""
     names = (lemma.name() for synset in _reader().synsets(word) for lemma in synset.lemmas())
     return frozenset({word} | {name for name in names if "_" not in name})

@@ -102,9 +102,9 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
 
 
 def _merge_signature_part(values: Sequence[str]) -> str:
-    """One part of a signature from several: `tok=en+ja` of `tok=en` and `tok=ja`; numbers that differ are `var`.
+    """Merge one part of several signatures: `tok=en` and `tok=ja` give `tok=en+ja`; numbers that differ give `var`.
 
-    `-` stands for a part of the data that used none, and is left out where another one used some.
+    `-` stands for a part of the data that used none, and is left out if another one used some.
     """
     key, equals, _ = values[0].partition("=")
     names = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}

@@ -107,7 +107,7 @@ class Ter:
         return lambda string: str(tokenizer(string.rstrip())).split()
 
     def _normal(self, asian: bool) -> bool:
-        """What the script asks for works with the other option only; what the user asks for is left as it is."""
+        """Return `normalized`: Asian support chosen by script needs it; the user's own choice stays as it is."""
         return self._normalized or (asian and self._asian is None)
 
 
@@ -160,7 +160,7 @@ def edits(output: Sequence[str], reference: Sequence[str]) -> int:
 
 
 class _Alignment(NamedTuple):
-    """Where two texts differ: for each word whether it is wrong; for each of the reference, its word of the output."""
+    """Where two texts differ: whether each word is wrong, and the output's word for each word of the reference."""
 
     output: list[bool]
     reference: list[bool]
@@ -172,7 +172,7 @@ Shift = tuple[int, int, int]
 
 
 def _shifts(here: str, there: str, errors: _Alignment) -> Iterator[Shift]:
-    """The shifts of words that are wrong where they stand, to a place in the reference that is wrong now."""
+    """Yield shifts of words that are wrong at their place to a place in the reference that is wrong now."""
     places: dict[str, list[int]] = {}
     for at, word in enumerate(there):
         places.setdefault(word, []).append(at)
@@ -183,7 +183,7 @@ def _shifts(here: str, there: str, errors: _Alignment) -> Iterator[Shift]:
 
 
 def _shifts_to(here: str, there: str, start: int, target: int, errors: _Alignment) -> Iterator[Shift]:
-    """The shifts of the runs of words that stand at `start` in the output and at `target` in the reference."""
+    """Yield shifts of the runs of equal words at `start` in the output and at `target` in the reference."""
     aligned = errors.aligned
     wrong_here = wrong_there = False
     longest = min(_LONGEST_SHIFT, len(here) - start, len(there) - target)
@@ -210,7 +210,7 @@ def _apply_shift(words: str, shift: Shift) -> str:
 
 
 def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None:
-    """The text after the shift that leaves the fewest edits, fewer than now; of equals the longest, then the first."""
+    """Return the text after the shift that leaves the fewest edits (ties: longest, then first), None if none helps."""
     from rapidfuzz.distance import Levenshtein
 
     distances: dict[str, int] = {}
@@ -233,7 +233,7 @@ def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str 
 
 
 def _in_band(here: str, there: str, least: int) -> bool:
-    """Whether a path of the least edits is known to stay in the band, which then makes no difference.
+    """Return whether some path of the least edits surely stays in the band, so that the band makes no difference.
 
     No path of so few edits strays by more than half of them and of the difference in length; else one is looked at.
     """
@@ -250,7 +250,7 @@ def _in_band(here: str, there: str, least: int) -> bool:
 
 
 def _table(here: str, there: str) -> tuple[int, _Alignment]:
-    """The edit distance within the band, and where the texts differ on the path that Tercom's order of edits takes."""
+    """Return the edit distance within the band, and where the texts differ on the path in Tercom's order of edits."""
     rows: list[tuple[int, list[int]]] = []
     before, first = list(range(len(there) + 1)), 0
     ratio = len(there) / len(here) if here else 1.0
@@ -268,7 +268,7 @@ def _table(here: str, there: str) -> tuple[int, _Alignment]:
 def _table_row(
     word: str, there: str, above: tuple[list[int], int], band: tuple[int, int]
 ) -> tuple[list[int], list[int]]:
-    """A row of the table: the least costs of the band's cells, and the edit by which each is reached."""
+    """Return a row of the table: the least costs of the band's cells, and the edit that reaches each."""
     (costs_above, first), (low, high) = above, band
     costs, taken = [], []
     cost_left = _NEVER

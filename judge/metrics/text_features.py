@@ -22,7 +22,7 @@ from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, S
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import choice_option, failure, joined, list_option, texts, tokenizer_loss
-from judge.metrics.common import tokenizer as known
+from judge.metrics.common import tokenizer as tokenizer_option
 from judge.text.script import HAN, HANGUL, KANA
 
 __all__ = ["Features", "Measure", "Stats", "measured", "score"]
@@ -368,7 +368,7 @@ def measured(
 
 
 def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
-    """The features `_COMPARED`, of an output with words."""
+    """Return the features that compare an output with its source; the output must have words."""
     words, count = cut.words, len(cut.words)
     copied = source.fragments(words)
     length = sum(size for _, size in copied)
@@ -396,7 +396,7 @@ def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
 
 
 def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
-    """½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word that one side alone has adds half its share."""
+    """Return ½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word of one side alone adds half its share."""
     if not first or not second:
         return None
     total, whole = first.total(), second.total()
@@ -473,7 +473,7 @@ class Stats:
             if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
                 raise ConfigError(f"stats.columns must be `all` or a list of different names, not {columns!r}")
             self._names = tuple(choice_option("stats.columns", name, NAMES) for name in names)
-        self._tokenizer = known("stats.tokenizer", tokenizer)
+        self._tokenizer = tokenizer_option("stats.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """A row per sample and column. Without words in the output, all are `Failure`s.
@@ -515,7 +515,7 @@ def score(
     if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources is a list of texts, with None for those that are not known")
     samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))]
-    return measured(samples, tokenizer=known("stats.tokenizer", tokenizer))
+    return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))
 
 
 def _row(sample: Sample, features: Features, name: str) -> Score | Failure:

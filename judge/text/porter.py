@@ -26,7 +26,7 @@ _short_nltk = re.compile(f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]").fullmatch  
 
 
 def _by_ending(rules: str) -> _Rules:
-    """Rules `suffix>replacement`, longest suffix first, by the last two letters of the suffix."""
+    """Group rules `suffix>replacement` by the last two letters of the suffix, longest suffix first."""
     rules_by_ending: dict[str, tuple[tuple[str, str], ...]] = {}
     for rule in sorted(rules.split(), key=lambda rule: -rule.index(">")):
         suffix, replacement = rule.split(">")
@@ -89,7 +89,7 @@ def stem155(word: str) -> str:
 
 
 def _replace_suffix(word: str, rules: _Rules, condition: _Condition) -> str:
-    """The longest suffix that fits replaced, if what precedes it meets the condition."""
+    """Replace the longest suffix that fits, if the part before it meets the condition."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix):
             before = word[: -len(suffix)]
@@ -98,7 +98,7 @@ def _replace_suffix(word: str, rules: _Rules, condition: _Condition) -> str:
 
 
 def _replace_first_allowed(word: str, rules: _Rules, condition: _Condition) -> str:
-    """As `_cut`, but a suffix whose condition fails leaves the turn to the next shorter one."""
+    """As `_replace_suffix`, but if the condition fails, try the next shorter suffix."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix) and condition(word[: -len(suffix)]):
             return word[: -len(suffix)] + replacement
@@ -125,7 +125,7 @@ def _step_1b(word: str, short: _Condition) -> str:
 
 
 def _step_2(word: str) -> str:
-    """Step 2 with NLTK's additions."""
+    """Apply step 2 with NLTK's additions."""
     if word.endswith("alli") and _m_over_0(word[:-4]):
         return _step_2(word[:-2])
     if word.endswith("logi"):

@@ -183,7 +183,7 @@ def _split_at_stops(line: str) -> Iterator[str]:
 
 
 def _quoted_spans(line: str) -> list[tuple[int, int]]:
-    """The outermost closed brackets and quotations: where each opens and closes, in order."""
+    """Return where the outermost closed brackets and quotations open and close, in order."""
     spans: list[tuple[int, int]] = []
     still_open: list[tuple[str, int]] = []
     for match in _BRACKET.finditer(line):
@@ -199,7 +199,7 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
 
 
 def _unspaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
-    """Whether a stop that needs no white space after it ends a sentence."""
+    """Return whether a stop that needs no white space after it ends a sentence."""
     around = bisect(held, (match.start(), 0)) - 1
     if around >= 0 and held[around][1] >= match.end():
         return False
@@ -207,7 +207,7 @@ def _unspaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[
 
 
 def _spaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
-    """Whether a stop with white space after it ends a sentence."""
+    """Return whether a stop with white space after it ends a sentence."""
     mark, end = match.group().rstrip(), match.end()
     small = line[end].islower()  # the line is stripped: something follows
     if mark[-1] in _CLOSERS:
@@ -218,7 +218,7 @@ def _spaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tu
 
 
 def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
-    """Whether the full stop at `stop` belongs to the word or number before it alone."""
+    """Return whether the full stop at `stop` belongs to the word or number before it and ends no sentence."""
     before = line[max(start, stop - 40) : stop]
     last = _LAST_WORD(before)
     if last is None:
@@ -231,7 +231,7 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
 
 
 def _is_abbreviation(word: str, following: str) -> bool:
-    """Whether a word with a full stop goes on with the following one."""
+    """Return whether a word with a full stop is an abbreviation inside a sentence."""
     small = word.lower()
     if small in _NEVER_LAST:
         return True

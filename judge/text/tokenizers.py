@@ -86,7 +86,7 @@ def _without_blanks(found: Any) -> list[str]:
 
 
 def _pieces(text: str, size: int) -> list[str]:
-    """The text in parts of at most `size` characters, each cut after a stop if it holds one, or after white space."""
+    """Split the text into parts of at most `size` characters, after a stop or else after white space if possible."""
     return re.findall(rf"(?s:.{{1,{size}}}\Z|.{{1,{size - 1}}}[。！？.!?\n]|.{{1,{size - 1}}}\s|.{{1,{size}}})", text)
 
 

@@ -164,7 +164,7 @@ class Store(NoStore):
                 self._start_again()
 
     def _start_again(self) -> None:
-        """Put a damaged file away and begin a new one."""
+        """Set a damaged file aside and start a new one."""
         try:
             self.path.replace(self.path.with_suffix(".damaged"))
             self._open()
@@ -179,7 +179,7 @@ def _table_rows(rows: Mapping[bytes, Encoded]) -> Iterable[tuple[Any, ...]]:
 
 
 def _array(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:
-    """The array in these bytes. Raises ValueError or TypeError where they are not what was written."""
+    """Return the array in these bytes. Raises ValueError or TypeError if they are damaged."""
     import numpy as np
 
     if zlib.crc32(data) != total:
@@ -281,7 +281,7 @@ class Embedder:
         return {text: stored[name] if name in stored else self._tokens(text)[0] for text, name in keys.items()}
 
     def _tokens(self, text: str) -> tuple[npt.NDArray[np.int32], int]:
-        """A text's ids, cut if that is wanted, and how many they would be uncut."""
+        """Return a text's ids, cut if the options say so, and their number before the cut."""
         import numpy as np
 
         content = self._encoder.tokens(text)
@@ -345,13 +345,13 @@ class _WindowedText:
         return window.stop - window.start + self._head + self._tail
 
     def piece(self, place: int) -> list[int]:
-        """The ids that the model reads as one of the windows, with special tokens around them."""
+        """Return the ids of one window, with special tokens around them."""
         window = self.windows[place]
         content = self.ids[self._head + window.start : self._head + window.stop].tolist()
         return [*self._facts.prefix, *content, *self._facts.suffix]
 
     def take(self, place: int, hidden: npt.NDArray[np.float32]) -> None:
-        """Keep, as unit vectors, what this window is there for; the text's own ends come from its ends' windows."""
+        """Store the unit vectors of this window's tokens; the first and the last window also give the text's ends."""
         import numpy as np
 
         if self._vectors is None:

@@ -94,7 +94,7 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
 
 
 def _needs_space(tokenizer: Any, config: Any) -> bool:
-    """Whether the model was made for words with the space before them, and its tokenizer does not put one itself."""
+    """Return whether the model expects a space before the first word and its tokenizer adds none."""
     named = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
     if not named and config.model_type not in _SPACED_MODELS:
         return False
@@ -260,7 +260,7 @@ class OnnxEncoder:
 
 
 def _writable(folder: Path | None) -> Path | None:
-    """The folder, made if need be; None where that cannot be, as the export then costs time and not the run."""
+    """Return the folder, created if necessary, or None if it cannot be written: each run then exports again."""
     try:
         if folder:
             folder.mkdir(parents=True, exist_ok=True)

@@ -97,7 +97,7 @@ def greedy_match(
 def _best_products(
     rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """For each vector of either matrix its greatest product with one of the other."""
+    """Return, for each vector of each matrix, its greatest product with a vector of the other."""
     import numpy as np
 
     if len(rows) < len(columns):
@@ -114,7 +114,7 @@ def _best_products(
 
 
 def _product_table(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """rows @ columns.T, in strips so small that BLAS does not start threads for them where it can be avoided.
+    """Return rows @ columns.T, computed in strips so small that BLAS starts no threads for them if possible.
 
     For texts of usual length, threads only wait for one another: on a busy machine for most of the time.
     """

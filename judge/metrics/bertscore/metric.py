@@ -129,7 +129,7 @@ def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> 
 
 
 def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
-    """Places of jobs in parts of so many tokens, about; those with the same references are next to each other."""
+    """Yield indices of jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, job in enumerate(jobs):
         groups.setdefault(job.references, []).append(place)
@@ -153,7 +153,7 @@ def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
 
 
 def _repeated_texts(jobs: Sequence[Pair], parts: Sequence[Sequence[int]]) -> set[str]:
-    """The texts of more than one part."""
+    """Return the texts that occur in more than one part."""
     if len(parts) < 2:
         return set()
     counts: Counter[str] = Counter()
@@ -172,7 +172,7 @@ class _Matcher:
         self.unknown_texts: set[str] = set()
 
     def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | PairError]:
-        """The value of each job, by its place."""
+        """Return the value of each job by its index."""
         weighed = {text: _Weighed(row, self._weights(row.ids), self._share(row)) for text, row in encoded.items()}
         self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
         return {place: self._value(place, job, weighed) for place, job in jobs.items()}
@@ -199,7 +199,7 @@ class _Matcher:
         )
 
     def _share(self, row: Encoded) -> float:
-        """Which share of a text's tokens is not in the vocabulary; all of these are alike to the model."""
+        """Return the share of a text's tokens that are not in the vocabulary; the model cannot tell these apart."""
         ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
         return ids.count(self._unknown) / len(ids) if ids else 0.0
 
@@ -230,7 +230,7 @@ _EMPTY = "has an empty output, of which there is no embedding: leave the row out
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
 
 
-class Given(TypedDict, total=False):
+class BertScoreArguments(TypedDict, total=False):
     """The arguments of `BertScore`."""
 
     model: str | None
@@ -310,7 +310,7 @@ class BertScore:
         measured = measure(jobs, self.options, self._cache, self._progress, documents)
         values = dict(zip(scored, measured.values, strict=True))
         places = dict(zip(scored, range(len(jobs)), strict=True))
-        span = _Span.from_options(self.options, samples, values)
+        score_range = _ScoreRange.from_options(self.options, samples, values)
         long_note = f"text longer than the model's window: {'cut' if self.options.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
@@ -319,20 +319,20 @@ class BertScore:
                 continue
             value = values.get(n) or PairError("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
-            rows += _rows(sample, value, measured, span, long_note if long else None)
-        notes = [*_notes(self.options, measured), *([span.note] if span.note else [])]
+            rows += _rows(sample, value, measured, score_range, long_note if long else None)
+        notes = [*_notes(self.options, measured), *([score_range.note] if score_range.note else [])]
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no low end
             Column(name, "metric", f"{name}|{letters[name]}|{_signature(self.options, measured, samples)}", high=1.0)
             for name in (_F, _P, _R)
         ]
-        signature = f"{_CORRECTED}|f|{span.signed}|{_signature(self.options, measured, samples, scaled=False)}"
+        signature = f"{_CORRECTED}|f|{score_range.signed}|{_signature(self.options, measured, samples, scaled=False)}"
         corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
         return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
 
 
 def score(
-    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[Given]
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[BertScoreArguments]
 ) -> list[BertScoreValue | Failure]:
     """BERTScore of each output with its reference, or the best of its references; for a notebook.
 
@@ -354,8 +354,8 @@ def score(
     return values
 
 
-class _Span:
-    """From where to where F is stretched: given, or fitted to people's ratings; `why` says why that did not work."""
+class _ScoreRange:
+    """The values of F that become 0 and 1: given, or fitted to human ratings; `why` says why a fit failed."""
 
     def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
         self.low, self.high, self.note, self.why = low, high, note, why
@@ -364,7 +364,7 @@ class _Span:
     @classmethod
     def from_options(
         cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]
-    ) -> _Span:
+    ) -> _ScoreRange:
         name = options.fit
         if name is None:
             return cls(options.low, options.high)
@@ -383,7 +383,7 @@ class _Span:
 
 
 def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
-    """Ratings that nobody has are a wrong name, which is said before anything is computed."""
+    """Refuse a rating that no sample has before anything is computed: the name must be wrong."""
     if name is None or any(name in sample.human for sample in samples):
         return
     known = sorted({rating for sample in samples for rating in sample.human})
@@ -393,9 +393,9 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
 
 
 def _rows(
-    sample: Sample, value: BertScoreValue | PairError, measured: BatchResult, span: _Span, note: str | None
+    sample: Sample, value: BertScoreValue | PairError, measured: BatchResult, score_range: _ScoreRange, note: str | None
 ) -> list[Score | Failure]:
-    """The sample's row in each column, in the columns' order."""
+    """Return the sample's row in each column, in the columns' order."""
     if isinstance(value, PairError):
         return [failure(sample, column, value.error, value.message) for column in COLUMNS]
     reported = rescaled(value, measured.baseline.values) if measured.baseline else value
@@ -404,11 +404,17 @@ def _rows(
         Score(sample.item, sample.system, column, number, provenance)
         for column, number in ((_F, reported.fmeasure), (_P, reported.precision), (_R, reported.recall))
     ]
-    if span.why:
-        return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {span.why}")]
+    if score_range.why:
+        return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}")]
     return [
         *rows,
-        Score(sample.item, sample.system, _CORRECTED, rescale_linear(value.fmeasure, span.low, span.high), provenance),
+        Score(
+            sample.item,
+            sample.system,
+            _CORRECTED,
+            rescale_linear(value.fmeasure, score_range.low, score_range.high),
+            provenance,
+        ),
     ]
 
 

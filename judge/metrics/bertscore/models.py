@@ -131,7 +131,7 @@ def resolve(options: Options, cache: Path | None) -> Model:
 
 
 def _folder_of(module: str) -> Path | None:
-    """Where an installed package's files are, without running any of its code; None where it is not installed."""
+    """Return the folder of an installed package without running its code, or None if it is not installed."""
     spec = find_spec(module)
     places = spec.submodule_search_locations if spec else None
     return Path(next(iter(places))) if places else None

@@ -95,7 +95,7 @@ def distinct(
 
 
 def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
-    """How many different n-grams of each order from 1 there are."""
+    """Count the different n-grams of each order from 1."""
     return [int(grams.gram.max(initial=-1)) + 1 for grams in orders(texts, highest)]
 
 

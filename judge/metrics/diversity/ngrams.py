@@ -12,7 +12,7 @@ from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics import Note, bleu
 from judge.metrics.bleu import Tokens
 from judge.metrics.common import CannotScore
-from judge.metrics.common import texts as checked
+from judge.metrics.common import texts as text_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +105,7 @@ def cut(tokens: Tokens, texts: Sequence[str], metric: str = "") -> Cut:
 
     DataError for what is no list of texts.
     """
-    name = tokens.name(checked_texts := checked("texts", texts))
+    name = tokens.name(checked_texts := text_list("texts", texts))
     return Cut(
         corpus(list(map(tokens.words(name), checked_texts))), name, bleu.count_unsegmented(metric, name, checked_texts)
     )

@@ -13,7 +13,7 @@ from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import BleuOptions, Settings, options, score
 from judge.metrics.common import CannotScore, choice_option
-from judge.metrics.common import texts as checked
+from judge.metrics.common import texts as text_list
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
 
@@ -137,7 +137,7 @@ def pairwise_bleu(
     """
     settings = options(_NAMES[0], **opts)
     single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
-    groups = [checked("texts", texts)] if single else [checked("a group", group) for group in texts]
+    groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
     for place, group in enumerate(groups, start=1):
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
@@ -147,7 +147,7 @@ def pairwise_bleu(
 
 
 def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _PairwiseValues:
-    """The two forms for texts in groups of these sizes, one group after the other. Raises CannotScore."""
+    """Compute both forms; `groups` are the sizes of consecutive groups of the texts. Raises CannotScore."""
     import numpy as np
 
     if not groups:
@@ -169,7 +169,7 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Pair
 
 
 def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int]]:
-    """For each group the sum of its ordered pairs' BLEU; and the matches of all pairs, by order."""
+    """Return the sum of the ordered pairs' BLEU of each group, and the matches of all pairs by order."""
     import numpy as np
 
     shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
@@ -183,7 +183,7 @@ def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, lis
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:
-    """A matrix of 0 and 1, texts × features, in which two rows share as many ones as the texts have matches.
+    """Return a 0/1 matrix, texts × features, in which two rows share as many ones as the texts have matches.
 
     An n-gram that a text has c times is c features, "at least once" to "at least c times": two texts share
     min(c, c') of them, BLEU's clipped count.
@@ -200,7 +200,7 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
 
 
 def _blocks(pairs: Ints) -> Iterator[slice]:
-    """The texts in runs of about `_PAIRS` pairs, given how many pairs each has."""
+    """Split the texts into runs of about `_PAIRS` pairs; `pairs` says how many each text has."""
     import numpy as np
 
     number = (np.cumsum(pairs) - 1) // _PAIRS
@@ -210,7 +210,7 @@ def _blocks(pairs: Ints) -> Iterator[slice]:
 
 
 def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:
-    """The pairs of a block's texts with others that share a token; and how many n-grams of each order they share."""
+    """Return the pairs of a block's texts with texts that share a token, and their shared n-grams by order."""
     import numpy as np
 
     number = shared[0].shape[0]
@@ -227,7 +227,7 @@ def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, 
 
 
 def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
-    """Row · number of texts + column, in order, and the value, of a block's rows of matrix · matrixᵀ, without zeros."""
+    """Return the nonzero cells of a block of matrix · matrixᵀ: sorted row · number of texts + column, and values."""
     import numpy as np
 
     product = (matrix[block] @ matrix.T).tocsr()
@@ -237,7 +237,7 @@ def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
 
 
 def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
-    """What `score` gives, for many texts at once: `hits[n - 1]` are their matching n-grams of order n.
+    """Compute `score` for many texts at once; `hits[n - 1]` are their matching n-grams of order n.
 
     As `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 does it, to the last places of a float.
     """

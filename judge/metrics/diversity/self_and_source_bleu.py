@@ -116,7 +116,7 @@ def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
 
 
 def _clipped_matches(grams: Grams, texts: int) -> Ints:
-    """How many n-grams of each text are matched in the others.
+    """Count the n-grams of each text that are matched in the others.
 
     A count is clipped by the largest among the other texts: the largest of all, or for the text that has it the
     second largest. These two are all that has to be known of an n-gram.
@@ -136,7 +136,7 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
 
 
 def _closest_lengths(lengths: Ints) -> Ints:
-    """The length nearest to each of two or more lengths among the others; of two as near, the shorter."""
+    """Return, for each length, the nearest of the others; of two equally near, the shorter."""
     import numpy as np
 
     kinds, place, count = np.unique(lengths, return_inverse=True, return_counts=True)

@@ -342,7 +342,7 @@ class Rouge:
         return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)
 
     def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """A warning where a tokenizer that was asked for does not see most of a text."""
+        """Return a warning if the requested tokenizer drops most of some texts."""
         if not (name := self._options.tokenizer):
             return ()
         texts = {part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)}

@@ -171,7 +171,7 @@ def script_words(string: str) -> list[str]:
 
 
 class _Words(dict[str, str]):
-    """Words to the characters of their stems, made up on demand; stopwords to nothing."""
+    """Maps words to the characters of their stems, assigned on demand, and stopwords to the empty string."""
 
     def __init__(self, rules: Rules) -> None:
         super().__init__()
@@ -199,7 +199,7 @@ class _Words(dict[str, str]):
 
 
 def _stemmer(rules: Rules) -> Callable[[str], str]:
-    """Porter's stemmer for the rules that cut English; words of other rules stay whole."""
+    """Return Porter's stemmer for English rules, and the identity for all others."""
     if not rules.stem or rules.tokenizer not in {"en", SCRIPT}:
         return str
     porters = porter.stem155 if rules.tokenizer == SCRIPT else porter.stem
@@ -251,7 +251,7 @@ def union_lcs(reference: Text, candidate: Text) -> int:
 
 
 def _union_places(line: str, candidate: Text) -> int:
-    """A sentence's words, places as bits, on its LCS with one or another sentence of the candidate."""
+    """Return, as bits, the words of a sentence that are on its LCS with any sentence of the candidate."""
     union = 0
     bits = powers(len(line))
     for candidate_line, places in zip(candidate.lines, candidate.places(), strict=True):
@@ -289,7 +289,7 @@ def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int)
 
 
 def _trace_back(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int:
-    """The way back through the table of `_lcs`, row by row; `upto` are the columns not yet left."""
+    """Walk back through the table of `_lcs_places`, row by row; `upto` masks the columns still to visit."""
     path, upto = 0, table[0]
     for number in range(len(rows) - 1, -1, -1):
         places = rows[number] & upto
@@ -334,7 +334,7 @@ def weighted_path(reference: str, candidate: str, weight: float) -> int:
 
 
 def _weighted_rows(reference: str, candidate: str, weight: float) -> Iterator[tuple[list[float], bytes]]:
-    """Each row of the table for a word of the reference: its weights, and where the one above is no smaller."""
+    """Yield, for each word of the reference, its row of weights and where the row above is no smaller."""
     if len(reference) * len(candidate) > _MOST_CELLS:
         raise too_long("a weighted LCS")
     power = [float(k) ** weight for k in range(min(len(reference), len(candidate)) + 1)]

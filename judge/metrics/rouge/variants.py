@@ -210,7 +210,7 @@ def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
 
 
 def _share(hits: float, base: float, weight: float) -> float:
-    """f⁻¹(hits / base) of f(k) = k^weight; 0 of nothing."""
+    """Return f⁻¹(hits / base) for f(k) = k^weight, and 0 if base is 0."""
     if not base:
         return 0.0
     return hits / base if weight == 1 else min(hits / base, 1.0) ** (1 / weight)
@@ -255,7 +255,7 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
 
 
 def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", others: str = "") -> MatchCounts:
-    """Skip-bigrams (Lin 2004, section 5) over the whole texts, and these words of them alone."""
+    """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
     gap, reference_words, output_words = kind.gap, reference.whole, output.whole
     longest = max(len(reference), len(output))
     if gap is None or gap >= longest - 2:  # any two words: only shared ones can matter
@@ -291,7 +291,7 @@ def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
 
 
 def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
-    """What both have, each as often as in the poorer of them."""
+    """Return the size of the multiset intersection."""
     shared = counts.keys() & others.keys()
     return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
 
