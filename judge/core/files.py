@@ -16,16 +16,16 @@ from pathlib import Path
 
 
 def make_private_dir(path: Path) -> None:
-    """Make a folder, and those above it, where there is none; then it is its owner's alone. Raises OSError.
+    """Create a folder, and its parents, that only its owner can read. Raises OSError.
 
-    One that is there stays as it is, and so do those above it.
+    An existing folder keeps its permissions, and so do its parents.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
 
 
 def private_opener(path: str, flags: int) -> int:
-    """For `open`: a file that this makes is its owner's alone."""
+    """An opener for `open`: a new file can be read by its owner only."""
     return os.open(path, flags, 0o600)
 
 
@@ -35,9 +35,9 @@ if sys.platform != "win32":
 
 @contextmanager
 def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
-    """The file, opened to append (and made where there is none, for its owner), and locked: waits for its holders.
+    """Open a file to append, create it (for its owner) if it is missing, and wait for its lock.
 
-    What is locked is what stands there then, though somebody put another file in its place meanwhile. Holders of
+    The locked file is the one at the path then, even if another replaced it during the wait. Holders of
     `shared` locks do not wait for each other. Raises OSError.
     """
     while True:
@@ -50,13 +50,13 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
 
 
 def is_unlocked(path: Path) -> bool:
-    """Whether nobody holds a lock on this file. Raises OSError."""
+    """Return whether nobody holds a lock on this file. Raises OSError."""
     with FileIO(path, "a", opener=private_opener) as file:
         return try_lock(file)
 
 
 def try_lock(file: FileIO) -> bool:
-    """Lock an open file until it is closed; False where somebody else holds it. Raises OSError."""
+    """Lock an open file until it is closed; return False if somebody else holds the lock. Raises OSError."""
     try:
         if sys.platform != "win32":
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,7 +66,7 @@ def try_lock(file: FileIO) -> bool:
 
 
 def is_same_file(file: FileIO, path: Path) -> bool:
-    """Whether an open file is (still) the one at this path."""
+    """Return whether an open file is (still) the one at this path."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

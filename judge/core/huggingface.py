@@ -54,7 +54,7 @@ _OFFSET_POSITIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model's files, and what for. `digest` is a sha256, in hex, of all that is read of them."""
+    """A model's files and their role. `digest` is the sha256, in hex, of everything that is read from them."""
 
     who: str
     role: str
@@ -64,7 +64,7 @@ class ModelFiles:
 
     @property
     def label(self) -> str:
-        """How errors begin."""
+        """The beginning of error messages."""
         return f"{self.who}: {self.role} {self.name}"
 
     @property
@@ -73,7 +73,7 @@ class ModelFiles:
         return f"{self.name.replace('|', '_')}@{self.digest[:8]}"
 
     def config(self) -> dict[str, Any]:
-        """What config.json says. Raises ConfigError."""
+        """Return the contents of config.json. Raises ConfigError."""
         try:
             config = json.loads((self.folder / "config.json").read_text("utf-8"))
         except (OSError, ValueError) as error:
@@ -83,14 +83,14 @@ class ModelFiles:
         return config
 
     def error(self, why: str) -> ConfigError:
-        """A ConfigError of this model, which says where it lies."""
+        """Return a ConfigError that names this model and its folder."""
         return ConfigError(f"{self.label} ({self.folder}): {why}")
 
 
 def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFiles:
-    """The files of a folder or of a name on the hub, downloaded where they are not on this machine yet.
+    """Return the files of a folder or of a name on the hub, which are downloaded if necessary.
 
-    `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or is not whole,
+    Digests are kept in the folder `cache`. Raises ConfigError for a model that is not available or incomplete,
     MissingExtra for a package.
     """
     path = Path(model).expanduser()
@@ -99,7 +99,7 @@ def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFile
 
 
 def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | None) -> ModelFiles:
-    """The model in a folder. Raises ConfigError where it is not whole."""
+    """Return the model in a folder. Raises ConfigError if it is incomplete."""
     files = ModelFiles(who, role, name, folder, "")
     if missing_names := missing_files(folder):
         raise files.error(
@@ -117,7 +117,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def missing_files(folder: Path) -> list[str]:
-    """The files without which a folder is no model: configuration, a tokenizer's, weights or parts of these."""
+    """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
     missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
     missing_names += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
@@ -184,9 +184,9 @@ def load(
     spare: Callable[[str], bool] = lambda name: False,
     **load_options: Any,
 ) -> tuple[Any, Any]:
-    """Tokenizer and network by one of transformers' classes. Nothing is unpickled, no code fetched.
+    """Load tokenizer and network by one of transformers' classes; nothing is unpickled, no code is fetched.
 
-    Raises ConfigError where they cannot be loaded or weights are missing, but for those of which `spare` is true.
+    Raises ConfigError if they cannot be loaded or if weights are missing for which `spare` is false.
     """
     torch, transformers = import_optional("torch", files.who), import_optional("transformers", files.who)
     offline = {"local_files_only": True, "trust_remote_code": False}
@@ -212,7 +212,7 @@ def load(
 
 
 def device(name: str | None, *, who: str) -> Any:
-    """The device of this name, the GPU where there is one and none is named. Raises ConfigError."""
+    """Return the device of this name; without a name, the GPU if there is one. Raises ConfigError."""
     torch = import_optional("torch", who)
     try:
         selected = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -225,7 +225,7 @@ def device(name: str | None, *, who: str) -> Any:
 
 
 def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
-    """The network on a device. Raises ConfigError where there is no room for it."""
+    """Move the network to a device. Raises ConfigError if it does not fit there."""
     try:
         return network.to(to)
     except (RuntimeError, MemoryError) as error:
@@ -233,13 +233,13 @@ def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
 
 
 def batch_tokens(kind: str) -> int:
-    """How many tokens are worth reading together on a kind of device."""
+    """Return how many tokens to read together on a kind of device."""
     return 32_768 if kind == "cuda" else 2_048
 
 
 @contextmanager
 def translated_errors(files: ModelFiles, tokens: int) -> Iterator[None]:
-    """Quiet; what a network raises as it computes so many tokens becomes a ConfigError that says what to set."""
+    """Silence other packages and turn a network's errors into a ConfigError that says which option to change."""
     try:
         with silenced():
             yield
@@ -251,7 +251,7 @@ def translated_errors(files: ModelFiles, tokens: int) -> Iterator[None]:
 
 
 def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
-    """How many tokens a model reads at once, special ones counted; `usual` where nothing says so."""
+    """Return how many tokens a model reads at once, special ones included; `usual` if it does not say."""
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     limits = [tokenizer.model_max_length] if 0 < tokenizer.model_max_length < _NO_LIMIT else []
     if isinstance(positions, int) and positions > 0:
@@ -261,12 +261,12 @@ def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
 
 
 def backend(tokenizer: Any) -> Any:
-    """The `tokenizers` object inside a transformers tokenizer; None where it is one written in Python."""
+    """Return the `tokenizers` object inside a transformers tokenizer, or None if that is written in Python."""
     return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
 
 
 def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Token ids and attention mask, both of shape (texts, longest text)."""
+    """Return token ids and attention mask, both of shape (texts, longest text)."""
     import numpy as np
 
     longest = max(len(row) for row in ids)
@@ -279,9 +279,9 @@ def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64
 
 
 def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list[list[int]]:
-    """Places of `lengths`, longest first, in batches of at most `tokens` tokens with padding, and of one text at least.
+    """Group the indices of `lengths`, longest first, into batches of at most `tokens` padded tokens, or of one text.
 
-    Lengths of a batch differ by an eighth at most, so that little is computed for padding, unless `mixed`.
+    Unless `mixed`, the lengths in a batch differ by an eighth at most, so that little is computed for padding.
     """
     order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
     groups: list[list[int]] = []
@@ -297,7 +297,7 @@ def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list
 
 
 def import_optional(module: str, who: str, extra: str | None = None) -> Any:
-    """The module. Raises MissingExtra, with the pip line, where it or what it needs is not installed."""
+    """Import a module. Raises MissingExtra, with the pip line, if it or its requirements are not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -306,7 +306,7 @@ def import_optional(module: str, who: str, extra: str | None = None) -> Any:
 
 @cache
 def version(package: str, who: str, extra: str | None = None) -> str:
-    """A package's version, without importing it. Raises MissingExtra where it is not installed."""
+    """Return a package's version without importing it. Raises MissingExtra if it is not installed."""
     try:
         return installed_version(package)
     except PackageNotFoundError as error:
@@ -314,12 +314,12 @@ def version(package: str, who: str, extra: str | None = None) -> str:
 
 
 def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
-    """The error for a package that is not installed; the extra that brings it is named like the metric, or `extra`."""
+    """Return the error for a missing package; the extra that installs it is `extra`, else named like the metric."""
     return MissingExtra(f"{who} needs the package {package}: pip install 'textjudge[{extra or who}]'")
 
 
 def first_line(error: Exception) -> str:
-    """What an error of another package says, short."""
+    """Return the first line of another package's error message, shortened."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300].rstrip(
         ":"
     )
@@ -327,7 +327,7 @@ def first_line(error: Exception) -> str:
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """No warnings, log lines or progress bars of other packages meanwhile; all as it was afterwards."""
+    """Suppress warnings, log lines and progress bars of other packages inside the block."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
     try:

@@ -42,7 +42,7 @@ is_number = re.compile(r"[-+]?[0-9]++(?:\.[0-9]++)?").fullmatch
 
 
 def fold(text: str) -> str:
-    """`records.fold`, and the decimal digits of every script as those of ASCII. Idempotent."""
+    """Apply `records.fold` and convert the decimal digits of every script to ASCII. Idempotent."""
     if text.isascii():
         return text
     folded = records.fold(text.translate(_UNSEEN)).replace(_DECIMAL_SIGN, ".")
@@ -50,19 +50,19 @@ def fold(text: str) -> str:
 
 
 def signed(text: str) -> str:
-    """Folded text in which a dash right before its first digit, or alone, is the minus of the keyboard."""
+    """Replace a dash that stands right before the first digit, or alone, by an ASCII minus; `text` is folded."""
     return _DASHED.sub("-", text)
 
 
 def format_decimal(number: str) -> str:
-    """A decimal without a plus, and without the zeros at its end that change nothing."""
+    """Return a decimal without a plus sign and without trailing zeros."""
     number = number.removeprefix("+")
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelIndex:
-    """What the labels of a scale are called, all of it folded: from the name to the label.
+    """The spellings of a scale's labels: maps from folded spelling to label.
 
     `labels` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
     `top` is the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the whole numbers
@@ -80,12 +80,12 @@ class LabelIndex:
     below_zero: bool
 
     def key(self, text: str) -> str:
-        """The form of folded text by which `labels` is looked up."""
+        """Return the key of folded text in `labels`."""
         text = signed(text.strip())
         return text.casefold() if self.loose else text
 
     def label(self, text: str) -> str | None:
-        """The label that folded text is a name of; whether a unit follows a counted word is the caller's to see."""
+        """Return the label that folded text spells. The caller checks that a unit follows a counted word."""
         if label := self.labels.get(self.key(text)):
             return label
         key = signed(text.strip()).casefold()
@@ -94,7 +94,7 @@ class LabelIndex:
 
 @lru_cache(maxsize=256)
 def label_index(scale: Scale) -> LabelIndex:
-    """The names of a scale's labels."""
+    """Return the spellings of a scale's labels."""
     folded = [signed(fold(label).strip()) for label in scale.labels]
     loose = len({text.casefold() for text in folded}) == len(folded)
     keys = [text.casefold() if loose else text for text in folded]

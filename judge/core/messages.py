@@ -39,10 +39,10 @@ def in_python() -> bool:
 
 
 def option(name: str, value: Any = _BARE) -> str:
-    """An option by its name in `config.Plan`, alone or with a value: `--map output=TEXT`, `map={'output': 'TEXT'}`.
+    """Return an option as its reader writes it, alone or with a value: `--map output=TEXT`, `map={'output': 'TEXT'}`.
 
-    A mapping is what names columns and options, a list has several values; True and False are said of what is on or
-    off (`--structured`, `--no-cache`).
+    `name` is the option's name in Python. A mapping names columns or options, a list has several values; True and False
+    turn an option on or off (`--structured`, `--no-cache`).
     """
     if in_python():
         return name if value is _BARE else f"{name}={_as_python(value)}"
@@ -55,7 +55,7 @@ def option(name: str, value: Any = _BARE) -> str:
 
 
 def command(name: str) -> str:
-    """A command by its name: `judge run`, or `judge.evaluate` in Python."""
+    """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
 
 
@@ -85,7 +85,7 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufe
 
 
 def escape_controls(text: str) -> str:
-    """The text with control, reordering and lone surrogate characters written out, as `\\x1b` or `\\u202e`."""
+    """Escape control, reordering and lone surrogate characters, as `\\x1b` or `\\u202e`."""
     if not _UNSAFE.search(text):
         return text
 
@@ -97,19 +97,19 @@ def escape_controls(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """The text cleaned and on one line, cut to `limit` characters where one is given."""
+    """Return the text escaped and on one line, cut to `limit` characters unless that is 0."""
     flat = " ".join(escape_controls(text).split())
     return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def decimals(values: Iterable[float]) -> int:
-    """Decimals that suit a column: three for shares, two up to a hundred or so, one above."""
+    """Return the number of decimals for a column: 3 for values up to 1, 2 below 1,000, else 1."""
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     return 3 if largest <= 1 else 2 if largest < 1000 else 1
 
 
 def number(value: float, places: int) -> str:
-    """A value with that many decimals and the minus of mathematics (U+2212), for reading; never `−0.00`."""
+    """Format a value with this many decimals and a typographic minus (U+2212); never `−0.00`."""
     text = f"{value:.{places}f}"
     return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
 
@@ -118,38 +118,38 @@ _NEGATIVE = re.compile(r"^-(?=[\d.])")
 
 
 def minus(text: str) -> str:
-    """A text that is a number, with the minus of mathematics; any other as it is."""
+    """Give a text that is a number a typographic minus (U+2212); return any other text unchanged."""
     return _NEGATIVE.sub("−", text)
 
 
 def signed(value: float, places: int) -> str:
-    """`+0.12`, `−0.12`; 0 has no sign."""
+    """Format a value with its sign: `+0.12`, `−0.12`; 0 has no sign."""
     text = number(value, places)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def format_p(p: float) -> str:
-    """`p = 0.012`, `p < 0.001`."""
+    """Format a p-value: `p = 0.012`, `p < 0.001`."""
     return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
 
 
 def format_interval(low: float | None, high: float | None, places: int) -> str:
-    """`[2.50, 3.80]`, or nothing where there is no interval."""
+    """Format an interval, `[2.50, 3.80]`; the empty string if there is none."""
     return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"
 
 
 def percent(share: float | None, none: str = "–") -> str:
-    """A share as `62.5%`; `none` where there is no such number."""
+    """Format a share as `62.5%`, and None as `none`."""
     return none if share is None else f"{number(100 * share, 1)}%"
 
 
 def plural(n: int, noun: str) -> str:
-    """`1 item`, `1,600 items`."""
+    """Format a count with its noun: `1 item`, `1,600 items`."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def seconds(value: float) -> str:
-    """A duration as people say it: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`; no number leaves its unit (U+00A0)."""
+    """Format a duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`, with no-break spaces before units (U+00A0)."""
     if value < 10:
         return f"{value:.1f}\u00a0s"
     whole = round(value)
@@ -161,7 +161,7 @@ def seconds(value: float) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """The same value as strict JSON can hold it: no NaN or infinity (null), no lone surrogate, mappings as objects."""
+    """Convert a value to strict JSON: NaN and infinity become null, lone surrogates U+FFFD, mappings objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):

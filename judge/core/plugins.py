@@ -73,13 +73,13 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 
 
 def names(kind: Kind) -> list[str]:
-    """Every name that `load` knows for this kind, built-in ones first."""
+    """Return every name that `load` knows for this kind, built-in ones first."""
     added = {point.name for point in entry_points(group=f"judge.{kind}")}
     return [*_BUILT_IN[kind], *sorted(added - _BUILT_IN[kind].keys())]
 
 
 def load(kind: Kind, name: str) -> Any:
-    """The object behind a name.
+    """Load the object that a name stands for.
 
     Raises ConfigError for a name nobody registered and MissingExtra where its packages are not installed.
     """
@@ -103,7 +103,7 @@ def report(name: str) -> Any:
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:
-    """The message for a name that is not among the known ones, with the nearest of them."""
+    """Return the message for a name that is not known, with the most similar known one."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"unknown {noun} {name!r}{hint} (known: {', '.join(known)})"

@@ -27,7 +27,7 @@ _WRITE = (
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
-    """Where a Redis or Valkey is. `url` is for its client alone; everything else that shows one shows no password."""
+    """The address of a Redis or Valkey. `url` is for the client only; `shown` has no password."""
 
     url: str = field(repr=False)
     shown: str
@@ -37,7 +37,7 @@ class RedisUrl:
 
     @classmethod
     def read(cls, text: str) -> RedisUrl:
-        """The address that a text is. Raises ValueError, which quotes nothing of the text."""
+        """Parse an address. Raises ValueError, which quotes nothing from the text."""
         if _BARE.fullmatch(text) and not _BEGINNING.match(text):
             raise ValueError(_WRITE_BARE)
         try:
@@ -62,7 +62,7 @@ class RedisUrl:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """A value of this type as it is, dumped and described as the text that shows no password."""
+        """Accept instances only; serialize them as the text without a password."""
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls, serialization=core_schema.to_string_ser_schema())
@@ -73,12 +73,12 @@ class RedisUrl:
 
 
 def is_redis_url(value: object, *, bare: bool = True) -> bool:
-    """Whether this is the address of a cache, however wrong, and not a folder; with `bare`, HOST:PORT counts as one."""
+    """Return whether this is a cache's address (even a wrong one) and not a folder; with `bare`, HOST:PORT counts."""
     if isinstance(value, str):
         return any((_BEGINNING.match(value), _SECRET.match(value), bare and _BARE.fullmatch(value)))
     return isinstance(value, RedisUrl)
 
 
 def parse_cache_location(value: str | RedisUrl) -> str | RedisUrl:
-    """A text that is an address as one, any other as it is. Raises ValueError as `Address.read`."""
+    """Convert a text that is an address; return any other unchanged. Raises ValueError as `RedisUrl.read`."""
     return RedisUrl.read(value) if isinstance(value, str) and is_redis_url(value) else value

@@ -10,7 +10,7 @@ import yaml
 
 
 class Malformed(ValueError):
-    """What is wrong with a text, such as `not YAML: found unexpected end of stream`; `line` counts from 1."""
+    """A problem of a YAML text, such as `not YAML: found unexpected end of stream`; `line` counts from 1."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
@@ -18,23 +18,23 @@ class Malformed(ValueError):
 
 
 class Twice(Malformed):
-    """A key that stands a second time, on `line`."""
+    """A key that occurs a second time, on `line`."""
 
 
 class Keys(NamedTuple):
-    """Keys and values, and the line that each key stands on."""
+    """Keys and values, and the line of each key."""
 
     values: dict[Any, Any]
     lines: dict[str, int]
 
 
 def values(text: str | bytes) -> Any:
-    """What a text says, None where it says nothing. Raises Malformed."""
+    """Return the value of a YAML text, None if it is empty. Raises Malformed."""
     return construct(tree(text))
 
 
 def keys(text: str) -> Keys | None:
-    """What a text of keys says, None where it is of anything else. Raises Malformed, and Twice of a key."""
+    """Parse a mapping with the lines of its keys; None if the text is anything else. Raises Malformed or Twice."""
     node = tree(text)
     pairs = [*node.value] if isinstance(node, yaml.MappingNode) else []
     mapping = construct(node)
@@ -50,14 +50,14 @@ def keys(text: str) -> Keys | None:
 
 
 def tree(text: str | bytes) -> yaml.Node | None:
-    """The nodes of a text, None where it has none. Raises Malformed."""
+    """Parse a text to YAML nodes, None if it has none. Raises Malformed."""
     with _guarded():
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         return node
 
 
 def construct(node: yaml.Node | None) -> Any:
-    """What a tree says; this puts merged keys (`<<`) into it. Raises Malformed."""
+    """Return the value of a node tree, with merged keys (`<<`) resolved. Raises Malformed."""
     with _guarded():
         return None if node is None else yaml.SafeLoader("").construct_document(node)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RawRow(NamedTuple):
-    """One row as it was found. `flat`: from a text table, which has neither lists nor nulls."""
+    """One row as it was read. `flat` rows come from a text table, which has neither lists nor nulls."""
 
     where: str
     cells: Mapping[str, Any]
@@ -32,7 +32,7 @@ class RawRow(NamedTuple):
 
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
-    """The rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
+    """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
     if isinstance(data, str | PathLike):
         yield from _file_rows(data)
     elif _is_frame(data):
@@ -98,7 +98,7 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 def parsed(text: str, where: str) -> Any:
-    """The value of one line of JSON."""
+    """Parse one line of JSON. Raises DataError."""
     try:
         return json.loads(text.rstrip())
     except json.JSONDecodeError as error:
@@ -188,12 +188,12 @@ _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
 
 
 def is_missing(value: Any, flat: bool = False) -> bool:
-    """Whether a cell holds nothing: null, NaN or, in a text table, the empty text."""
+    """Return whether a cell is empty: null, NaN or, in a text table, the empty string."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
 
 
 def type_name(value: Any) -> str:
-    """A value as messages name it."""
+    """Describe a value for messages."""
     if is_missing(value):
         return "null"
     if isinstance(value, str):
@@ -209,11 +209,11 @@ _RUN_FILES = ("run.json", "scores.parquet", "scores.partial.jsonl")
 
 
 def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
-    """The files of a path, each with what messages call it: one file, or those of a folder or a pattern, by name.
+    """Return the files of a path, each with its name in messages: one file, or a folder's or pattern's, sorted.
 
-    Of a folder these are the files in it of the kinds that can be read, but for hidden ones; its subfolders are not
-    looked into. A pattern (`*`, `?`, `[...]`, `**` for any folders) stands for every file that it fits but hidden ones,
-    and a file that is there by that very name for itself. Raises DataError where there is none, for the folder of a
+    A folder gives its files of the kinds that can be read, except hidden ones; its subfolders are not
+    read. A pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden ones;
+    an existing file with exactly this name gives itself. Raises DataError if there is no file, for the folder of a
     run, and for a folder with compressed data.
     """
     path, name = Path(data), str(data)
@@ -233,14 +233,14 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
 
 
 def is_data(path: Path) -> bool:
-    """Whether this is no folder, or one where shards lie, and no run."""
+    """Return whether this is a file, or a folder that holds shards and is no run."""
     return not path.is_dir() or (not _is_run(path) and next(_shards(path), None) is not None)
 
 
 def content_hash(data: str | PathLike[str]) -> str:
-    """sha256 of a file's bytes, in hex; of several files that of theirs, a line for each, in the order of their names.
+    """Return the sha256 of a file, in hex; for several files the sha256 of the lines of their digests, by name.
 
-    Raises DataError for what cannot be read.
+    Raises DataError if a file cannot be read.
     """
     digests = []
     for path, name in files(data):
@@ -255,7 +255,7 @@ def content_hash(data: str | PathLike[str]) -> str:
 
 
 def dataset_name(data: str | PathLike[str]) -> str:
-    """What results are called after: a file's name without its suffix, or that of the folder where shards lie."""
+    """Return the name for results: a file's name without its suffix, or the name of the shards' folder."""
     path = Path(data)
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
         return _existing_part(path).resolve().name or "data"

@@ -74,7 +74,7 @@ class RowFilter:
         return fits
 
     def check(self) -> None:
-        """Raises DataError for a column or a value that no row had, and where no row had all that is wanted."""
+        """Raise DataError for a column or a value that no row had, or if no row met all conditions."""
         for name, values in self._wanted_values.items() if self.seen else ():
             if (known := self._counts.get(name)) is None:
                 problem = unknown_name_message("column", name, list(self._known_columns))
@@ -93,7 +93,7 @@ class RowFilter:
 def filter_rows(
     samples: Iterable[Sample], conditions: Values, mapping: Mapping[str, str | Sequence[str]] = {}
 ) -> list[Sample]:
-    """The samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
+    """Return the samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
     where = RowFilter(conditions, mapping)
     matching = [sample for sample in samples if where(sample)]
     where.check()
@@ -101,7 +101,7 @@ def filter_rows(
 
 
 def describe_filter(conditions: Values) -> str:
-    """The conditions in words: `lang=ja, channel=email or phone`."""
+    """Return the conditions in words: `lang=ja, channel=email or phone`."""
     return ", ".join(f"{name}={' or '.join(values)}" for name, values in _values_by_column(conditions).items())
 
 

@@ -32,7 +32,7 @@ _WORDS, _HAN_ALONE = 5, 20  # words, and characters of Han, below which a text d
 
 
 def detect_language(texts: Iterable[str]) -> Language:
-    """The language of most of the words, by script; `en` stands for Latin or any other script.
+    """Return the language of most of the words, by script; `en` stands for Latin or any other script.
 
     Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
     Hangul is Korean; Han is Japanese where at least a tenth of the Han and kana is kana, else Chinese. Looks at
@@ -48,12 +48,12 @@ def detect_language(texts: Iterable[str]) -> Language:
 
 
 def language_of(samples: Iterable[Sample]) -> Language:
-    """`language` of the samples' outputs and sources."""
+    """Return the language of the samples' outputs and sources."""
     return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
 
 
 def detect_language_or_none(text: str) -> Language | None:
-    """`language` of one text, None where it is too short to tell: names in Latin letters, a headline without kana.
+    """Return the language of one text, None if it is too short to tell: Latin names, a headline without kana.
 
     It takes five words, and 20 characters of Han for Chinese.
     """
@@ -90,7 +90,7 @@ def _language_of_letters(letters: _Letters) -> Language:
 
 
 def is_cjk(text: str) -> bool:
-    """Whether the English rules of ROUGE, which keep a-z and 0-9 only, would lose more than half of the letters.
+    """Return whether ROUGE's English rules, which keep a-z and 0-9 only, would lose more than half of the letters.
 
     True for Chinese, Japanese and Korean, and as well for Cyrillic, Greek, Arabic and other scripts.
     """
@@ -101,7 +101,7 @@ def is_cjk(text: str) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-cased tokens for any script: every Han, kana or Hangul character alone, other words whole.
+    """Return lower-cased tokens for any script: every Han, kana or Hangul character alone, other words whole.
 
     Normalised by NFKC first. Punctuation, symbols and emoji are no tokens.
     """

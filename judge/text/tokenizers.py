@@ -81,8 +81,8 @@ def _kiwi() -> Tokenizer:
     )
 
 
-def _without_blanks(found: Any) -> list[str]:
-    return [token for token in found if not token.isspace()]
+def _without_blanks(pieces: Any) -> list[str]:
+    return [token for token in pieces if not token.isspace()]
 
 
 def _pieces(text: str, size: int) -> list[str]:
@@ -161,12 +161,12 @@ def _tokenize_to_words(cut: Tokenizer, text: str) -> list[str]:
 
 
 def installed(name: str) -> bool:
-    """Whether all the packages of a tokenizer are there; imports none. Raises ConfigError for an unknown name."""
+    """Return whether a tokenizer's packages are installed; imports none. Raises ConfigError for an unknown name."""
     return name in _BUILT_IN or all(find_spec(module) for module in _find_tool(name).modules)
 
 
 def tokenizer_for(parts: Sequence[str]) -> str:
-    """The name of a tokenizer that does right by all the parts.
+    """Return the name of a tokenizer that suits all the parts.
 
     `en`, unless its rules would lose more than half of the letters of one of them; then by the `language` of those
     that would lose: `zh`, `ja` or `ko` where their packages are installed, else `char`.
@@ -179,7 +179,7 @@ def tokenizer_for(parts: Sequence[str]) -> str:
 
 
 def drops_most_letters(text: str, tokens: Sequence[str]) -> bool:
-    """Whether the tokens hold fewer than half as many letters as the text; both are counted after NFKC."""
+    """Return whether the tokens hold fewer than half of the text's letters; both are counted after NFKC."""
     return 2 * _letters("".join(tokens)) < _letters(text)
 
 
@@ -193,7 +193,7 @@ _NO_ASCII_LETTER = bytes(code for code in range(128) if not chr(code).isalpha())
 
 
 def signature(name: str) -> str:
-    """What a column's signature says of a tokenizer: its name, and the versions that decide what it cuts.
+    """Return a tokenizer's part of a column's signature: its name, and the versions that decide its tokens.
 
     Raises ConfigError for an unknown name and MissingExtra where packages are missing.
     """

@@ -319,7 +319,7 @@ def weighted(reference: str, candidate: str, weight: float) -> float:
 
 
 def weighted_path(reference: str, candidate: str, weight: float) -> int:
-    """The reference's words, places as bits, on one heaviest common subsequence; ties as in `union_hits`."""
+    """The reference's words, places as bits, on one heaviest common subsequence; ties as in `union_lcs`."""
     up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
     path, i, j = 0, len(reference) - 1, len(candidate) - 1
     while i >= 0 and j >= 0:
