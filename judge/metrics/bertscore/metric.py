@@ -305,7 +305,7 @@ class BertScore:
         """
         _check_fit(self.options.fit, samples)
         scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
-        jobs = [Pair(samples[n].output, found) for n, found in scored.items()]
+        jobs = [Pair(samples[n].output, reference_texts) for n, reference_texts in scored.items()]
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self.options, self._cache, self._progress, documents)
         values = dict(zip(scored, measured.values, strict=True))
