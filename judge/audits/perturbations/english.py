@@ -314,11 +314,11 @@ def _names(whole: str) -> list[Name]:
     ]
     people = [name.text.split() for name in candidates if name.kind == "person"]
     families, forenames = {words[-1] for words in people}, {words[0] for words in people}
-    candidates += [Name(one, "family") for one in sorted(families)]
-    kinds = {
-        one: {kind for name, kind in candidates if name == one and kind not in ("", "pair")} for one, _ in candidates
-    }
-    return [Name(one, *kinds[one]) for one in dict.fromkeys(kinds) if len(kinds[one]) == 1 and one not in forenames]
+    candidates += [Name(family, "family") for family in sorted(families)]
+    kinds: dict[str, set[str]] = {}
+    for text, kind in candidates:
+        kinds.setdefault(text, set()).update({kind} - {"", "pair"})
+    return [Name(text, *known) for text, known in kinds.items() if len(known) == 1 and text not in forenames]
 
 
 def _before(match: re.Match[str]) -> str:

@@ -139,21 +139,19 @@ class Lexical:
         Raises MissingExtra if the tagger of a text's language is not installed.
         """
         texts = list(dict.fromkeys(passage for _, passage in questions))
-        by_language = zip(texts, languages(texts), strict=True)
-        read = {passage: self._read(clean(passage), language) for passage, language in by_language}
+        read: dict[str, list[_Sentence]] = {}
+        for passage, language in zip(texts, languages(texts), strict=True):
+            cleaned = clean(passage)
+            # Phrases are found in the whole text, because it shows which words are names.
+            read[passage] = [
+                _Sentence(
+                    _content(_words(sentence)),
+                    tuple(_Candidate(sentence[a:b], *_sides(sentence[:a], sentence[b:])) for a, b in spans),
+                )
+                for sentence, spans in _sentences(cleaned, self._nouns.spans(cleaned, language))
+            ]
         self.signature = f"lexical-{self._nouns.signature}"
         return [_answer(clean(question), read[passage]) for question, passage in questions]
-
-    def _read(self, passage: str, language: str) -> list[_Sentence]:
-        """Split a text into sentences. Phrases are found in the whole text, because it shows which words are names."""
-        read = _sentences(passage, self._nouns.spans(passage, language))
-        return [
-            _Sentence(
-                _content(_words(sentence)),
-                tuple(_Candidate(sentence[a:b], *_sides(sentence[:a], sentence[b:])) for a, b in spans),
-            )
-            for sentence, spans in read
-        ]
 
 
 def _sides(before: str, after: str) -> tuple[_Side, _Side]:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from jinja2 import DictLoader, StrictUndefined, Template
@@ -280,6 +281,15 @@ def languages() -> list[str]:
     return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
+
+    template: Template
+    words: dict[str, tuple[str, ...]]
+    digest: str
+
+
 class _Stage:
     """A prompt and the judge model that answers it. Each call updates `signature`."""
 
@@ -287,16 +297,16 @@ class _Stage:
 
     def __init__(self, ask: Ask, language: str) -> None:
         self._ask, self._language = ask, language
-        self._template, self._words, self._digest = _prompt(language, self.name)
+        self._prompt = _load_prompt(language, self.name)
         self.signature = self._signed()
 
     def _signed(self) -> str:
         model = getattr(self._ask, "signature", "") or "llm"
-        return f"{model}:{self._language}@{self._digest[:6]}"
+        return f"{model}:{self._language}@{self._prompt.digest[:6]}"
 
     def _question(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
-        prompt = self._template.render(texts | self._words).strip()
-        return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
+        text = self._prompt.template.render(texts | self._prompt.words).strip()
+        return ModelQuestion(text, _TOKEN_LIMIT[self.name], read)
 
     def _replies(self, requests: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
         """Ask the requests by place and return `count` replies; a place without a request gets an empty text."""
@@ -314,23 +324,22 @@ class ModelThemes(_Stage):
     name = "themes"
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        nothing = self._words["nothing"]
+        nothing = self._prompt.words["nothing"]
         requests = {
             place: self._question(partial(themes, output=output, nothing=nothing), text=output)
             for place, output in enumerate(outputs)
             if says(output)
         }
         replies = self._replies(requests, len(outputs))
-        return [
-            reply
-            if isinstance(reply, ModelError)
-            else reply.split("\n")
-            if reply
-            else _NO_THEMES
-            if place in requests
-            else []
-            for place, reply in enumerate(replies)
-        ]
+        results: list[list[str] | ModelError] = []
+        for place, reply in enumerate(replies):
+            if isinstance(reply, ModelError):
+                results.append(reply)
+            elif reply:
+                results.append(reply.split("\n"))
+            else:
+                results.append(_NO_THEMES if place in requests else [])
+        return results
 
 
 class ModelQuestions(_Stage):
@@ -339,7 +348,7 @@ class ModelQuestions(_Stage):
     name = "question"
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        read = partial(question, words=self._words)
+        read = partial(question, words=self._prompt.words)
         requests = {n: self._question(read, text=output, theme=theme) for n, (theme, output) in enumerate(pairs)}
         return self._replies(requests, len(pairs))
 
@@ -352,7 +361,7 @@ class ModelAnswers(_Stage):
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         requests = {
             place: self._question(
-                partial(answer, question=question, text=text, words=self._words),
+                partial(answer, question=question, text=text, words=self._prompt.words),
                 text=text,
                 question=question,
             )
@@ -363,8 +372,7 @@ class ModelAnswers(_Stage):
 
 
 @lru_cache(maxsize=32)
-def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ...]], str]:
-    """Return a prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
+def _load_prompt(language: str, name: str) -> _Prompt:
     folder = builtin_prompts() / language / "qags"
     file_name = f"{name}.jinja"
     texts = {file: read_text(folder / file) for file in (file_name, _LAYOUT)}
@@ -378,4 +386,5 @@ def _prompt(language: str, name: str) -> tuple[Template, dict[str, tuple[str, ..
     env.filters["fenced"] = fenced
     headers = [yaml_lines.values(front_matter(text)) for text in texts.values()]
     words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
-    return env.get_template(file_name), words, hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
+    return _Prompt(env.get_template(file_name), words, digest)
