@@ -98,7 +98,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A cell in numbers, for below the matrix."""
+    """A cell in numbers, shown below the matrix."""
 
     criterion: str
     change: str
@@ -175,7 +175,7 @@ class Layout:
 
 
 def layout(card: JudgeCard) -> Layout:
-    """Lay a card out."""
+    """Lay out a card."""
     columns = {
         name: Column(
             name, "criterion", "", criterion.get("low"), criterion.get("high"), better=criterion.get("better", "higher")

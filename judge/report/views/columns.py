@@ -1,7 +1,4 @@
-"""A panel of judges as every format shows it: its columns under their criterion, and how far the judges agree.
-
-By which column the systems of a result are put in order, and how its numbers are written.
-"""
+"""The columns of a result for all formats: their groups, order, decimals, and the column that ranks the systems."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ class Group:
 
     @property
     def better(self) -> Literal["higher", "lower", ""]:
-        """The end that is the good one of all these columns."""
+        """The better end, the same for all these columns."""
         return self.columns[0].better
 
     @property
@@ -43,7 +40,7 @@ class Group:
 
     @property
     def judged(self) -> bool:
-        """Whether a panel's judges have columns of their own."""
+        """Whether this is a panel, whose judges have columns of their own."""
         return len(self.columns) > 1
 
 
@@ -59,7 +56,7 @@ class Agreed:
 
 
 def groups(result: Result) -> tuple[Group, ...]:
-    """The columns, criteria before metrics, a panel's together; else in the table's order."""
+    """Group the columns: criteria before metrics, a panel's columns together, else in the table's order."""
     together: dict[str, list[Column]] = {}
     for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
         together.setdefault(column.criterion if column.judge else column.name, []).append(column)
@@ -70,7 +67,7 @@ def groups(result: Result) -> tuple[Group, ...]:
 
 
 def agreement(result: Result) -> tuple[Agreed, ...]:
-    """The panel's agreement by criterion."""
+    """Lay out the panel's agreement by criterion."""
     return tuple(
         Agreed(name, number(e.value, 2), format_interval(e.low, e.high, 2), f"{e.n:,}", e)
         for name, e in result.agreement.items()
@@ -78,7 +75,7 @@ def agreement(result: Result) -> tuple[Agreed, ...]:
 
 
 def in_display_order(result: Result) -> tuple[Group, ...]:
-    """The columns as they are shown: the overall score, where there is one, before the criteria and the metrics."""
+    """Return the groups in display order: the overall score, if any, before the criteria and the metrics."""
     column_groups = groups(result)
     if result.overall is None:
         return column_groups
@@ -87,9 +84,9 @@ def in_display_order(result: Result) -> tuple[Group, ...]:
 
 
 def lead_column(result: Result) -> Comparison | None:
-    """What the systems are ordered by: the overall score, else the first criterion, else the first metric by which the
-    best can be told; where there is none, the first that has values. None where nothing was compared, as in a run that
-    was too large to be held.
+    """Return the comparison that orders the systems, None if nothing was compared, as in a streamed run.
+
+    It is the first column in display order with a best system (or several tied ones), else the first with values.
     """
     by_column = compared_columns(result)
     columns = [column.name for group in in_display_order(result) for column in group.columns if not column.judge]
@@ -98,12 +95,12 @@ def lead_column(result: Result) -> Comparison | None:
 
 
 def compared_columns(result: Result) -> Mapping[str, Comparison]:
-    """The comparisons by column."""
+    """Return the comparisons by column."""
     return {comparison.column: comparison for comparison in result.comparisons}
 
 
 def decimal_places(result: Result, column: Column) -> int:
-    """The decimals that a column's numbers are shown with."""
+    """Return how many decimals a column's numbers are shown with."""
     if column.low is not None and column.high is not None:
         return decimals([column.low, column.high])
     return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])

@@ -52,7 +52,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Failures of one kind that are in one run alone."""
+    """Failures of one kind that only one run has."""
 
     where: Literal["appeared", "vanished"]
     error: str
@@ -76,7 +76,7 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class ItemChanges:
-    """An item that moved, by `size` at the most as a share of the scale."""
+    """An item that moved; `size` is its largest change as a share of the scale."""
 
     item: str
     size: str
@@ -99,7 +99,7 @@ class Layout:
 
 
 def layout(comparison: RunComparison, *, every: bool = False) -> Layout:
-    """Lay two runs out; with `every` all systems of a column, else no more than can be read."""
+    """Lay out two runs; with `every` all systems of a column, else the largest changes."""
     columns: dict[str, list[Moved]] = {}
     for row in comparison.runs.moved:
         columns.setdefault(row.column, []).append(row)

@@ -14,7 +14,7 @@ _MAX_ITEMS = 100_000  # items, beyond which no one would go
 
 
 def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
-    """The answer in sentences, the most important first."""
+    """Say what differs between two criteria, the most important first."""
     if diff.judged is not None:
         yield from _agreement_sentence(diff.judged)
         yield from _score_sentence(diff.judged)

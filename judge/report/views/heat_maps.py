@@ -36,12 +36,12 @@ class CorrelationCell:
 
     @property
     def side(self) -> str:
-        """Which colour: of those that rise together or of those that do not."""
+        """The colour class: "won" if the columns rise together, "lost" if not, "" if undefined."""
         return "" if self.value is None else "won" if self.value > 0 else "lost"
 
     @property
     def shade(self) -> int:
-        """How much of the colour, in per cent."""
+        """The colour's strength in percent."""
         return round(70 * abs(self.value or 0.0))
 
 
@@ -56,7 +56,7 @@ class Heat:
 
 
 def heats(result: Result) -> tuple[Heat, ...]:
-    """Spearman's rho at each level that has any."""
+    """Return Spearman's rho between all columns, at each level that has values."""
     matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
     heat_maps = []
     for level, title in _LEVELS.items():
@@ -130,7 +130,7 @@ class Wins:
 
 
 def wins(result: Result, board: Leaderboard) -> tuple[Wins, ...]:
-    """A matrix for each column of which systems were compared, in the order of the table of means."""
+    """Return a matrix for each column in which systems were compared, in the order of the table of means."""
     comparisons = compared_columns(result)
     return tuple(
         _wins(comparisons[column.name], column, board.places[column.name], (group.name, group.parts[column.name]))

@@ -1,12 +1,7 @@
-"""What was found for one text in one column, as the page shows it: the value, how it was made, the judge's words.
+"""The items of the HTML page: a source, every system's output, and its scores or pairwise verdicts.
 
-How far a judge and an overlap metric disagree on each text: a key that the page sorts by, no statistic.
-
-Where an output repeats its source: the longest runs of words that stand in both.
-
-The comparisons of one item as the page shows them: pairs of texts, the verdict in each order, flips marked.
-
-The items of the page to open: a source once, every system's text, and what was found for them.
+Bottom-up: the detail of one score, the disagreement of judge and metric by which the page sorts, the passages that an
+output copies from its source, the verdicts on pairs of outputs, and at last the items themselves.
 """
 
 from __future__ import annotations
@@ -68,7 +63,7 @@ class ScoreDetail:
 
 
 def build_score_detail(row: Score | Failure, labels: Sequence[str], places: int) -> ScoreDetail:
-    """A row laid out, its value with that many decimals."""
+    """Lay out a row; its value has that many decimals."""
     if isinstance(row, Failure):
         drawn = _sampled_replies(row.raw)
         known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
@@ -81,7 +76,7 @@ def build_score_detail(row: Score | Failure, labels: Sequence[str], places: int)
 
 
 def _sampled_replies(raw: str) -> list[str]:
-    """The replies of which a score by samples keeps a JSON list; none where this is something else."""
+    """Return the replies of a score by samples, which are stored as a JSON list; none for any other text."""
     try:
         replies = json.loads(raw) if raw.startswith("[") else []
     except ValueError:
@@ -94,7 +89,7 @@ def _replies(texts: Sequence[str]) -> Replies:
 
 
 def _method_text(p: Provenance, places: int) -> str:
-    """How a score was made, in a few words."""
+    """Say in a few words how a score was produced."""
     if p.method in ("panel", IDENTICAL):
         return p.note or p.method
     parts = [p.method]
@@ -116,7 +111,7 @@ Text = tuple[str, str]
 
 
 def shares(column: Column, table: Table) -> dict[Text, float]:
-    """A column's values as shares of its scale, or of what they span: 0–1, and 1 is the good end."""
+    """Return a column's values as shares of its scale (else of their range): 0–1, 1 is the better end."""
     values = {(score.item, score.system): score.value for score in table.column_scores(column.name)}
     low = min(values.values(), default=0.0) if column.low is None else column.low
     high = max(values.values(), default=1.0) if column.high is None else column.high
@@ -125,14 +120,14 @@ def shares(column: Column, table: Table) -> dict[Text, float]:
 
 
 def means(each: Sequence[Mapping[Text, float]]) -> dict[Text, float]:
-    """The mean over the columns, of the texts that all of them have."""
+    """Return each text's mean over the columns, for the texts that have a value in all of them."""
     first, *others = each or [{}]
     texts = [text for text in first if all(text in values for values in others)]
     return {text: sum(values[text] for values in each) / len(each) for text in texts}
 
 
 def gaps(judged: Mapping[Text, float], measured: Sequence[Score]) -> dict[Text, float]:
-    """Rank by the judge less rank by the metric, as shares of the texts that have both: -1 to 1, equals share ranks."""
+    """Return rank by the judge less rank by the metric for the texts that have both, from -1 to 1; ties share ranks."""
     by_metric = {(score.item, score.system): score.value for score in measured}
     both = [text for text in judged if text in by_metric]
     if len(both) < 2:
@@ -142,15 +137,15 @@ def gaps(judged: Mapping[Text, float], measured: Sequence[Score]) -> dict[Text, 
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """0 for the lowest and 1 for the highest, where neither has its equal."""
+    """Return mid-ranks between 0 (lowest, if unique) and 1 (highest, if unique)."""
     order = sorted(values)
     last = 2 * (len(order) - 1)
     return [(bisect_left(order, value) + bisect_right(order, value) - 1) / last for value in values]
 
 
-_MIN_WORDS = 3  # words
-_MIN_CHARACTERS = 6  # where every character of Chinese, Japanese or Korean is a word
-_MAX_PLACES = 50  # at which a run of three words is looked at
+_MIN_WORDS = 3  # of a copied run
+_MIN_CHARACTERS = 6  # of a copied run, if every character of Chinese, Japanese or Korean is a word
+_MAX_PLACES = 50  # in the source at which a run is tried
 _BY_CHARACTER = ("char", "zh")
 
 Run = tuple[int, int, int, int]
@@ -166,7 +161,7 @@ class Words:
 
     @classmethod
     def split(cls, text: str, tokenizer: str) -> Words:
-        """The words that can be found again in the text, which is first made as the page shows it."""
+        """Split the text, escaped as the page shows it, into the words whose place in it is known."""
         escaped = escape_controls(text)
         placed = list(_word_places(escaped, texts.words(tokenizer)(escaped)))
         if any(character > "\uffff" for character in escaped):
@@ -175,13 +170,13 @@ class Words:
         return cls(tuple(word for word, *_ in placed), tuple((start, end) for _, start, end in placed))
 
     def span(self, first: int, size: int) -> tuple[int, int]:
-        """Start and length of so many words."""
+        """Return start and length of `size` words from the `first`."""
         start = self.places[first][0]
         return start, self.places[first + size - 1][1] - start
 
 
 class Source:
-    """A source to which outputs are held; `others` are these outputs, as they have a say in the tokenizer."""
+    """A source to compare outputs with; `others` are these outputs: the tokenizer has to fit them too."""
 
     def __init__(self, text: str, others: Sequence[str]) -> None:
         self._tokenizer = texts.tokenizer_for([text, *others])
@@ -190,10 +185,10 @@ class Source:
         self._starts = _starts(self._text.words)
 
     def runs(self, output: str) -> tuple[Run, ...]:
-        """The output's runs of three words or more that the source has too (of six characters, without words).
+        """Return the runs of at least three words (six characters in text without spaces) that the source has too.
 
-        From left to right the longest that begins at this word, the first of equally long ones in the source, as in
-        Grusky et al. 2018, figure 3.
+        From left to right, takes the longest run that starts at the current word, and of equally long ones the first in
+        the source (Grusky et al. 2018, figure 3).
         """
         mine, theirs = Words.split(output, self._tokenizer), self._text
         runs, index = [], 0
@@ -205,7 +200,7 @@ class Source:
         return tuple(runs)
 
     def _longest(self, words: Sequence[str], at: int) -> tuple[int, int]:
-        """Where in the source the longest run goes on as the words do from `at`, and its length."""
+        """Return start and length of the longest run in the source that matches the words from `at`."""
         theirs = self._text.words
         where, most = 0, 0
         for start in self._starts.get((words[at], words[at + 1], words[at + 2]), ())[:_MAX_PLACES]:
@@ -225,7 +220,7 @@ def _starts(words: Sequence[str]) -> Mapping[tuple[str, str, str], Sequence[int]
 
 
 def _word_places(text: str, words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Each word with its place, in order; those that the tokenizer has changed are left out."""
+    """Yield each word with its start and end, in order; skip words that the tokenizer has changed."""
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = "".join(character.lower()[0] for character in text)
@@ -277,7 +272,7 @@ class Compared:
 def compared(
     rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
 ) -> tuple[Compared, ...]:
-    """One item's rows by column (those of `labels`, in their order), two orders put together."""
+    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair together."""
     place = {system: at for at, system in enumerate(systems)}
     by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
     for row in rows:
@@ -326,6 +321,15 @@ MOST_PAIRS = 5000
 
 
 @dataclass(frozen=True, slots=True)
+class _ColumnLabel:
+    """How the page names a column: its criterion, the judge of a panel, and its place among the columns of texts."""
+
+    name: str
+    judge: str
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A finding under its criterion; of a panel, `judge` is whose it is, and "" the panel's.
 
@@ -355,13 +359,13 @@ class Output:
 
     @property
     def human(self) -> str:
-        """What people gave it: `coherence 4`."""
+        """People's ratings: `coherence 4`."""
         return ", ".join(f"{name} {minus(f'{value:.3g}')}" for name, value in self.sample.human.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is shown to open: a source once, every system's output, and how these were compared.
+    """One item: its source once, every system's output, and their comparisons.
 
     `others` are the further columns that a criterion read and that all systems share.
     """
@@ -376,12 +380,12 @@ class Item:
 
     @property
     def anchor(self) -> str:
-        """Its name as an address has it after the `#`."""
+        """The item's name as the fragment of an address."""
         return quote(escape_controls(self.name), safe="/:@!$&'()*+,;=?~-._")
 
 
 def first(samples: Sequence[Sample]) -> frozenset[str]:
-    """The items that a page shows: the first ones, as long as their outputs are within its limit."""
+    """Return the first items whose outputs together stay within the page's limit."""
     names: set[str] = set()
     outputs = 0
     for name, n_outputs in Counter(sample.item for sample in samples).items():
@@ -393,11 +397,11 @@ def first(samples: Sequence[Sample]) -> frozenset[str]:
 
 
 def scored(result: Result, board: Leaderboard) -> Iterator[Item]:
-    """The items in the table's order, as long as their outputs are within the page's limit."""
+    """Yield the items of a run that scores texts, within the page's limit."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     places = {column.name: place for place, column in enumerate(board.of_texts)}
     labels = {
-        name: (group.name, "" if name == group.name else part, places.get(name))
+        name: _ColumnLabel(group.name, "" if name == group.name else part, places.get(name))
         for group in board.groups
         for name, part in group.parts.items()
     }
@@ -415,7 +419,7 @@ def scored(result: Result, board: Leaderboard) -> Iterator[Item]:
 
 
 def ranked(result: Result, ranking: RankingView) -> Iterator[Item]:
-    """The items of which texts were compared, as long as these and their pairs are within the page's limit."""
+    """Yield the items of a run that compares texts, within the page's limits of outputs and pairs."""
     rows: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows.setdefault(row.item, []).append(row)
@@ -439,7 +443,7 @@ def ranked(result: Result, ranking: RankingView) -> Iterator[Item]:
 
 
 def _samples_by_item(result: Result) -> dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]]:
-    """Every item's samples, each with the further columns of the data that some criterion read."""
+    """Return every item's samples, each with the further data columns that a criterion reads."""
     criteria = (result.info.get("criteria") or {}).values()
     read = {str(name) for criterion in criteria for name in criterion.get("needs") or ()}
     read -= {"source", "output", "reference", "references", "first", "second"}
@@ -454,7 +458,13 @@ def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tup
     shared = tuple(pair for pair in outputs[0].others if all(pair in output.others for output in outputs))
     samples = [output.sample for output in outputs]
     source = next((s.source for s in samples if s.source is not None), None)
-    runs = _runs(samples, source)
+    # A sample without a source of its own is compared with the item's. Equal sources are indexed only once.
+    texts_of_systems = {sample.system: source if sample.source is None else sample.source for sample in samples}
+    indexed = {text: Source(text, [sample.output for sample in samples]) for text in texts_of_systems.values() if text}
+    runs = {
+        sample.system: indexed[text].runs(sample.output) if (text := texts_of_systems[sample.system]) else ()
+        for sample in samples
+    }
     trimmed = [
         replace(output, others=tuple(p for p in output.others if p not in shared), runs=runs[output.sample.system])
         for output in outputs
@@ -470,20 +480,12 @@ def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tup
     )
 
 
-def _runs(samples: Sequence[Sample], source: str | None) -> dict[str, tuple[Run, ...]]:
-    """By system what its text repeats of its own source, or of the item's where it has none."""
-    sources = {sample.system: source if sample.source is None else sample.source for sample in samples}
-    outputs = [sample.output for sample in samples]
-    known = {text: Source(text, outputs) for text in sources.values() if text}
-    return {s.system: known[text].runs(s.output) if (text := sources[s.system]) else () for s in samples}
-
-
 def _output(
     sample: Sample,
     others: tuple[tuple[str, str], ...],
     rows: Mapping[tuple[str, str], Score | Failure | None],
     board: Leaderboard,
-    labels: Mapping[str, tuple[str, str, int | None]],
+    labels: Mapping[str, _ColumnLabel],
 ) -> Output:
     judgments: list[Judged] = []
     metrics: list[tuple[str, str]] = []
@@ -497,18 +499,12 @@ def _output(
         elif column.kind == "metric" and isinstance(row, Failure):
             lacking.setdefault((row.error, row.message), []).append(row)
         elif row is not None:
-            whose = labels[column.name]
-            places = max(2, board.places[column.name])
-            name, judge, place = whose
-            judgments.append(
-                Judged(name, judge, len(column.labels) or 5, build_score_detail(row, column.labels, places), place)
-            )
-    judgments += map(_judged_without_value, lacking.values())
+            label = labels[column.name]
+            detail = build_score_detail(row, column.labels, max(2, board.places[column.name]))
+            judgments.append(Judged(label.name, label.judge, len(column.labels) or 5, detail, label.place))
+    for failures in lacking.values():  # metrics that failed for the same reason share an entry
+        more = f" and {len(failures) - 1} more" if len(failures) > 1 else ""
+        detail = build_score_detail(replace(failures[0], raw=""), (), 2)
+        abstention = replace(detail, abstained=failures[0].error == ABSTAINED)
+        judgments.append(Judged(failures[0].column + more, "", 5, abstention))
     return Output(sample, others, tuple(judgments), tuple(metrics), qags)
-
-
-def _judged_without_value(rows: Sequence[Failure]) -> Judged:
-    """What several metrics lacked for one reason."""
-    more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-    detail = build_score_detail(replace(rows[0], raw=""), (), 2)
-    return Judged(rows[0].column + more, "", 5, replace(detail, abstained=rows[0].error == ABSTAINED))

@@ -13,8 +13,8 @@ from judge.core.messages import number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 
-_GAP, _MAX_CELLS = "____", 60
-"""What stands for the theme in a question, and the terminal cells of words shown around it."""
+_GAP = "____"  # replaces the theme in a question
+_MAX_CELLS = 60  # of a terminal, for the words around the gap
 HEADS = ("theme", "question", "answer from the source", "answer from the output", "similarity")
 
 
@@ -30,7 +30,7 @@ class Line:
 
     @property
     def brief(self) -> str:
-        """The question, or the words around its gap: as many on either side, more where the other has fewer."""
+        """The question, or the words around its gap; a side may use the room that the other one leaves."""
         before, gap, after = self.question.partition(_GAP)
         if not gap:
             return self.question
@@ -47,7 +47,7 @@ class Line:
 
 
 def _clip(text: str, cells: int) -> str:
-    """As much of a text as is no wider than so many cells of a terminal."""
+    """Cut a text to a number of terminal cells."""
     end = 0
     while end < len(text) and (cells := cells - cell_len(text[end])) >= 0:
         end += 1
@@ -55,7 +55,7 @@ def _clip(text: str, cells: int) -> str:
 
 
 def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
-    """What the working of a row of QAGS says; nothing of any other column, nor where there is none or it is broken."""
+    """Return the questions behind a value of QAGS; none for other columns and for a damaged record."""
     raw = row.provenance.raw if isinstance(row, Score) else row.raw if row else ""
     if not (raw and is_qags(column)):
         return ()
@@ -70,19 +70,18 @@ def is_qags(column: Column) -> bool:
 
 
 def _line(stored: list[Any]) -> Line:
-    """A line as it is stored, in old runs without the reason. Raises TypeError or ValueError for another shape."""
+    """Read a stored line; old runs have no reason. Raises TypeError or ValueError for another shape."""
     *texts, alike, left_out = stored if len(stored) > 5 else [*stored, ""]
     theme, question, source, output = texts
     if not all(isinstance(text, str) for text in (*texts, left_out)) or not isinstance(alike, dict):
         raise TypeError("not a line of a working")
     scores = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
-    return Line(
-        theme, question, source or "–", output or "–", scores or (f"left out: {left_out}" if left_out else "left out")
-    )
+    reason = f"left out: {left_out}" if left_out else "left out"
+    return Line(theme, question, source or "–", output or "–", scores or reason)
 
 
 def qags_tables(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, tuple[Line, ...]]]:
-    """The heading of each of these outputs, with its value or what is wrong with it, and its questions and answers."""
+    """Yield a heading for each output, with its value or error, and its questions and answers."""
     columns = [column for column in result.table.columns if is_qags(column)]
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     for sample in samples:

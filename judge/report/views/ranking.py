@@ -70,7 +70,7 @@ class Contest:
 
     @property
     def columns(self) -> dict[str, list[tuple[str, str]]]:
-        """The table of standings by heading: of every place the value, and an interval or a remark or nothing."""
+        """The table of standings by heading: for each place the value, and its interval, a remark or nothing."""
         return {
             "win rate": [(place.win_rate, place.interval) for place in self.places],
             "strength": [(place.strength, place.strength_interval) for place in self.places],
@@ -82,7 +82,7 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class RankingView:
-    """A result of comparisons laid out."""
+    """The layout of a result that compares texts."""
 
     about: Provenance
     contests: tuple[Contest, ...]
@@ -91,7 +91,7 @@ class RankingView:
 
 
 def build_ranking(result: Result) -> RankingView:
-    """Lay a ranking out for showing."""
+    """Lay out a result that compares texts."""
     rankings = {ranking.column: ranking for ranking in result.rankings}
     contests = tuple(
         _contest(result, rankings[column.name], group.name, group.parts[column.name])
