@@ -1,8 +1,7 @@
-"""What a run needs of a cache, and one that has nothing.
+"""The cache protocols, the cache that keeps nothing, and the text form of a cache row.
 
-A row of the cache: a reply, and below it what was asked, without the messages.
-
-These are kept once for all their draws, by their digest. Rows of the versions before have the reply alone.
+A row is the reply as JSON, then a line with the request without its messages. The messages are stored once for all
+draws, by their digest. Rows of older versions hold the reply alone.
 """
 
 from __future__ import annotations
@@ -101,8 +100,8 @@ def encode(response: Response, request: Request | None) -> tuple[str, tuple[str,
         return response.to_json(), None
     messages = _json([dict(message) for message in request.messages])
     digest = hashlib.sha256(messages.encode()).hexdigest()
-    asked = _json([request.endpoint, request.model, request.draw, dict(request.params), digest])
-    return f"{response.to_json()}\n{asked}", (digest, messages)
+    request_line = _json([request.endpoint, request.model, request.draw, dict(request.params), digest])
+    return f"{response.to_json()}\n{request_line}", (digest, messages)
 
 
 def decode_reply(text: str) -> Response:
@@ -112,28 +111,28 @@ def decode_reply(text: str) -> Response:
 
 def decode_request(text: str, messages: str | None) -> Request | None:
     """What was asked; None for a row that does not say, or without its messages. Raises ValueError as `reply`."""
-    asked = _asked(text)
-    if asked is None or messages is None:
+    fields = _request_fields(text)
+    if fields is None or messages is None:
         return None
-    endpoint, model, draw, params, _ = asked
+    endpoint, model, draw, params, _ = fields
     return Request(model, tuple(json.loads(messages)), params, draw, endpoint)
 
 
 def digest_of(text: str) -> str:
     """The digest of the messages; empty for a row that does not say what was asked. Raises ValueError as `reply`."""
-    asked = _asked(text)
-    return str(asked[-1]) if asked is not None else ""
+    fields = _request_fields(text)
+    return str(fields[-1]) if fields is not None else ""
 
 
-def _asked(text: str) -> list[Any] | None:
+def _request_fields(text: str) -> list[Any] | None:
     """The second line; None where there is none. Raises ValueError for one that nobody here wrote."""
     line = text.partition("\n")[2]
     if not line:
         return None
-    asked = json.loads(line)
-    if not isinstance(asked, list) or len(asked) != 5 or not isinstance(asked[3], dict):
+    fields = json.loads(line)
+    if not isinstance(fields, list) or len(fields) != 5 or not isinstance(fields[3], dict):
         raise ValueError("not what was asked")
-    return asked
+    return fields
 
 
 def _json(value: object) -> str:

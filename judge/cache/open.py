@@ -1,7 +1,4 @@
-"""Where caches are, and what metrics keep there.
-
-From what a plan says of its cache to one that is open.
-"""
+"""Locate and open the cache that a run's configuration names."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ if TYPE_CHECKING:
 
 def default_folder() -> Path:
     """$JUDGE_CACHE where that is a folder, else judge/ under $XDG_CACHE_HOME or ~/.cache."""
-    if (own := os.environ.get("JUDGE_CACHE")) and not is_redis_url(own):
-        return Path(own)
+    if (configured := os.environ.get("JUDGE_CACHE")) and not is_redis_url(configured):
+        return Path(configured)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judge"
 
 
@@ -51,57 +48,57 @@ Location = RedisUrl | Path | Literal[False] | None
 """What `config.Plan.cache` may be: None is the default, False none at all."""
 
 
-def cache_location(given: RedisUrl | Path | None) -> RedisUrl | Path:
+def cache_location(location: RedisUrl | Path | None) -> RedisUrl | Path:
     """Where a cache is: as given, else $JUDGE_CACHE, else the folder for one. Raises ConfigError."""
-    if given is not None:
-        return given
-    own = os.environ.get("JUDGE_CACHE", "")
-    if not is_redis_url(own):
+    if location is not None:
+        return location
+    configured = os.environ.get("JUDGE_CACHE", "")
+    if not is_redis_url(configured):
         return default_folder()
     try:
-        return RedisUrl.read(own)
+        return RedisUrl.read(configured)
     except ValueError as error:
         raise ConfigError(f"$JUDGE_CACHE: {error}") from None
 
 
-def local_dir(given: RedisUrl | Path | None) -> Path:
+def local_dir(location: RedisUrl | Path | None) -> Path:
     """The folder of a cache on this machine: that beneath one that machines share, too."""
-    return given if isinstance(given, Path) else default_folder()
+    return location if isinstance(location, Path) else default_folder()
 
 
-def open_cache(given: Location, notes: list[str] | None = None, *, must: bool = False, make: bool = True) -> Cache:
+def open_cache(location: Location, notes: list[str] | None = None, *, must: bool = False, make: bool = True) -> Cache:
     """A plan's cache, with what there will be to say of it in `notes`.
 
     A shared one that is out of reach is a ConfigError if it `must` answer, else a note, and the folder beneath does.
     Without `make` no folder is made, and nothing kept where there is none. Raises MissingExtra, StorageError.
     """
-    if given is False:
+    if location is False:
         return NoCache()
-    return _opened(given, notes, must=must, folder=make or (local_dir(given) / "responses").exists()) or NoCache()
+    return _open(location, notes, must=must, folder=make or (local_dir(location) / "responses").exists()) or NoCache()
 
 
-def open_for_admin(given: RedisUrl | Path | None, *, beneath: bool = True) -> InspectableCache:
+def open_for_admin(location: RedisUrl | Path | None, *, beneath: bool = True) -> InspectableCache:
     """What a cache holds, to be counted, copied or forgotten: of a shared one what Redis does.
 
     `beneath` it what is put is kept on this machine, too. Raises ConfigError, MissingExtra, StorageError.
     """
-    found = _opened(given, must=True, folder=beneath or isinstance(cache_location(given), Path))
-    assert found is not None  # noqa: S101  (one of the two there is)
-    return found
+    cache = _open(location, must=True, folder=beneath or isinstance(cache_location(location), Path))
+    assert cache is not None  # noqa: S101  (one of the two there is)
+    return cache
 
 
-def check_reachable(given: Location) -> None:
+def check_reachable(location: Location) -> None:
     """Raises ConfigError where a shared cache does not answer, or not as one; of any other nothing is looked at."""
-    if given is not False and not isinstance(place := cache_location(given), Path):
-        _reached(place, must=True).close()
+    if location is not False and not isinstance(place := cache_location(location), Path):
+        _connect(place, must=True).close()
 
 
-def _opened(
-    given: RedisUrl | Path | None, notes: list[str] | None = None, *, must: bool, folder: bool
+def _open(
+    location: RedisUrl | Path | None, notes: list[str] | None = None, *, must: bool, folder: bool
 ) -> InspectableCache | None:
-    place = cache_location(given)
-    remote = None if isinstance(place, Path) else _reached(place, must=must)
-    disk = DiskCache(local_dir(given), notes) if folder else None
+    place = cache_location(location)
+    remote = None if isinstance(place, Path) else _connect(place, must=must)
+    disk = DiskCache(local_dir(location), notes) if folder else None
     if remote is None:
         return disk
     from judge.cache.tiered import TieredCache
@@ -109,7 +106,7 @@ def _opened(
     return TieredCache(remote, disk, notes)
 
 
-def _reached(place: RedisUrl, *, must: bool) -> RedisClient:
+def _connect(place: RedisUrl, *, must: bool) -> RedisClient:
     try:
         from judge.cache.redis import RedisClient
     except ModuleNotFoundError as error:

@@ -1,10 +1,9 @@
-"""Rows of an SQLite file that SQLite no longer reads: whatever its pages and those of its log still hold.
+"""The default cache: one SQLite file that several processes share.
 
-After "Database File Format" (sqlite.org/fileformat2.html): a leaf of a table is a page that starts with 13, and has a
-list of cells; a cell that does not fit goes on in a chain of other pages. Nothing else of the file is needed for that,
-so a file without its header or its inner pages gives back its rows too.
-
-The default cache: one SQLite file that several processes may share, and that outlives damage to it.
+If the file is damaged, it is set aside, and a new one is built from every row that `recover_rows` can still read. The
+format is described in "Database File Format" (sqlite.org/fileformat2.html). A table leaf is a page that starts with 13
+and has a list of cells; a cell that does not fit continues in a chain of overflow pages. Recovery needs nothing else,
+so it also works without the file header and the inner pages.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ def recover_rows(path: Path) -> Iterator[tuple[Value, ...]]:
     Raises OSError for a file that cannot be opened.
     """
     with ExitStack() as opened:
-        main = _mapped(path, opened)
+        main = _map_file(path, opened)
         size = _page_size(main)
-        log = _mapped(path.with_name(path.name + "-wal"), opened)
+        log = _map_file(path.with_name(path.name + "-wal"), opened)
         frames = _frames(log, size)
 
         def page(number: int) -> bytes:
@@ -62,12 +61,12 @@ def recover_rows(path: Path) -> Iterator[tuple[Value, ...]]:
             return bytes(main[(number - 1) * size : number * size])
 
         numbers = sorted({*range(1, len(main) // size + 1), *frames})
-        chains = _Chains(page, size, len(numbers))
+        chains = _OverflowPages(page, size, len(numbers))
         for number in numbers:
-            yield from _leaf(page(number), 100 if number == 1 else 0, chains, size)
+            yield from _leaf_rows(page(number), 100 if number == 1 else 0, chains, size)
 
 
-class _Chains:
+class _OverflowPages:
     """The pages on which cells go on: of a file with `count` pages, in which a damaged chain may lead anywhere.
 
     All chains together are followed over no more than four times as many pages as there are.
@@ -75,7 +74,7 @@ class _Chains:
 
     def __init__(self, get: Callable[[int], bytes], size: int, count: int) -> None:
         self._get, self.size, self.count = get, size, count
-        self._left = 4 * count
+        self._pages_left = 4 * count
 
     def follow(self, number: int, length: int) -> Iterator[bytes]:
         """The contents of a chain of pages that hold so many bytes. Raises ValueError where it is broken."""
@@ -83,17 +82,17 @@ class _Chains:
             raise ValueError("a cell that is longer than the file")
         seen: set[int] = set()
         while length > 0:
-            page = self._get(number) if number and number not in seen and self._left else b""
+            page = self._get(number) if number and number not in seen and self._pages_left else b""
             if len(page) < self.size:
                 raise ValueError("a chain of pages that ends too soon, or never")
             seen.add(number)
-            self._left -= 1
+            self._pages_left -= 1
             yield page[4 : 4 + min(length, self.size - 4)]
             length -= self.size - 4
             (number,) = struct.unpack_from(">I", page)
 
 
-def _mapped(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
+def _map_file(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
     if not path.exists() or not path.stat().st_size:
         return b""
     file = opened.enter_context(path.open("rb"))
@@ -101,22 +100,22 @@ def _mapped(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
 
 
 def _page_size(main: mmap.mmap | bytes) -> int:
-    told: int = struct.unpack(">H", main[16:18])[0] if main[:6] == b"SQLite" else _USUAL_PAGE
-    told = 65536 if told == 1 else told
-    return told if told >= 512 and told & (told - 1) == 0 else _USUAL_PAGE
+    size: int = struct.unpack(">H", main[16:18])[0] if main[:6] == b"SQLite" else _USUAL_PAGE
+    size = 65536 if size == 1 else size
+    return size if size >= 512 and size & (size - 1) == 0 else _USUAL_PAGE
 
 
 def _frames(log: mmap.mmap | bytes, size: int) -> dict[int, int]:
     """Where in the log the newest version of each page is."""
-    found = {}
+    offsets = {}
     for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size):
         number, salt = struct.unpack(">I4x8s", log[at : at + 16])
         if salt == log[16:24]:  # of this round of the log, not of one before
-            found[number] = at + _FRAME_HEADER
-    return found
+            offsets[number] = at + _FRAME_HEADER
+    return offsets
 
 
-def _leaf(page: bytes, start: int, chains: _Chains, size: int) -> Iterator[tuple[Value, ...]]:
+def _leaf_rows(page: bytes, start: int, chains: _OverflowPages, size: int) -> Iterator[tuple[Value, ...]]:
     if len(page) < size or page[start] != _LEAF:
         return
     (count,) = struct.unpack_from(">H", page, start + 3)
@@ -130,16 +129,16 @@ def _leaf(page: bytes, start: int, chains: _Chains, size: int) -> Iterator[tuple
             continue
 
 
-def _payload(page: bytes, at: int, length: int, chains: _Chains, size: int) -> bytes:
+def _payload(page: bytes, at: int, length: int, chains: _OverflowPages, size: int) -> bytes:
     """The bytes of a cell, its chain of pages followed. Raises ValueError where that is broken."""
     most = size - 35
     if length <= most:
         return page[at : at + length]
     least = (size - 12) * 32 // 255 - 23
-    kept = least + (length - least) % (size - 4)
-    kept = kept if kept <= most else least
-    (following,) = struct.unpack_from(">I", page, at + kept)
-    return b"".join([page[at : at + kept], *chains.follow(following, length - kept)])
+    local_size = least + (length - least) % (size - 4)
+    local_size = local_size if local_size <= most else least
+    (following,) = struct.unpack_from(">I", page, at + local_size)
+    return b"".join([page[at : at + local_size], *chains.follow(following, length - local_size)])
 
 
 def _record(payload: bytes) -> tuple[Value, ...]:
@@ -185,7 +184,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 _BATCH = 500
-_BROKEN = (sqlite3.DatabaseError, diskcache.Timeout, OSError)
+_ERRORS = (sqlite3.DatabaseError, diskcache.Timeout, OSError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _KEY = re.compile(r"[0-9a-f]{64}")
 _CELLS, _KEY_CELL, _TEXT_CELL = 12, 1, 11
@@ -226,7 +225,7 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
         return _text(value)
 
 
-def _ours(mode: Any, filename: Any, value: Any) -> bool:
+def _is_text_row(mode: Any, filename: Any, value: Any) -> bool:
     """Whether a row is text, as this judge writes it. Any other, such as a pickle, is absent and stays unread."""
     return mode == MODE_RAW and filename is None and isinstance(value, str)
 
@@ -254,30 +253,30 @@ class DiskCache:
         self._pending: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
         self._store: Any = None
-        self._found: stat_result | None = None
-        self._do(lambda: None)
+        self._opened_stat: stat_result | None = None
+        self._with_file(lambda: None)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""
-        found: dict[str, Response] = {}
+        responses: dict[str, Response] = {}
         for key, text in self.texts(keys).items():
             with suppress(ValueError):
-                found[key] = base.decode_reply(text)
-        return found
+                responses[key] = base.decode_reply(text)
+        return responses
 
     def texts(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows of these keys that there are, as they were written."""
-        return self._looked_up(_ROWS, keys, self._pending)
+        return self._look_up(_ROWS, keys, self._pending)
 
     def messages(self, digests: Sequence[str]) -> dict[str, str]:
         """The messages of these digests that there are, as they were written."""
-        return self._looked_up(_MESSAGES, digests, self._prompts)
+        return self._look_up(_MESSAGES, digests, self._prompts)
 
     def missing_keys(self, keys: Iterable[str], *, prompts: bool = False) -> list[str]:
         """Those of these keys that have no row; with `prompts`, of these digests that have no messages."""
-        wanted = list(keys)
-        there = self._looked_up(_DIGESTS if prompts else _KEYS, wanted, self._prompts if prompts else self._pending)
-        return [key for key in wanted if key not in there]
+        keys_to_find = list(keys)
+        there = self._look_up(_DIGESTS if prompts else _KEYS, keys_to_find, self._prompts if prompts else self._pending)
+        return [key for key in keys_to_find if key not in there]
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         text, prompt = base.encode(response, request)
@@ -292,7 +291,7 @@ class DiskCache:
 
     def flush(self) -> None:
         if self._pending:
-            self._do(lambda: _insert(self._store, self._pending.items(), self._prompts.items()))
+            self._with_file(lambda: _insert(self._store, self._pending.items(), self._prompts.items()))
             self._pending.clear()
             self._prompts.clear()
 
@@ -306,7 +305,7 @@ class DiskCache:
         try:
             self.flush()
         finally:
-            self._shut()
+            self._close_store()
 
     def __enter__(self) -> Self:
         return self
@@ -316,7 +315,7 @@ class DiskCache:
 
     def stats(self) -> dict[str, int]:
         """Number of `responses` and `bytes` on disk."""
-        return self._do(lambda: {"responses": len(self._store), "bytes": int(self._store.volume())})
+        return self._with_file(lambda: {"responses": len(self._store), "bytes": int(self._store.volume())})
 
     def clear(self) -> int:
         """Forget every response; returns how many there were."""
@@ -325,7 +324,7 @@ class DiskCache:
             self._store._sql("DELETE FROM Prompts")
             return int(self._store.clear())
 
-        return self._do(forget)
+        return self._with_file(forget)
 
     def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
         """Every stored response and what was asked for it, as far as it is known (rows of older versions do not say).
@@ -333,83 +332,91 @@ class DiskCache:
         What cannot be read back is left out; where the file turns out to be damaged, some come twice.
         """
         query = "SELECT rowid, mode, filename, value FROM Cache WHERE rowid > ? ORDER BY rowid LIMIT ?"
-        last, file = 0, self._found
-        while some := self._do(lambda: self._store._sql(query, (last, _BATCH)).fetchall()):  # noqa: B023
-            last, file = (some[-1][0] if file is self._found else 0), self._found  # another file counts anew
-            for text in [value for _, mode, name, value in some if _ours(mode, name, value)]:
+        last, file = 0, self._opened_stat
+        while some := self._with_file(lambda: self._store._sql(query, (last, _BATCH)).fetchall()):  # noqa: B023
+            last, file = (
+                (some[-1][0] if file is self._opened_stat else 0),
+                self._opened_stat,
+            )  # another file counts anew
+            for text in [value for _, mode, name, value in some if _is_text_row(mode, name, value)]:
                 try:
                     digest = base.digest_of(text)
                     yield base.decode_reply(text), base.decode_request(text, self.messages([digest]).get(digest))
                 except ValueError:
                     continue
 
-    def _looked_up(self, query: str, keys: Sequence[str], pending: Mapping[str, str]) -> dict[str, str]:
+    def _look_up(self, query: str, keys: Sequence[str], pending: Mapping[str, str]) -> dict[str, str]:
         """What a query finds for these keys, of what is not written yet the text itself."""
         texts = {key: pending[key] for key in keys if key in pending}
-        wanted = iter([key for key in keys if key not in texts])
-        while some := list(islice(wanted, _BATCH)):
-            whole = query.format(",".join("?" * len(some)))
-            found = self._do(lambda whole=whole, some=some: self._store._sql(whole, some).fetchall())  # type: ignore[misc]
-            texts |= {key: text for key, mode, name, text in found if _ours(mode, name, text)}
+        remaining = iter([key for key in keys if key not in texts])
+        while block := list(islice(remaining, _BATCH)):
+            sql = query.format(",".join("?" * len(block)))
+            rows = self._with_file(lambda sql=sql, block=block: self._store._sql(sql, block).fetchall())  # type: ignore[misc]
+            texts |= {key: text for key, mode, name, text in rows if _is_text_row(mode, name, text)}
         return texts
 
     # The file, and what becomes of it.
 
-    def _do(self, work: Callable[[], T]) -> T:
+    def _with_file(self, work: Callable[[], T]) -> T:
         """Work with the file that stands there now; where that is damaged, with the one that takes its place."""
-        with self._guarded():
+        with self._translating_errors():
             for attempt in range(2):
                 try:
-                    _own_folder(self.folder)
+                    _make_own_folder(self.folder)
                     with locked(self._lock, shared=True):
-                        self._follow()
+                        self._reopen_if_replaced()
                         return work()
                 except sqlite3.DatabaseError as error:
                     if attempt or getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
                         raise
-                    said = str(error)
-                self._set_aside(said)
+                    reason = str(error)
+                self._set_aside(reason)
         raise AssertionError("either returned or raised")
 
-    def _follow(self) -> None:
+    def _reopen_if_replaced(self) -> None:
         """Open the file that stands there, if it is not the one that is open: another process may have replaced it."""
         there = _stat(self._file)
-        if self._store is not None and there is not None and self._found is not None and samestat(there, self._found):
+        if (
+            self._store is not None
+            and there is not None
+            and self._opened_stat is not None
+            and samestat(there, self._opened_stat)
+        ):
             return
-        self._shut()
-        self._found = there
+        self._close_store()
+        self._opened_stat = there
         self._store = _open(self.folder)
-        self._found = _stat(self._file)
+        self._opened_stat = _stat(self._file)
 
-    def _set_aside(self, said: str) -> None:
+    def _set_aside(self, reason: str) -> None:
         """Have a new file with all that can be read stand in the place of the damaged one, which is kept beside it."""
         with locked(self._lock):
             there = _stat(self._file)
-            if there is None or self._found is None or not samestat(there, self._found):
+            if there is None or self._opened_stat is None or not samestat(there, self._opened_stat):
                 return  # somebody else has done it
-            self._shut()
-            sys.stderr.write(f"judge: the cache {self._file} is damaged ({said}); rebuilding it\n")
-            count = _rebuild(self._file, aside := _aside(self._file))
+            self._close_store()
+            sys.stderr.write(f"judge: the cache {self._file} is damaged ({reason}); rebuilding it\n")
+            count = _rebuild(self._file, aside := _unused_name(self._file))
         self.notes.append(
-            f"The cache was damaged ({said}) and built anew: {count:,} replies were carried over, "
+            f"The cache was damaged ({reason}) and built anew: {count:,} replies were carried over, "
             f"and the damaged file is kept as {aside}."
         )
         sys.stderr.write(f"judge: {self.notes[-1]}\n")
 
-    def _shut(self) -> None:
+    def _close_store(self) -> None:
         if self._store is not None:
             self._store.close()
         self._store = None
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         try:
             yield
-        except _BROKEN as error:
+        except _ERRORS as error:
             raise StorageError(f"cache {self.folder}: {error or type(error).__name__}; {_advice(error)}") from error
 
 
-def _own_folder(folder: Path) -> None:
+def _make_own_folder(folder: Path) -> None:
     """Make it where there is none, for its owner only. Raises StorageError where it is a link, or somebody else's.
 
     Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
@@ -459,14 +466,14 @@ def _insert(store: Any, texts: Iterable[tuple[str, str]], prompts: Iterable[tupl
 
 def _rebuild(file: Path, aside: Path) -> int:
     """Put a new file in the place of a damaged one, which gets another name; how many replies were carried over."""
-    for left in file.parent.glob(f"{_REBUILT}*"):  # by one who was killed
-        rmtree(left, ignore_errors=True)
+    for leftover in file.parent.glob(f"{_REBUILT}*"):  # by one who was killed
+        rmtree(leftover, ignore_errors=True)
     folder = Path(mkdtemp(prefix=_REBUILT, dir=file.parent))
     try:
         count = _carry_over(file, folder)
         for end in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
-                _name(Path(f"{file}{end}"), Path(f"{aside}{end}"))
+                _add_name(Path(f"{file}{end}"), Path(f"{aside}{end}"))
         for end in ("-wal", "-shm"):
             Path(f"{file}{end}").unlink(missing_ok=True)
         (folder / DBNAME).replace(file)
@@ -481,7 +488,7 @@ def _carry_over(file: Path, folder: Path) -> int:
         texts: dict[str, str] = {}
         prompts: dict[str, str] = {}
         for row in recover_rows(file):
-            _sort_in(row, texts, prompts)
+            _collect(row, texts, prompts)
             if len(texts) + len(prompts) >= _BATCH:
                 _insert(store, texts.items(), prompts.items())
                 texts, prompts = {}, {}
@@ -489,17 +496,17 @@ def _carry_over(file: Path, folder: Path) -> int:
         return len(store)
 
 
-def _name(file: Path, other: Path) -> None:
+def _add_name(file: Path, new_name: Path) -> None:
     """Give a file a second name; where the file system has no such thing, that instead of its own."""
     try:
-        other.hardlink_to(file)
+        new_name.hardlink_to(file)
     except FileNotFoundError:
         raise
     except OSError:
-        file.rename(other)
+        file.rename(new_name)
 
 
-def _sort_in(row: tuple[Value, ...], texts: dict[str, str], prompts: dict[str, str]) -> None:
+def _collect(row: tuple[Value, ...], texts: dict[str, str], prompts: dict[str, str]) -> None:
     """Add what was salvaged to the replies or prompts if it is one of them."""
     if len(row) == _CELLS:
         key, text = row[_KEY_CELL], row[_TEXT_CELL]
@@ -511,15 +518,15 @@ def _sort_in(row: tuple[Value, ...], texts: dict[str, str], prompts: dict[str, s
         prompts[row[0]] = row[1]
 
 
-def _aside(file: Path) -> Path:
+def _unused_name(file: Path) -> Path:
     """A name beside the file that nothing has yet."""
     name = f"{file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
-    found = file.with_name(name)
+    candidate = file.with_name(name)
     number = 1
-    while found.exists():
+    while candidate.exists():
         number += 1
-        found = file.with_name(f"{name}-{number}")
-    return found
+        candidate = file.with_name(f"{name}-{number}")
+    return candidate
 
 
 def _stat(path: Path) -> stat_result | None:

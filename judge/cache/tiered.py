@@ -1,4 +1,4 @@
-"""The cache that machines share: a Redis or Valkey, above the cache of this machine's own that outlives it."""
+"""The cache that several machines share: Redis or Valkey in front of this machine's own SQLite cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.cache.redis import BLOCK, RedisClient, blocks
 from judge.cache.sqlite import DiskCache
 from judge.core.records import Request, Response
 
-_MOST_OWED = 200_000
+_MAX_UNSENT = 200_000
 """Keys remembered while Redis is away. What is not is sent to it when a run next reads it here."""
 
 
@@ -34,25 +34,25 @@ class TieredCache:
         self._notes = [] if notes is None else notes
         self._rows: dict[str, str] = {}
         self._prompts: dict[str, str] = {}
-        self._owed: dict[str, None] = {}
-        self._said = {"loss": "", "refusal": ""}
-        self._saying = threading.Lock()
-        remote.told = self._told
-        self._told()
+        self._unsent: dict[str, None] = {}
+        self._messages_by_topic = {"loss": "", "refusal": ""}
+        self._notes_lock = threading.Lock()
+        remote.on_change = self._update_notes
+        self._update_notes()
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""
-        found: dict[str, Response] = {}
-        for some in blocks(keys):
-            texts = self._remote.waiting(some) | {key: self._rows[key] for key in some if key in self._rows}
-            above = self._remote.get("reply", [key for key in some if key not in texts])
-            found |= _read(texts | above)
+        responses: dict[str, Response] = {}
+        for block in blocks(keys):
+            texts = self._remote.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
+            remote_texts = self._remote.get("reply", [key for key in block if key not in texts])
+            responses |= _read(texts | remote_texts)
             if (disk := self._disk) is not None:
-                self._keep(disk, {key: text for key, text in above.items() if key in found})
-                own = disk.texts([key for key in some if key not in found])
-                found |= (read := _read(own))
-                self._send(disk, {key: own[key] for key in read}, above)
-        return found
+                self._copy_to_disk(disk, {key: text for key, text in remote_texts.items() if key in responses})
+                local_texts = disk.texts([key for key in block if key not in responses])
+                responses |= (read := _read(local_texts))
+                self._copy_to_redis(disk, {key: local_texts[key] for key in read}, remote_texts)
+        return responses
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         text, prompt = base.encode(response, request)
@@ -92,7 +92,7 @@ class TieredCache:
     def close(self) -> None:
         try:
             self.flush()
-            self._retry_unsent(len(self._owed))
+            self._retry_unsent(len(self._unsent))
         finally:
             self._remote.close()
             if self._disk is not None:
@@ -124,78 +124,78 @@ class TieredCache:
         for some in self._remote.names("reply"):
             texts = self._remote.texts("reply", some)
             digests = _digests(texts)
-            prompts = _sound(self._remote.texts("prompt", list(set(digests.values()))))
+            prompts = _undamaged(self._remote.texts("prompt", list(set(digests.values()))))
             for key, digest in digests.items():
                 with suppress(ValueError):
                     yield base.decode_reply(texts[key]), base.decode_request(texts[key], prompts.get(digest))
 
     # Up to Redis and down to the disk.
 
-    def _keep(self, disk: DiskCache, above: Mapping[str, str]) -> None:
+    def _copy_to_disk(self, disk: DiskCache, remote_texts: Mapping[str, str]) -> None:
         """Have on the disk, too, what Redis has of what is not there."""
-        new = {key: above[key] for key in disk.missing_keys(above)}
+        new = {key: remote_texts[key] for key in disk.missing_keys(remote_texts)}
         digests = _digests(new)
         prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
-        disk.put_rows({key: new[key] for key in digests}, _sound(self._remote.get("prompt", prompts)))
+        disk.put_rows({key: new[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
 
-    def _send(self, disk: DiskCache, own: Mapping[str, str], above: Collection[str]) -> None:
+    def _copy_to_redis(self, disk: DiskCache, local_texts: Mapping[str, str], remote_keys: Collection[str]) -> None:
         """Have in Redis what is on the disk: in the place of what cannot be read, or where there still is nothing."""
-        if own and self._remote.writable:
-            over = {key: text for key, text in own.items() if key in above}
-            new = {key: text for key, text in own.items() if key not in above}
-            self._remote.put(over, _messages(disk, own), new=new)
+        if local_texts and self._remote.writable:
+            replaced = {key: text for key, text in local_texts.items() if key in remote_keys}
+            new = {key: text for key, text in local_texts.items() if key not in remote_keys}
+            self._remote.put(replaced, _messages(disk, local_texts), new=new)
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:
-            if len(self._owed) < _MOST_OWED:
-                self._owed[key] = None
+            if len(self._unsent) < _MAX_UNSENT:
+                self._unsent[key] = None
 
     def _retry_unsent(self, most: int) -> None:
         """Send some of what was put while Redis did not take it."""
         disk = self._disk
-        for some in blocks(list(self._owed)[:most]):
+        for block in blocks(list(self._unsent)[:most]):
             if disk is None or not self._remote.writable:
                 return
-            own = disk.texts(some)
-            if not self._remote.put(own, _messages(disk, own)):
+            texts = disk.texts(block)
+            if not self._remote.put(texts, _messages(disk, texts)):
                 return
-            for key in some:
-                del self._owed[key]
+            for key in block:
+                del self._unsent[key]
 
     # What there is to say.
 
-    def _told(self) -> None:
+    def _update_notes(self) -> None:
         """Bring the notes up to date; what is new among them is said at once."""
-        with self._saying:
-            for what, said in (("loss", self._about_loss()), ("refusal", self._about_refusal())):
-                before, self._said[what] = self._said[what], said
-                if said and not before:
-                    self._notes.append(said)
-                    sys.stderr.write(f"judge: {said}\n")
-                elif said != before:
-                    self._notes[self._notes.index(before)] = said
+        with self._notes_lock:
+            for topic, message in (("loss", self._loss_message()), ("refusal", self._refusal_message())):
+                before, self._messages_by_topic[topic] = self._messages_by_topic[topic], message
+                if message and not before:
+                    self._notes.append(message)
+                    sys.stderr.write(f"judge: {message}\n")
+                elif message != before:
+                    self._notes[self._notes.index(before)] = message
 
-    def _about_loss(self) -> str:
+    def _loss_message(self) -> str:
         losses = self._remote.losses
         if not losses:
             return ""
         clock = time.strftime("%H:%M:%S", time.localtime(losses[0][0]))
         when = f"at {clock}" if len(losses) == 1 else f"{len(losses):,} times, first at {clock}"
-        said = f"The shared cache {self._remote.address} was lost {when} ({losses[-1][1]})"
+        loss = f"The shared cache {self._remote.address} was lost {when} ({losses[-1][1]})"
         where = "kept nowhere" if self._disk is None else "kept on this machine alone"
         if self._remote.is_down:
             return (
-                f"{said}. Until it is back, replies are {where}, what others have paid for is not found, "
+                f"{loss}. Until it is back, replies are {where}, what others have paid for is not found, "
                 "and what several ask for is paid by each."
             )
         sent = "" if self._disk is None else f"what was {where} has been sent to it since, and "
         away = max(1, round(self._remote.away))
         return (
-            f"{said} and was away for {away:,} s: {sent}what others had paid for was not found meanwhile, "
+            f"{loss} and was away for {away:,} s: {sent}what others had paid for was not found meanwhile, "
             "and what several asked for may have been paid by each."
         )
 
-    def _about_refusal(self) -> str:
+    def _refusal_message(self) -> str:
         if not self._remote.refusal:
             return ""
         where = "" if self._disk is None else "; this machine has them all"
@@ -206,27 +206,27 @@ class TieredCache:
 
 
 def _read(texts: Mapping[str, str]) -> dict[str, Response]:
-    found: dict[str, Response] = {}
+    responses: dict[str, Response] = {}
     for key, text in texts.items():
         with suppress(ValueError):
-            found[key] = base.decode_reply(text)
-    return found
+            responses[key] = base.decode_reply(text)
+    return responses
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
     """The digests of the messages of these rows, empty where a row has none; nothing of what is no row."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for key, text in texts.items():
         with suppress(ValueError):
-            found[key] = base.digest_of(text)
-    return found
+            digests[key] = base.digest_of(text)
+    return digests
 
 
-def _messages(disk: DiskCache, own: Mapping[str, str]) -> dict[str, str]:
+def _messages(disk: DiskCache, texts: Mapping[str, str]) -> dict[str, str]:
     """The prompts of rows that are on a disk."""
-    return disk.messages(list({digest for digest in _digests(own).values() if digest}))
+    return disk.messages(list({digest for digest in _digests(texts).values() if digest}))
 
 
-def _sound(prompts: Mapping[str, str]) -> dict[str, str]:
+def _undamaged(prompts: Mapping[str, str]) -> dict[str, str]:
     """Those of these messages that are what their digest says."""
     return {digest: messages for digest, messages in prompts.items() if base.digest_matches(digest, messages)}

@@ -62,11 +62,11 @@ def drafting(criterion: Criterion) -> dict[str, str]:
 
 def _chain(criterion: Criterion, texts: dict[str, str]) -> Iterator[str]:
     """The names of the criterion's file, of the template that it extends, and so on."""
-    wanted: str | None = own_name(criterion)
-    while wanted:
-        yield wanted
-        parent = parse_template(texts[wanted]).find(nodes.Extends)
-        wanted = reference(display_name(criterion, wanted), parent) if parent else None
+    name: str | None = own_name(criterion)
+    while name:
+        yield name
+        parent = parse_template(texts[name]).find(nodes.Extends)
+        name = reference(display_name(criterion, name), parent) if parent else None
 
 
 # Reading.
@@ -80,9 +80,9 @@ def read_steps(reply: str) -> tuple[str, ...]:
     """
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     numbered = [_NUMBERED.fullmatch(line) for line in lines]
-    found = numbered if any(numbered) else [_BULLET.fullmatch(line) for line in lines]
+    matches = numbered if any(numbered) else [_BULLET.fullmatch(line) for line in lines]
     steps = []
-    for position, (line, match) in enumerate(zip(lines, found, strict=True), 1):
+    for position, (line, match) in enumerate(zip(lines, matches, strict=True), 1):
         if match is None:
             raise ParseError(f"not a list of steps alone: {line[:80]!r}", reply)
         if any(numbered) and int(match["number"]) != position:
@@ -109,7 +109,7 @@ def write_steps(path: str | Path, steps: Sequence[str], replace: bool = False) -
     """
     new = with_steps(path, steps, replace)
     try:
-        _swap(Path(path).resolve(), new)
+        _replace_file(Path(path).resolve(), new)
     except OSError as error:
         raise CriterionError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -124,7 +124,7 @@ def with_steps(path: str | Path, steps: Sequence[str], replace: bool = False) ->
     if before.steps and not replace:
         raise CriterionError(f"{path}: has steps already; --replace writes new ones over them")
     new = _with_steps(path.read_bytes().decode("utf-8"), text, list(steps)).encode("utf-8")
-    _refuse_other(path, new, text, before.model_copy(update={"steps": list(steps)}))
+    _check_round_trip(path, new, text, before.model_copy(update={"steps": list(steps)}))
     return new
 
 
@@ -154,7 +154,7 @@ def _place(text: str) -> _Place:
     tree = cast(yaml.MappingNode, yaml.compose(header, Loader=yaml.SafeLoader))  # `read_header` would have none else
     for key, value in tree.value:
         if key.value == "steps":
-            stop = _last(value, header)
+            stop = _end_of(value, header)
             if value.start_mark.line > key.start_mark.line:
                 return _Place(value.start_mark.index, stop, " " * value.start_mark.column)
             indent = " " * (key.start_mark.column + 2)
@@ -164,10 +164,10 @@ def _place(text: str) -> _Place:
     return _Place(len(header), len(header), margin + "  ", before=before, after="\n")
 
 
-def _last(node: yaml.Node, header: str) -> int:
+def _end_of(node: yaml.Node, header: str) -> int:
     """Where a node's own characters end; YAML lets a list in lines run on to the next key, comments and all."""
     if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
-        return _last(node.value[-1], header)
+        return _end_of(node.value[-1], header)
     start, stop = node.start_mark.index, node.end_mark.index
     return start + len(header[start:stop].rstrip())
 
@@ -179,7 +179,7 @@ def _raw_index(raw: str, index: int) -> int:
     return index + sum(start - number < index for number, start in enumerate(pairs))
 
 
-def _refuse_other(path: Path, data: bytes, old: str, wanted: Header) -> None:
+def _check_round_trip(path: Path, data: bytes, old: str, expected: Header) -> None:
     """Only the steps may differ. The template behind the header is the same, so that it loads as it did."""
     new = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     misfit = f"{path}: the steps do not fit into this header; write it as lines `key: value`, without & and *"
@@ -187,11 +187,11 @@ def _refuse_other(path: Path, data: bytes, old: str, wanted: Header) -> None:
         header = read_header(str(path), new)
     except CriterionError as error:
         raise CriterionError(misfit) from error
-    if header != wanted or template_body(new).lstrip("\n") != template_body(old).lstrip("\n"):
+    if header != expected or template_body(new).lstrip("\n") != template_body(old).lstrip("\n"):
         raise CriterionError(misfit)
 
 
-def _swap(path: Path, data: bytes) -> None:
+def _replace_file(path: Path, data: bytes) -> None:
     """Replace a file by a new one that is complete. Raises OSError."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

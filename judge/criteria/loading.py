@@ -1,9 +1,4 @@
-"""What a criterion's rendering reads, and whether the data have it.
-
-Names and paths to criteria.
-
-A criterion in other words around its own: another layout that says the same.
-"""
+"""Load criteria by name, path or text, check the variables they read, and paraphrase their layout."""
 
 from __future__ import annotations
 
@@ -53,7 +48,7 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    tree = nodes.Template(list(_flat(texts, own_name(criterion), ())), lineno=1)
+    tree = nodes.Template(list(_flatten(texts, own_name(criterion), ())), lineno=1)
     tree.set_environment(template_parser())
     free = meta.find_undeclared_variables(tree)
     for name, reason in HIDDEN.items():
@@ -74,11 +69,11 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """
     if criterion.pairwise:
         _check_comparison(criterion)
-    wanted = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
-    lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(wanted)}
+    names = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
+    lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(names)}
     for name, rows in lacking.items():
         if rows and len(rows) == len(samples):
-            raise _nowhere(criterion, name, samples)
+            raise _missing_variable(criterion, name, samples)
     for name, rows in lacking.items():
         if rows:
             first = rows[0]
@@ -120,10 +115,10 @@ def _has(sample: Sample, name: str) -> bool:
     return name == "output" or (name not in HIDDEN and sample.extra.get(name) is not None)
 
 
-def _nowhere(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:
+def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]) -> CriterionError | DataError:
     """What to raise for a variable that no sample has."""
     candidates = {"output", *_FIELDS}.union(*(sample.extra for sample in samples))
-    known = sorted(one for one in candidates if any(_has(sample, one) for sample in samples))
+    known = sorted(candidate for candidate in candidates if any(_has(sample, candidate) for sample in samples))
     if criterion.pairwise:
         known = sorted({"first", "second", *known} - {"output"})
     at = _line(criterion, template_texts(criterion), name)
@@ -148,26 +143,26 @@ def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     return f"{display_name(criterion, reader)}:{next(lines, 1)}"
 
 
-def _flat(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[nodes.Node]:
+def _flatten(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[nodes.Node]:
     """What is rendered of a template: its base's body, every block as the last heir defines it."""
     chain: list[nodes.Template] = []
-    wanted: str | None = name
-    while wanted:
-        if wanted in trail:
-            raise CriterionError(f"{wanted}: templates that lead back to themselves: {' > '.join((*trail, wanted))}")
-        trail = (*trail, wanted)
-        chain.append(parse_template(texts[wanted]))
+    current: str | None = name
+    while current:
+        if current in trail:
+            raise CriterionError(f"{current}: templates that lead back to themselves: {' > '.join((*trail, current))}")
+        trail = (*trail, current)
+        chain.append(parse_template(texts[current]))
         parent = chain[-1].find(nodes.Extends)
-        wanted = reference(wanted, parent) if parent else None
+        current = reference(current, parent) if parent else None
     blocks: dict[str, list[nodes.Block]] = {}
     for tree in chain:
         for block in tree.find_all(nodes.Block):
             blocks.setdefault(block.name, []).append(block)
     # Outside its blocks an heir prints nothing, but what it sets and imports holds.
     heirs = [node for tree in chain[:-1] for node in tree.body]
-    kept = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
-    flat = nodes.Template(kept + chain[-1].body, lineno=1)
-    _Inline(blocks, lambda other: _flat(texts, other, trail) if other in texts else ()).visit(flat)
+    kept_nodes = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
+    flat = nodes.Template(kept_nodes + chain[-1].body, lineno=1)
+    _Inline(blocks, lambda included: _flatten(texts, included, trail) if included in texts else ()).visit(flat)
     yield from flat.body
 
 
@@ -178,7 +173,7 @@ class _Inline(NodeTransformer):
         self, blocks: dict[str, list[nodes.Block]], flat: Callable[[str], Iterator[nodes.Node] | tuple[()]]
     ) -> None:
         self._blocks = blocks
-        self._flat = flat
+        self._flatten = flat
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
         scopes: list[nodes.Node] = []
@@ -198,7 +193,7 @@ class _Inline(NodeTransformer):
         return [node, self._seen(node)]
 
     def _seen(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
-        inside = list(self._flat(reference("", node))) if node.with_context else []
+        inside = list(self._flatten(reference("", node))) if node.with_context else []
         return nodes.Scope(inside, lineno=node.lineno)
 
 
@@ -234,38 +229,38 @@ def load(
     wrong.
     """
     if text is not None:
-        criterion = _of_text(text, name, language)
+        criterion = _from_text(text, name, language)
     elif name_or_path is None:
         raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
     else:
-        criterion = _read(_file_of(validate_name(name_or_path), language, pairwise), language)
+        criterion = _read(_find_file(validate_name(name_or_path), language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
         raise CriterionError(f"{criterion.path}: {_mismatch(criterion)}")
     return criterion
 
 
-def validate_name(given: Any) -> str:
+def validate_name(value: Any) -> str:
     """A criterion's name or path. Raises CriterionError for what is neither, such as the text of one."""
-    if isinstance(given, Path):
-        return str(given)
+    if isinstance(value, Path):
+        return str(value)
     of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
-    if not isinstance(given, str):
-        what = "a mapping" if isinstance(given, Mapping) else f"a {type(given).__name__}"
-        raise CriterionError(f"a criterion is a name, a .jinja file or a Criterion, not {what}; {of_text}")
-    if "\n" in given or "{{" in given or "{%" in given:
-        raise CriterionError(f"this is a criterion's text, not its name or file ({given.strip()[:40]!r}...); {of_text}")
-    return given
+    if not isinstance(value, str):
+        kind = "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+        raise CriterionError(f"a criterion is a name, a .jinja file or a Criterion, not {kind}; {of_text}")
+    if "\n" in value or "{{" in value or "{%" in value:
+        raise CriterionError(f"this is a criterion's text, not its name or file ({value.strip()[:40]!r}...); {of_text}")
+    return value
 
 
-def _of_text(text: str, name: str, language: str) -> Criterion:
+def _from_text(text: str, name: str, language: str) -> Criterion:
     if not name.strip() or "/" in name or os.sep in name:
         raise CriterionError(
             'a criterion of a text needs a name, without a slash: load_criterion(text=..., name="...")'
         )
-    return _made(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
+    return _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
 
 
-def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
+def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
     every = sorted(builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
     if name_or_path.endswith(".jinja"):
@@ -276,9 +271,8 @@ def _file_of(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     if "/" in name_or_path or os.sep in name_or_path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
-    raise CriterionError(
-        f"{unknown_name_message('criterion', name_or_path, list(dict.fromkeys(known)))}; a path to a .jinja file works too"
-    )
+    unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
+    raise CriterionError(f"{unknown}; a path to a .jinja file works too")
 
 
 def _compares(name: str) -> bool:
@@ -288,9 +282,9 @@ def _compares(name: str) -> bool:
 def _mismatch(criterion: Criterion) -> str:
     """Why a criterion does not serve the command that asked for it, and which one it does serve."""
     if criterion.pairwise:
-        what = "compares two texts (it reads first and second)"
+        problem = "compares two texts (it reads first and second)"
         return (
-            f"{what}; {command('rank')} does that, {command('run')} judges one text; to {command('plan')}, add "
+            f"{problem}; {command('rank')} does that, {command('run')} judges one text; to {command('plan')}, add "
             f"{option('rank', True)}"
         )
     if lone := sorted(criterion.needs & {"first", "second"}):
@@ -310,10 +304,10 @@ def builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    return _made(read_text(path), path.stem, str(path), language)
+    return _make_criterion(read_text(path), path.stem, str(path), language)
 
 
-def _made(text: str, name: str, path: str, language: str) -> Criterion:
+def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion:
     header = read_header(path, text)
     criterion = Criterion(
         name=name,
@@ -341,17 +335,17 @@ def finalize(criterion: Criterion) -> Criterion:
 
     Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
     """
-    found = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
-    found = found if found.title else replace(found, title=found.name)
-    if front_matter(found.template):
-        header = read_header(found.path, found.template)
+    result = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
+    result = result if result.title else replace(result, title=result.name)
+    if front_matter(result.template):
+        header = read_header(result.path, result.template)
         says = header.scale.labels, header.scale.values, tuple(header.steps), header.reply
-        if says not in (found.told[2:], found.said[2:]):
+        if says not in (result.told[2:], result.said[2:]):
             raise CriterionError(
-                f"{found.path}: the header of its template says another scale, steps or reply than the Criterion has; "
+                f"{result.path}: the header of its template says another scale, steps or reply than the Criterion has; "
                 "judge.load_criterion(text=..., name=...) makes one of a text with its header"
             )
-    return with_needs(replace(found, layouts=read_layouts(found)))
+    return with_needs(replace(result, layouts=read_layouts(result)))
 
 
 _NO_CRITERIA = frozenset({"layouts", "qags"})
@@ -374,8 +368,8 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
         raise CriterionError(
             f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in other words"
         )
-    other = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
-    found = {name: _EXTENDS.sub(rf"\g<1>{other}", text) for name, text in texts.items() if name != _LAYOUT}
-    template = found.pop(own_name(criterion))
-    found[other] = read_text(root / other)
-    return with_needs(replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=found))
+    layout = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
+    layouts = {name: _EXTENDS.sub(rf"\g<1>{layout}", text) for name, text in texts.items() if name != _LAYOUT}
+    template = layouts.pop(own_name(criterion))
+    layouts[layout] = read_text(root / layout)
+    return with_needs(replace(criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts))

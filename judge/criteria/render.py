@@ -33,19 +33,19 @@ from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria.sandbox import Sandbox, distinct_mark, step_limit
 
-_KEY = 8
-_TEXTS = frozenset({"source", "output", "first", "second"})
+_DIGEST_STEP = 8
+_PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
-_CHANGING = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
+_TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
     "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
 )
 """Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
 _JOINT = "layouts/merged.jinja"
-_RUNTIME = (
+_RENDER_ERRORS = (
     TemplateError,
     ArithmeticError,
     AttributeError,
@@ -88,7 +88,7 @@ class CriterionView:
     cut: str = ""
 
 
-def _this(criterion: Criterion) -> CriterionView:
+def _view_of(criterion: Criterion) -> CriterionView:
     scale = criterion.scale
     return CriterionView(
         title=criterion.title,
@@ -105,7 +105,7 @@ def _this(criterion: Criterion) -> CriterionView:
     )
 
 
-class _Gap(NamedTuple):
+class _Slot(NamedTuple):
     """Stands in the place of a text that is put in later; `mark` is of chance, so that no template holds it."""
 
     name: str
@@ -118,7 +118,7 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
     (caches), and no text can close its own or fake another's. Raises TypeError for a list.
     """
-    if isinstance(text, _Gap):
+    if isinstance(text, _Slot):
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
@@ -134,20 +134,20 @@ def fence_digest(text: str, among: Sequence[str] = ()) -> str:
     of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
     """
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    size = _KEY
-    texts = [_seen(one) for one in (text, *among)]
-    while any(digest[:size] in one for one in texts):
+    size = _DIGEST_STEP
+    texts = [_visible_text(content) for content in (text, *among)]
+    while any(digest[:size] in content for content in texts):
         if size < len(digest):
-            size += _KEY
+            size += _DIGEST_STEP
         else:
             digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:size]
 
 
 @lru_cache(maxsize=64)
-def _seen(text: str) -> str:
+def _visible_text(text: str) -> str:
     """A text without case and without what is not seen of it."""
-    return (text if text.isascii() else _UNSEEN.sub("", text)).casefold()
+    return (text if text.isascii() else _INVISIBLE.sub("", text)).casefold()
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -155,17 +155,17 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from _strings(one)
+        for entry in value.values():
+            yield from _strings(entry)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _strings(one)
+        for entry in value:
+            yield from _strings(entry)
 
 
 @pass_context
 def _fence(context: Context, text: object, label: str) -> str:
     """The filter: among all texts that the template knows."""
-    return fenced(text, label, () if isinstance(text, _Gap) else [*_strings(context.parent)])
+    return fenced(text, label, () if isinstance(text, _Slot) else [*_strings(context.parent)])
 
 
 def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
@@ -181,18 +181,18 @@ class Renderer:
     """
 
     def __init__(self, criterion: Criterion, templates: Mapping[str, str]) -> None:
-        own = Path(criterion.path).name
+        own_name = Path(criterion.path).name
         self._criterion = criterion
-        self._this = _this(criterion)
-        self._labels = {name: criterion.path if name == own else name for name in templates}
+        self._this = _view_of(criterion)
+        self._labels = {name: criterion.path if name == own_name else name for name in templates}
         texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
         try:
-            self._template = _environment(texts, StrictUndefined).get_template(own)
-            gaps = [_gaps(text) for text in templates.values()]
+            self._template = _environment(texts, StrictUndefined).get_template(own_name)
+            gaps = [_slots(text) for text in templates.values()]
         except TemplateSyntaxError as error:
             raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
-        self._gaps = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
-        self._around: tuple[list[str], list[str]] | None = None
+        self._slots = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
+        self._fixed_text: tuple[list[str], list[str]] | None = None
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
         """One user message for a sample, or for a pair of which `sample` is shown first.
@@ -209,37 +209,37 @@ class Renderer:
         try:
             known = template_variables(sample, self._this, rival)
             if rival is not None:
-                self._refuse_apart(known, sample, rival)
+                self._check_shared_variables(known, sample, rival)
             with step_limit():
-                material, question = self._filled(known)
-        except _RUNTIME as error:
-            what = str(error) or type(error).__name__
-            raise CriterionError(f"{self._at(error)}: {what} {where}") from error
+                material, question = self._fill_template(known)
+        except _RENDER_ERRORS as error:
+            reason = str(error) or type(error).__name__
+            raise CriterionError(f"{self._location(error)}: {reason} {where}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
-    def _filled(self, known: Mapping[str, Any]) -> tuple[str, str]:
+    def _fill_template(self, known: Mapping[str, Any]) -> tuple[str, str]:
         """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
-        if self._gaps is None or not self._gaps <= known.keys():
-            return self._parts(self._template.render(known))
-        if self._around is None:
+        if self._slots is None or not self._slots <= known.keys():
+            return self._split_at_cut(self._template.render(known))
+        if self._fixed_text is None:
             mark = f"<{secrets.token_hex(16)}>"
-            gaps = {name: _Gap(name, mark) for name in self._gaps}
+            gaps = {name: _Slot(name, mark) for name in self._slots}
             gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
-            parts = self._parts(self._template.render({**gaps, "this": self._this}))
-            self._around = gap.split(parts[0]), gap.split(parts[1])
-        return _fill(self._around[0], known), _fill(self._around[1], known)
+            parts = self._split_at_cut(self._template.render({**gaps, "this": self._this}))
+            self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
+        return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
 
-    def _refuse_apart(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
+    def _check_shared_variables(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
         """What a comparison reads beside the two texts must be the same for both."""
         for name in sorted(self._criterion.needs - known.keys()):
-            one, other = (template_variables(side, self._this).get(name) for side in (sample, rival))
-            if one != other:
+            first, second = (template_variables(side, self._this).get(name) for side in (sample, rival))
+            if first != second:
                 raise ValueError(
                     f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
                 )
 
-    def _parts(self, text: str) -> tuple[str, str]:
+    def _split_at_cut(self, text: str) -> tuple[str, str]:
         """The material and the question; all is material where there is no cut."""
         if not self._this.cut:
             return text.strip(), ""
@@ -251,42 +251,44 @@ class Renderer:
             )
         return parts[0], parts[1]
 
-    def _at(self, error: BaseException) -> str:
+    def _location(self, error: BaseException) -> str:
         """`file:line` of the innermost template line an error came through."""
-        found = self._criterion.path
+        place = self._criterion.path
         files = set(self._labels.values())
         trace = error.__traceback__
         while trace:
             file = trace.tb_frame.f_code.co_filename
             if file in files:
-                found = f"{file}:{trace.tb_lineno}"
+                place = f"{file}:{trace.tb_lineno}"
             trace = trace.tb_next
-        return found
+        return place
 
 
 @lru_cache
-def _gaps(template: str) -> frozenset[str] | None:
+def _slots(template: str) -> frozenset[str] | None:
     """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
 
     What a prompt has around these texts is the same for every sample then.
     """
     tree = _environment({}, StrictUndefined).parse(template)
-    if any(tree.find(kind) for kind in _CHANGING) or meta.find_undeclared_variables(tree) - _TEXTS - {"this", "super"}:
+    if any(tree.find(kind) for kind in _TRANSFORMING_NODES) or meta.find_undeclared_variables(
+        tree
+    ) - _PER_SAMPLE_TEXTS - {"this", "super"}:
         return None
     printed = [part for output in tree.find_all(nodes.Output) for part in output.nodes]
     fences = [part.node for part in printed if isinstance(part, nodes.Filter) and part.name == "fenced"]
-    texts = [node.name for node in fences if isinstance(node, nodes.Name) and node.name in _TEXTS]
+    texts = [node.name for node in fences if isinstance(node, nodes.Name) and node.name in _PER_SAMPLE_TEXTS]
     supers = [part for part in printed if isinstance(part, nodes.Call) and part.node == nodes.Name("super", "load")]
-    used = sum(name.name in _TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name))
+    used = sum(name.name in _PER_SAMPLE_TEXTS | {"self", "super"} for name in tree.find_all(nodes.Name))
     return frozenset(texts) if used == len(texts) + len(supers) else None
 
 
 def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     """What is around texts, their names and their labels in turn, with the texts."""
-    found, among = list(around[::3]), [*_strings(texts)]
+    pieces, among = list(around[::3]), [*_strings(texts)]
     for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
-        found[place] += fenced(texts[name], label, among)
-    return "".join(found)
+        pieces[place] += fenced(texts[name], label, among)
+    return "".join(pieces)
 
 
 def template_variables(sample: Sample, this: CriterionView, rival: Sample | None = None) -> dict[str, Any]:
@@ -296,8 +298,8 @@ def template_variables(sample: Sample, this: CriterionView, rival: Sample | None
     have alike. Never the system's name, the people's ratings or the item's id, under whatever column they came.
     """
     if rival is not None:
-        one, other = template_variables(sample, this), template_variables(rival, this)
-        shared = {name: value for name, value in one.items() if name in other and value == other[name]}
+        first, second = template_variables(sample, this), template_variables(rival, this)
+        shared = {name: value for name, value in first.items() if name in second and value == second[name]}
         shared.pop("output", None)
         return {**shared, "first": sample.output, "second": rival.output}
     known = {name: value for name, value in sample.extra.items() if value is not None}
@@ -325,10 +327,10 @@ class MultiCriterionLayout:
         questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
         try:
             with step_limit():
-                asked = self._template.render(questions=questions).strip()
-        except _RUNTIME as error:
+                text = self._template.render(questions=questions).strip()
+        except _RENDER_ERRORS as error:
             raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
-        return f"{prompts[0].messages[0]['content']}\n\n{asked}"
+        return f"{prompts[0].messages[0]['content']}\n\n{text}"
 
 
 class _Placeholder(ChainableUndefined):
@@ -349,8 +351,8 @@ def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, st
     try:
         template = env.get_template(Path(criterion.path).name)
         with step_limit():
-            text = template.render(this=_this(criterion), pairwise=criterion.pairwise).strip()
-    except _RUNTIME as error:
-        what = str(error) or type(error).__name__
-        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {what}") from error
+            text = template.render(this=_view_of(criterion), pairwise=criterion.pairwise).strip()
+    except _RENDER_ERRORS as error:
+        reason = str(error) or type(error).__name__
+        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {reason}") from error
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))

@@ -18,30 +18,30 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 STEPS = 1_000_000
-_FOR_A_STEP = 100
-_LARGEST = STEPS * _FOR_A_STEP // 10
+_SIZE_PER_STEP = 100
+_LARGEST = STEPS * _SIZE_PER_STEP // 10
 """Characters or entries that one operation may make, and the largest number that one may be given."""
-_BITS = 10_000
-_FOR_A_FILE = 1_000
+_MAX_BITS = 10_000
+_STEPS_PER_INCLUDE = 1_000
 """The steps that a template takes which another includes."""
-_MANY_OF_FEW = frozenset({"expandtabs", "indent", "join", "replace", "translate", "wordwrap"})
+_MULTIPLYING_FILTERS = frozenset({"expandtabs", "indent", "join", "replace", "translate", "wordwrap"})
 """What makes up to as many characters as the lengths of what it is given multiply to."""
 _FORMATS = frozenset({"format", "format_map"})
 
-_PLACE = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
+_MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
 T = TypeVar("T")
 
-_left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
+_steps_left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
 
 
 @contextmanager
 def step_limit() -> Iterator[None]:
     """What is rendered inside has `STEPS` steps, and raises OverflowError beyond them."""
-    token = _left.set([STEPS])
+    token = _steps_left.set([STEPS])
     try:
         yield
     finally:
-        _left.reset(token)
+        _steps_left.reset(token)
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -53,13 +53,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self, loader: BaseLoader | None, undefined: type[Undefined], filters: Mapping[str, Callable[..., Any]]
     ) -> None:
         super().__init__(
-            loader=loader, undefined=undefined, finalize=_printed,
+            loader=loader, undefined=undefined, finalize=_finalize,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False,
         )  # fmt: skip
         # Chance has no place in a prompt: equal samples must give equal requests.
         del self.filters["random"], self.globals["lipsum"]
         self.filters = {name: _guarded(name, filter) for name, filter in self.filters.items()}
-        self.filters |= {**filters, "_turns": _turns, "_joined": _joined, "_made": _made}
+        self.filters |= {**filters, "_turns": _turns, "_joined": _joined, "_made": _counted}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "**":
@@ -68,20 +68,20 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _refuse_wide(left, right)
         if operator == "*" and any(hasattr(side, "__len__") for side in (left, right)):
             _refuse_product(left, right)
-        if operator == "*" and all(isinstance(side, int) and side.bit_length() > _BITS for side in (left, right)):
-            raise OverflowError(f"numbers beyond {_BITS:,} bits are not for templates")
-        made = _made(super().call_binop(context, operator, left, right))
-        return distinct_mark(made, [left, right]) if operator == "%" else made
+        if operator == "*" and all(isinstance(side, int) and side.bit_length() > _MAX_BITS for side in (left, right)):
+            raise OverflowError(f"numbers beyond {_MAX_BITS:,} bits are not for templates")
+        result = _counted(super().call_binop(context, operator, left, right))
+        return distinct_mark(result, [left, right]) if operator == "%" else result
 
     def call(self, context: Any, called: Any, *args: Any, **kwargs: Any) -> Any:
         """Jinja's, named as ours: what a template calls."""
         name = getattr(called, "__name__", "")
-        args = _listed(name, args)
-        _refuse(name, [getattr(called, "__self__", ""), *args, *kwargs.values()])
-        return _made(super().call(context, called, *args, **kwargs))
+        args = _without_iterators(name, args)
+        _refuse_large(name, [getattr(called, "__self__", ""), *args, *kwargs.values()])
+        return _counted(super().call(context, called, *args, **kwargs))
 
     def get_template(self, *args: Any, **kwargs: Any) -> Template:
-        _take(_FOR_A_FILE)
+        _use_steps(_STEPS_PER_INCLUDE)
         return super().get_template(*args, **kwargs)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -108,7 +108,7 @@ class _Counting(NodeTransformer):
         seen: nodes.Node = super().generic_visit(node, *args, **kwargs)
         if isinstance(node, nodes.For):
             printed = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-            node.iter = _filter("_turns", node.iter, nodes.Const(1 + printed // _FOR_A_STEP))
+            node.iter = _filter("_turns", node.iter, nodes.Const(1 + printed // _SIZE_PER_STEP))
         elif isinstance(node, nodes.Concat):
             return _filter("_joined", nodes.List(node.nodes, lineno=node.lineno))
         elif isinstance(node, nodes.List | nodes.Dict) or (isinstance(node, nodes.Tuple) and node.ctx == "load"):
@@ -122,18 +122,18 @@ def _filter(name: str, node: Any, *args: nodes.Expr) -> nodes.Filter:
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A filter of Jinja's that refuses to make too much, and is counted."""
-    given = 1 if hasattr(function, "jinja_pass_arg") else 0
+    injected = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        args = _listed(name, args)
-        _refuse(name, [*args[given:], *kwargs.values()])
-        return distinct_mark(_made(function(*args, **kwargs)), [args[given:], kwargs])
+        args = _without_iterators(name, args)
+        _refuse_large(name, [*args[injected:], *kwargs.values()])
+        return distinct_mark(_counted(function(*args, **kwargs)), [args[injected:], kwargs])
 
     return guarded
 
 
-def _listed(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_iterators(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What is joined has to be counted first: a list in the place of what is read as it goes."""
     return tuple([*arg] if isinstance(arg, Iterator) else arg for arg in args) if name == "join" else args
 
@@ -144,7 +144,7 @@ def _turns(values: Iterable[Any], each: int) -> Iterator[Any]:
 
     def counted() -> Iterator[Any]:
         for value in turns:
-            _take(each)
+            _use_steps(each)
             yield value
 
     return counted()
@@ -152,81 +152,85 @@ def _turns(values: Iterable[Any], each: int) -> Iterator[Any]:
 
 def _joined(parts: list[Any]) -> str:
     texts = [part if isinstance(part, str) else distinct_mark(str(part), [part]) for part in parts]
-    _take(1 + sum(map(len, texts)) // _FOR_A_STEP)
+    _use_steps(1 + sum(map(len, texts)) // _SIZE_PER_STEP)
     return "".join(texts)
 
 
-def _printed(value: Any) -> Any:
+def _finalize(value: Any) -> Any:
     """What is put into the prompt for a value."""
-    if isinstance(_made(value), str | Undefined):
+    if isinstance(_counted(value), str | Undefined):
         return value
     return distinct_mark(str(value), [value])
 
 
-def distinct_mark(made: T, given: Iterable[Any]) -> T:
+def distinct_mark(result: T, inputs: Iterable[Any]) -> T:
     """What was made of the values that were given.
 
     Raises ValueError for a text with an object's place in memory, which none of them has: it would be another in every
     run, and equal samples must give equal requests.
     """
-    if isinstance(made, str) and _PLACE.search(made) and not any(map(_PLACE.search, _texts(given))):
+    if (
+        isinstance(result, str)
+        and _MEMORY_ADDRESS.search(result)
+        and not any(map(_MEMORY_ADDRESS.search, _texts(inputs)))
+    ):
         raise ValueError("would print an object's place in memory: give a method its brackets, a filter |list")
-    return made
+    return result
 
 
-def _texts(given: Iterable[Any]) -> Iterator[str]:
-    held = [*given]
-    while held:
-        one = held.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Mapping):
-            held += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            held += one
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    pending = [*values]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            pending += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple):
+            pending += value
 
 
-def _made(value: Any) -> Any:
+def _counted(value: Any) -> Any:
     """A value that was just made, counted with all that it holds."""
     if isinstance(value, str):
-        _take(1 + len(value) // _FOR_A_STEP)
+        _use_steps(1 + len(value) // _SIZE_PER_STEP)
         return value
-    held = [value]
-    while held:
-        one = held.pop()
-        size = len(one) if isinstance(one, str | bytes | list | tuple | Mapping) else 0
-        _take(1 + size // _FOR_A_STEP)
-        if isinstance(one, Mapping):
-            held += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple):
-            held += one
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        size = len(part) if isinstance(part, str | bytes | list | tuple | Mapping) else 0
+        _use_steps(1 + size // _SIZE_PER_STEP)
+        if isinstance(part, Mapping):
+            pending += [*part.keys(), *part.values()]
+        elif isinstance(part, list | tuple):
+            pending += part
     return value
 
 
-def _take(count: int) -> None:
-    if count > _LARGEST // _FOR_A_STEP:
+def _use_steps(count: int) -> None:
+    if count > _LARGEST // _SIZE_PER_STEP:
         raise OverflowError(f"would make more than {_LARGEST:,} characters or entries")
-    left = _left.get()
-    if left is None:  # while reading, when each operation on constants is counted alone
+    remaining = _steps_left.get()
+    if remaining is None:  # while reading, when each operation on constants is counted alone
         return
-    left[0] -= count
-    if left[0] < 0:
+    remaining[0] -= count
+    if remaining[0] < 0:
         raise OverflowError(f"takes more than {STEPS:,} steps; templates are to be short")
 
 
-def _refuse(name: str, given: list[Any]) -> None:
+def _refuse_large(name: str, values: list[Any]) -> None:
     """Raises OverflowError for what would make too much of what it is given."""
-    if name != "safe_range" and any(isinstance(one, int | float) and abs(one) > _LARGEST for one in given):
+    if name != "safe_range" and any(isinstance(value, int | float) and abs(value) > _LARGEST for value in values):
         raise OverflowError(f"{name} takes no number beyond {_LARGEST:,}")
-    if name in _MANY_OF_FEW:
-        _refuse_product(*given)
-    elif name in _FORMATS and given:
-        _refuse_wide(given[0], given[1:])
+    if name in _MULTIPLYING_FILTERS:
+        _refuse_product(*values)
+    elif name in _FORMATS and values:
+        _refuse_wide(values[0], values[1:])
 
 
-def _refuse_product(*given: Any) -> None:
+def _refuse_product(*values: Any) -> None:
     """What is as long as the sizes of two values multiply to."""
-    first, *others = sorted(map(_size, given), reverse=True)
+    first, *others = sorted(map(_size, values), reverse=True)
     if first * max(others, default=1) > _LARGEST:
         raise OverflowError(f"would make more than {_LARGEST:,} characters or entries")
 
@@ -244,14 +248,14 @@ def _refuse_wide(form: Any, values: Any) -> None:
     text = form.decode("latin-1") if isinstance(form, bytes) else str(form)
     widths = [int(number[:20]) for number in re.findall(r"\d+", text)]
     fields = text.count("{") + text.count("*")
-    held, largest = [values], 0
-    while held:
-        one = held.pop()
-        if isinstance(one, Mapping):
-            held += one.values()
-        elif isinstance(one, list | tuple):
-            held += one
-        elif isinstance(one, int):
-            largest = max(largest, abs(one))
+    pending, largest = [values], 0
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            pending += value.values()
+        elif isinstance(value, list | tuple):
+            pending += value
+        elif isinstance(value, int):
+            largest = max(largest, abs(value))
     if sum(widths) + fields * min(largest, _LARGEST + 1) > _LARGEST:
         raise OverflowError(f"would make more than {_LARGEST:,} characters")

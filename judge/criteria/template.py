@@ -1,6 +1,4 @@
-"""The YAML header of a criterion's file.
-
-A criterion's template and its layouts: found, read, and refused where they reach too far.
+"""Read a criterion's YAML header, its Jinja template and its layouts.
 
 Layouts are looked for in the folder of the criterion's own file, in `prompts/<language>/` and in `prompts/en/`, and
 nowhere else.
@@ -32,14 +30,14 @@ _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values
 
 def template_body(text: str) -> str:
     """A template without its header, if it has one, every line where it was in the file."""
-    found = _HEADER.match(text)
-    return "\n" * found[0].count("\n") + text[found.end() :] if found else text
+    match = _HEADER.match(text)
+    return "\n" * match[0].count("\n") + text[match.end() :] if match else text
 
 
 def front_matter(text: str) -> str:
     """A text's header from its first `---` up to the line that closes it; "" where there is none."""
-    found = _HEADER.match(text)
-    return text[: found.end("yaml")] if found else ""
+    match = _HEADER.match(text)
+    return text[: match.end("yaml")] if match else ""
 
 
 def _scale(raw: Any) -> Scale:
@@ -101,13 +99,13 @@ class Header(BaseModel):
 
 def read_header(label: str, text: str) -> Header:
     """The header of a criterion's text. Raises CriterionError with `label:line` for whatever is wrong in it."""
-    found = _HEADER.match(text)
-    if found is None and text.startswith("---"):
+    match = _HEADER.match(text)
+    if match is None and text.startswith("---"):
         raise CriterionError(f"{label}:1: the header that starts here is not closed; end it with a line ---")
-    if found is None:
+    if match is None:
         raise CriterionError(f"{label}:1: no header; start the file with the lines ---, scale: [1, 5] and ---")
     # With its first line, which YAML knows as the start of a document, lines count as in the file.
-    lines, data = _yaml(label, text[: found.end("yaml")])
+    lines, data = _yaml(label, text[: match.end("yaml")])
     try:
         return Header.model_validate(data)
     except ValidationError as error:
@@ -117,14 +115,14 @@ def read_header(label: str, text: str) -> Header:
 def _yaml(label: str, head: str) -> tuple[dict[str, int], dict[str, Any]]:
     """The lines of the keys, and their values."""
     try:
-        found = yaml_lines.keys(head)
+        parsed = yaml_lines.keys(head)
     except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
     except yaml_lines.Malformed as error:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
-    if found is None:
+    if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
-    return found.lines, {str(key): value for key, value in found.values.items()}
+    return parsed.lines, {str(key): value for key, value in parsed.values.items()}
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:
@@ -171,16 +169,16 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     for name in queue:
         label = display_name(criterion, name)
         for node in parse_cached(label, texts[name]).find_all(_REFERENCES):
-            wanted = reference(label, node)
-            if wanted in texts:
+            target = reference(label, node)
+            if target in texts:
                 continue
-            if wanted in criterion.layouts:
-                texts[wanted] = criterion.layouts[wanted]
-            elif file := _find(f"{label}:{node.lineno}", node, wanted, folders):
-                texts[wanted] = read_text(file)
+            if target in criterion.layouts:
+                texts[target] = criterion.layouts[target]
+            elif file := _find_layout(f"{label}:{node.lineno}", node, target, folders):
+                texts[target] = read_text(file)
             else:
                 continue
-            queue.append(wanted)
+            queue.append(target)
     del texts[own_name(criterion)]
     return texts
 
@@ -235,7 +233,7 @@ def reference(label: str, node: nodes.Node) -> str:
     return name
 
 
-def _find(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
+def _find_layout(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
     for folder in folders:
         if (file := folder / name).is_file():
             if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(folder.resolve()):
@@ -266,7 +264,7 @@ def parse_cached(label: str, text: str) -> nodes.Template:
     try:
         tree = parse_template(text)
         for node in tree.find_all((nodes.Getattr, nodes.Getitem, nodes.Filter)):
-            if private := next((name for name in _reached(node) if name.startswith("_")), None):
+            if private := next((name for name in _names_reached(node) if name.startswith("_")), None):
                 raise CriterionError(f"{label}:{node.lineno}: {private} is out of bounds, as is all that starts with _")
         meta.find_undeclared_variables(tree)
     except TemplateSyntaxError as error:
@@ -281,14 +279,18 @@ def parse_cached(label: str, text: str) -> nodes.Template:
     return tree
 
 
-def _reached(node: nodes.Node) -> list[str]:
+def _names_reached(node: nodes.Node) -> list[str]:
     """The attributes and keys that a node reaches for, as far as they are written in the template."""
     if isinstance(node, nodes.Getattr):
         return [node.attr]
     if isinstance(node, nodes.Filter) and node.name.startswith("_"):
         return [node.name]
-    given: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
+    arguments: list[nodes.Node] = [node.arg] if isinstance(node, nodes.Getitem) else []
     if isinstance(node, nodes.Filter) and node.name in _BY_ATTRIBUTE:
-        given = [*node.args, *(pair.value for pair in node.kwargs)]
-    texts = [one.value for one in given if isinstance(one, nodes.Const) and isinstance(one.value, str)]
+        arguments = [*node.args, *(pair.value for pair in node.kwargs)]
+    texts = [
+        argument.value
+        for argument in arguments
+        if isinstance(argument, nodes.Const) and isinstance(argument.value, str)
+    ]
     return [part for text in texts for part in text.split(".")]

@@ -72,11 +72,11 @@ def estimate_request(request: Request) -> int:
     return total
 
 
-_ROUND_A_MESSAGE_of_budget, _ROUND_A_REQUEST_of_budget = 16, 1000
+_MAX_ROUND_A_MESSAGE, _MAX_ROUND_A_REQUEST = 16, 1000
 """Tokens that a chat template may add. Most put a handful around a message; some put a system text before all, of
 which the longest we know, Ministral 3's of 2025, has about 600. One that adds more is kept for from the first reply on.
 """
-_MOST_READ = 10_000_000
+_MAX_TOKENS_READ = 10_000_000
 """Tokens, more than any model's context: no reply has used as many."""
 
 
@@ -101,8 +101,8 @@ class BudgetLedger:
     def __init__(self, budget: Budget | None) -> None:
         self.budget = budget
         self.spent = 0.0
-        self._kept = 0.0
-        self._flying = 0
+        self._reserved = 0.0
+        self._in_flight = 0
         self._factor = 1.0
         self._waiting: list[_Waiter] = []
         self._prices: dict[tuple[str, str, bool], tuple[float, float, float, float]] = {}
@@ -130,11 +130,11 @@ class BudgetLedger:
         Raises BudgetReached where it does not fit and nothing is in flight. What was kept goes back with one of the
         three methods below.
         """
-        if (kept := self.try_reserve(request, share)) is not None:
-            return kept
+        if (reserved := self.try_reserve(request, share)) is not None:
+            return reserved
         waiter = _Waiter(request, share, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
-        self._let_go()
+        self._wake_waiters()
         try:
             return await waiter.turn
         except asyncio.CancelledError:
@@ -144,52 +144,52 @@ class BudgetLedger:
 
     def try_reserve(self, request: Request, share: float = 1.0) -> float | None:
         """What `reserve` keeps, for a request that costs this share of its price; None where it does not fit now."""
-        kept = self._factor * self.max_cost(request) * self._of_price(share)
-        if kept > self._left:
+        reserved = self._factor * self.max_cost(request) * self._discounted(share)
+        if reserved > self._remaining:
             return None
-        self._kept += kept
-        self._flying += 1
-        return kept
+        self._reserved += reserved
+        self._in_flight += 1
+        return reserved
 
-    def commit(self, kept: float, request: Request, used: Usage, share: float = 1.0) -> None:
+    def commit(self, reserved: float, request: Request, used: Usage, share: float = 1.0) -> None:
         """A reply has come; one that does not say what it cost is taken to have cost the most."""
-        real = self._price(request, used) * self._of_price(share) if _is_count(request, used) else kept
-        if real > kept > 0:  # kept at the factor of that time, while others in flight may have raised it
-            self._factor = max(self._factor, real / (self.max_cost(request) * self._of_price(share)))
-        self.release(kept, spent=real)
+        real = self._price(request, used) * self._discounted(share) if _is_count(request, used) else reserved
+        if real > reserved > 0:  # kept at the factor of that time, while others in flight may have raised it
+            self._factor = max(self._factor, real / (self.max_cost(request) * self._discounted(share)))
+        self.release(reserved, spent=real)
 
-    def commit_unknown(self, kept: float, error: BaseException) -> None:
+    def commit_unknown(self, reserved: float, error: BaseException) -> None:
         """No reply has come. What the provider may have done all the same is taken as spent."""
         charged = not isinstance(error, ProviderError) or (isinstance(error, Transient | Refused) and error.billed)
         unknown = isinstance(error, Transient) and error.status is None and not error.unreachable
-        self.release(kept, spent=kept if charged or unknown else 0.0)
+        self.release(reserved, spent=reserved if charged or unknown else 0.0)
 
-    def release(self, kept: float, *, spent: float = 0.0) -> None:
+    def release(self, reserved: float, *, spent: float = 0.0) -> None:
         """Put back what was kept, less what was spent."""
-        self._kept = self._kept - kept if self._flying > 1 else 0.0
-        self._flying -= 1
+        self._reserved = self._reserved - reserved if self._in_flight > 1 else 0.0
+        self._in_flight -= 1
         self.spent += spent
-        self._let_go()
+        self._wake_waiters()
 
-    def _let_go(self) -> None:
+    def _wake_waiters(self) -> None:
         """Have those go on for whom there is enough; none where nothing is in flight and it is enough for nobody."""
         self._waiting = [waiter for waiter in self._waiting if not waiter.turn.done()]
         for waiter in list(self._waiting):
-            if (kept := self.try_reserve(waiter.request, waiter.share)) is not None:
+            if (reserved := self.try_reserve(waiter.request, waiter.share)) is not None:
                 self._waiting.remove(waiter)
-                waiter.turn.set_result(kept)
-        if not self._flying:
+                waiter.turn.set_result(reserved)
+        if not self._in_flight:
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
-                most = self._factor * self.max_cost(waiter.request) * self._of_price(waiter.share)
-                waiter.turn.set_exception(BudgetReached(self._reached(most)))
+                most = self._factor * self.max_cost(waiter.request) * self._discounted(waiter.share)
+                waiter.turn.set_exception(BudgetReached(self._limit_message(most)))
 
     def max_cost(self, request: Request) -> float:
         """The most that a request can cost, in the budget's unit."""
-        read = sum(max_tokens(message["content"]) + _ROUND_A_MESSAGE_of_budget for message in request.messages)
-        read += _ROUND_A_REQUEST_of_budget + sum(
-            max_tokens(json.dumps(wanted, ensure_ascii=False))
-            for name, wanted in request.params.items()
+        read = sum(max_tokens(message["content"]) + _MAX_ROUND_A_MESSAGE for message in request.messages)
+        read += _MAX_ROUND_A_REQUEST + sum(
+            max_tokens(json.dumps(value, ensure_ascii=False))
+            for name, value in request.params.items()
             if name in ("questions", "response_format")
         )
         written = request.params.get("max_tokens", 0) * request.params.get("n", 1)
@@ -202,13 +202,13 @@ class BudgetLedger:
     def _in_tokens(self) -> bool:
         return self.budget is None or self.budget.unit == "tokens"
 
-    def _of_price(self, share: float) -> float:
+    def _discounted(self, share: float) -> float:
         """What a share of the price is in the budget's unit: there is no discount on the number of tokens."""
         return 1.0 if self._in_tokens else share
 
     @property
-    def _left(self) -> float:
-        return float("inf") if self.budget is None else self.budget.amount - self.spent - self._kept
+    def _remaining(self) -> float:
+        return float("inf") if self.budget is None else self.budget.amount - self.spent - self._reserved
 
     def _price(self, request: Request, used: Usage) -> float:
         if self._in_tokens:
@@ -218,15 +218,15 @@ class BudgetLedger:
     def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
         return self._prices[request.model, request.endpoint, "questions" in request.params]
 
-    def _reached(self, most: float) -> str:
+    def _limit_message(self, most: float) -> str:
         over = f" (a reply came to {self._factor:,.1f} times the most its request allows)" if self._factor > 1 else ""
         less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
         return (
-            f"the budget of {self.budget} is reached: {self._words(self.spent)} may have been spent, "
-            f"and the next request can cost up to {self._words(most)}{over}{less}"
+            f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been spent, "
+            f"and the next request can cost up to {self._format_amount(most)}{over}{less}"
         )
 
-    def _words(self, amount: float) -> str:
+    def _format_amount(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"
 
 
@@ -237,4 +237,4 @@ def _is_count(request: Request, used: Usage) -> bool:
     )  # fmt: skip
     if used == Usage() or min(read, written, cached, stored) < 0:
         return False
-    return cached + stored <= read <= _MOST_READ and written <= _MOST_READ * request.params.get("n", 1)
+    return cached + stored <= read <= _MAX_TOKENS_READ and written <= _MAX_TOKENS_READ * request.params.get("n", 1)

@@ -1,6 +1,7 @@
-"""What several processes on one cache ask for at the same time is asked for by one of them.
+"""Request leases between processes that share a cache, and group commit of replies.
 
-Group commit: a reply keeps its request's place until it is on disk, and many replies share one write.
+If several processes need the same reply, one of them sends the request and the others wait for it. A reply keeps its
+request's place until it is on disk; many replies share one write.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from judge.core.errors import DeadlineReached
 from judge.core.records import Request, Response
 from judge.execution.progress import JudgeProgress
 
-_EVERY_SECONDS = 0.2
-_REST = 9
+_POLL_SECONDS = 0.2
+_PAUSE_FACTOR = 9
 """Times a look's own length that the loop gets before the next one."""
-_MOST_REST = 1.0
+_MAX_POLL_PAUSE = 1.0
 """Seconds of that at most."""
 
 Part = tuple[str, Request]
@@ -40,20 +41,20 @@ class RequestLeases:
     def __init__(
         self,
         cache: Cache,
-        found: Callable[[str, Request, Response], bool],
+        on_found: Callable[[str, Request, Response], bool],
         counts: JudgeProgress,
         *,
         deadline: float | None = None,
         on: bool = True,
         here: set[str] | None = None,
     ) -> None:
-        self._cache, self._found, self._counts = cache, found, counts
-        self._deadline, self._on = deadline, on and (cache.claims or here is not None)
-        self._here = set[str]() if here is None else here
+        self._cache, self._on_found, self._counts = cache, on_found, counts
+        self._deadline, self._enabled = deadline, on and (cache.claims or here is not None)
+        self._claimed_here = set[str]() if here is None else here
         self._held: set[str] = set()
-        self._over: set[str] = set()
+        self._completed: set[str] = set()
         self._awaited: dict[str, Request] = {}
-        self._said = ""
+        self._status = ""
         self._next = 0.0
 
     @property
@@ -61,30 +62,30 @@ class RequestLeases:
         """Whether another process is asking for anything that is wanted here."""
         return bool(self._awaited)
 
-    def acquire(self, wanted: Iterable[Part]) -> list[Part]:
+    def acquire(self, parts: Iterable[Part]) -> list[Part]:
         """Claim these; those that are to be asked for here. `found` gets what was kept since it was last looked up."""
-        asked = dict(wanted)
-        if not self._on or not asked:
-            return list(asked.items())
-        elsewhere = self._here.intersection(asked) - self._held
-        elsewhere |= self._cache.claim([key for key in asked if key not in elsewhere])
-        mine = asked.keys() - elsewhere
+        requests = dict(parts)
+        if not self._enabled or not requests:
+            return list(requests.items())
+        elsewhere = self._claimed_here.intersection(requests) - self._held
+        elsewhere |= self._cache.claim([key for key in requests if key not in elsewhere])
+        mine = requests.keys() - elsewhere
         self._held |= mine
-        self._here |= mine
-        self._over.difference_update(asked)
-        look = self._cache.claims or not self._awaited.keys().isdisjoint(asked)
-        kept = self._cache.get_many(list(asked)) if look else {}  # who held it until the claim had kept the reply
-        free, found = [], []
-        for key, request in asked.items():
+        self._claimed_here |= mine
+        self._completed.difference_update(requests)
+        look = self._cache.claims or not self._awaited.keys().isdisjoint(requests)
+        kept = self._cache.get_many(list(requests)) if look else {}  # who held it until the claim had kept the reply
+        free, answered = [], []
+        for key, request in requests.items():
             self._awaited.pop(key, None)
-            if key in kept and self._found(key, request, kept[key]):
-                found.append(key)
+            if key in kept and self._on_found(key, request, kept[key]):
+                answered.append(key)
             elif key in elsewhere:
                 self._awaited[key] = request
             else:
                 free.append((key, request))
-        self.abandon(found)
-        self._say()
+        self.abandon(answered)
+        self._update_status()
         return free
 
     def should_poll(self) -> bool:
@@ -99,7 +100,7 @@ class RequestLeases:
             return self.acquire(self._awaited.items())
         finally:
             end = now()
-            self._next = end + max(_EVERY_SECONDS, min(_MOST_REST, _REST * (end - start)))
+            self._next = end + max(_POLL_SECONDS, min(_MAX_POLL_PAUSE, _PAUSE_FACTOR * (end - start)))
 
     async def wait(self, news: asyncio.Event) -> None:
         """Wait for news, but not for long where others are waited for too. Raises DeadlineReached."""
@@ -109,40 +110,40 @@ class RequestLeases:
         if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
             raise DeadlineReached("the time for judging (--deadline) is up")
         with suppress(TimeoutError):
-            async with asyncio.timeout(_EVERY_SECONDS):
+            async with asyncio.timeout(_POLL_SECONDS):
                 await news.wait()
 
     def complete(self, keys: Iterable[str]) -> None:
         """Tell that these are put into the cache, or given up; others may ask for them after the next `release`."""
         if self._held:
-            self._over.update(keys)
+            self._completed.update(keys)
 
     def release(self) -> None:
         """Let go of what is over: after the flush of what was put."""
-        over, self._over = self._over, set()
+        over, self._completed = self._completed, set()
         self.abandon(over)
 
     def abandon(self, keys: Iterable[str]) -> None:
         """Let go of these at once: there is nothing to be flushed for them."""
         if mine := self._held.intersection(keys):
             self._held -= mine
-            self._here -= mine
+            self._claimed_here -= mine
             self._cache.release(list(mine))
 
     def close(self) -> None:
         """Let go of everything, and wait for nothing."""
         self._awaited.clear()
-        self._say()
+        self._update_status()
         self.abandon(list(self._held))
 
-    def _say(self) -> None:
-        count = len(self._awaited.keys() - self._here)
-        said = f"{count:,} {'reply' if count == 1 else 'replies'} asked for by another run" if count else ""
-        if said != self._said:
-            self._said = self._counts.batch_status = said
+    def _update_status(self) -> None:
+        count = len(self._awaited.keys() - self._claimed_here)
+        status = f"{count:,} {'reply' if count == 1 else 'replies'} asked for by another run" if count else ""
+        if status != self._status:
+            self._status = self._counts.batch_status = status
 
 
-_MOST_REST_of_group_commit = 0.5
+_MAX_COMMIT_PAUSE = 0.5
 """Seconds of that at most: whoever waits for the next one keeps its place."""
 
 
@@ -168,15 +169,15 @@ class GroupCommit:
             loop = asyncio.get_running_loop()
             self._next = loop.create_future()
             if self._not_before > loop.time():
-                loop.call_at(self._not_before, self._turn, self._next)
+                loop.call_at(self._not_before, self._flush_unless_done, self._next)
             else:
-                loop.call_soon(self._turn, self._next)
+                loop.call_soon(self._flush_unless_done, self._next)
         return self._next
 
     def committed(self) -> asyncio.Future[None]:
         """Done once what there is now is written; it raises what that raises. Who stops waiting stops nobody else."""
         waiter = asyncio.shield(self.schedule())
-        waiter.add_done_callback(_seen)
+        waiter.add_done_callback(_mark_retrieved)
         return waiter
 
     def flush(self) -> None:
@@ -187,13 +188,13 @@ class GroupCommit:
         except Exception as error:
             if written is not None:
                 written.set_exception(error)
-                _seen(written)
+                _mark_retrieved(written)
             raise
         self._failed = None
         if written is not None:
             written.set_result(None)
 
-    def _turn(self, written: asyncio.Future[None]) -> None:
+    def _flush_unless_done(self, written: asyncio.Future[None]) -> None:
         if written is not self._next:  # `now` came first
             return
         loop = asyncio.get_running_loop()
@@ -203,10 +204,10 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001  (raised where it is waited for, and to whoever comes next)
             self._failed = error
         end = loop.time()
-        self._not_before = end + min(_MOST_REST_of_group_commit, _REST * (end - start))
+        self._not_before = end + min(_MAX_COMMIT_PAUSE, _PAUSE_FACTOR * (end - start))
 
 
-def _seen(future: asyncio.Future[None]) -> None:
+def _mark_retrieved(future: asyncio.Future[None]) -> None:
     """What nobody has to wait for need not be complained about."""
     with suppress(asyncio.CancelledError):
         future.exception()

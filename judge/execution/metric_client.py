@@ -1,6 +1,6 @@
-"""Prompts of metrics → requests → cache → engine → what the replies say: how a metric asks a judge model.
+"""The client through which metrics ask the judge model.
 
-What `runner` is for judgments, with the same provider, cache, retries and counts.
+It does for metrics what `scheduler` does for judgments, with the same provider, cache, retries and counts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from judge.providers.vendors import signed
 from judge.scoring import parse
 
 _CHUNK = 64
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _TEMPERATURE = "temperature"
 
-Said = str | ModelError
+MetricReply = str | ModelError
 
 
 class MetricClient:
@@ -83,7 +83,7 @@ class MetricClient:
         await asyncio.gather(*self._asking, return_exceptions=True)
         await self._provider.aclose()
 
-    async def ask(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
+    async def ask(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         """For each prompt in turn what its `read` made of the reply, or why there is nothing.
 
         Equal prompts are asked once, and none whose reply is kept. Raises ProviderError where going on is pointless
@@ -95,13 +95,13 @@ class MetricClient:
             raise asyncio.CancelledError
         engine = plugins.load("engines", "local")
         call = _Call(
-            self._provider, self._cache, self.counts, wanted,
+            self._provider, self._cache, self.counts, questions,
             max_tokens=self._max_tokens, recording=self._recording, deadline=self._retrier.deadline,
             claimed=self._claimed,
         )  # fmt: skip
         self._asking[task] = call
         try:
-            await engine(call.requests(), self._send, self._keeping(call), concurrency=self._concurrency)
+            await engine(call.requests(), self._send, self._on_answer(call), concurrency=self._concurrency)
         finally:
             self._server_decides = self._server_decides or call.server_decides
             try:
@@ -109,7 +109,7 @@ class MetricClient:
             finally:
                 del self._asking[task]
                 call.claims.close()
-        return [call.said[place] for place in range(len(wanted))]
+        return [call.replies[place] for place in range(len(questions))]
 
     def _write(self) -> None:
         self._cache.flush()
@@ -123,7 +123,7 @@ class MetricClient:
 
         return await self._retrier(send, request)
 
-    def _keeping(self, call: _Call) -> Done:
+    def _on_answer(self, call: _Call) -> Done:
         """What the engine calls with each answer: the reply is on disk before another request takes its place."""
 
         def done(request: Request, answer: Answer) -> Awaitable[None]:
@@ -141,28 +141,28 @@ class _Call:
         provider: Provider,
         cache: Cache,
         counts: JudgeProgress,
-        wanted: Sequence[ModelQuestion],
+        questions: Sequence[ModelQuestion],
         *,
         max_tokens: int | None,
         recording: Recorder | None,
         deadline: float | None,
         claimed: set[str],
     ) -> None:
-        self.said: dict[int, Said] = {}
+        self.replies: dict[int, MetricReply] = {}
         self.server_decides = False
         self._provider, self._cache, self._counts = provider, cache, counts
-        self._wanted, self._max_tokens, self._recording = wanted, max_tokens, recording
+        self._questions, self._max_tokens, self._recording = questions, max_tokens, recording
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
         here = None if isinstance(cache, NoCache) else claimed
         self.claims = RequestLeases(
-            cache, self._found, counts, deadline=deadline, on=bool(provider.endpoint), here=here
+            cache, self._read_cached, counts, deadline=deadline, on=bool(provider.endpoint), here=here
         )
 
     async def requests(self) -> AsyncIterator[Request]:
         """Those that have to be sent. What the cache can answer is read on the way."""
-        for first in range(0, len(self._wanted), _CHUNK):
-            for request in self._unanswered(range(first, min(first + _CHUNK, len(self._wanted)))):
+        for first in range(0, len(self._questions), _CHUNK):
+            for request in self._unanswered(range(first, min(first + _CHUNK, len(self._questions)))):
                 yield request
             await asyncio.sleep(0)
         while self.claims.waiting:
@@ -174,7 +174,7 @@ class _Call:
         """Looked up and noted in one step, so that no answer comes in between unseen."""
         new: dict[str, Request] = {}
         for place in places:
-            request = self._request(self._wanted[place])
+            request = self._request(self._questions[place])
             key = request.key()
             if key not in self._places:
                 new[key] = request
@@ -182,14 +182,14 @@ class _Call:
                 self._counts.shared += 1
             self._places.setdefault(key, []).append(place)
             if key in self._answers:
-                self.said[place] = self._read(place, self._answers[key])
+                self.replies[place] = self._read(place, self._answers[key])
         stored = self._cache.get_many(list(new)) if self._provider.endpoint else {}
         for key, response in stored.items():
-            if self._found(key, new[key], response):
+            if self._read_cached(key, new[key], response):
                 del new[key]
         return [request for _, request in self.claims.acquire(new.items())]
 
-    def _found(self, key: str, request: Request, response: Response) -> bool:
+    def _read_cached(self, key: str, request: Request, response: Response) -> bool:
         """Read a reply that is kept; whether it was of use."""
         if not self._settle(key, response):
             del self._answers[key]
@@ -200,9 +200,9 @@ class _Call:
             self._recording.add(request, response)
         return True
 
-    def _request(self, wanted: ModelQuestion) -> Request:
-        message = {"role": "user", "content": wanted.prompt}
-        params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, wanted.max_tokens)}
+    def _request(self, question: ModelQuestion) -> Request:
+        message = {"role": "user", "content": question.prompt}
+        params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, question.max_tokens)}
         return Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
 
     def answered(self, request: Request, answer: Answer) -> None:
@@ -225,16 +225,16 @@ class _Call:
         """Read an answer for everyone who waits for it; whether it was of use to any of them."""
         self._answers[key] = answer
         for place in self._places[key]:
-            self.said[place] = self._read(place, answer)
-        return any(isinstance(self.said[place], str) for place in self._places[key])
+            self.replies[place] = self._read(place, answer)
+        return any(isinstance(self.replies[place], str) for place in self._places[key])
 
-    def _read(self, place: int, answer: Answer) -> Said:
+    def _read(self, place: int, answer: Answer) -> MetricReply:
         if isinstance(answer, ProviderError):
             return ModelError(type(answer).__name__, str(answer), failed=True)
         try:
             if not answer.choices:
                 raise ParseError("the response holds no reply")
-            return self._wanted[place].read(parse.reply_text(answer.choices[0]))
+            return self._questions[place].read(parse.reply_text(answer.choices[0]))
         except ParseError as error:
             return ModelError(type(error).__name__, str(error), failed=True)
 
@@ -244,30 +244,30 @@ class _Call:
         self.server_decides = self.server_decides or _TEMPERATURE in response.unmet
 
 
-def from_thread(asker: MetricClient, loop: asyncio.AbstractEventLoop) -> Ask:
+def from_thread(client: MetricClient, loop: asyncio.AbstractEventLoop) -> Ask:
     """`asker.ask` for a metric that runs in another thread than `loop`, and waits there.
 
     Once the asker is closed or the loop has ended, it raises KeyboardInterrupt, as the metric's progress does: the
     thread has nothing left to do. What it returns also has the asker's `signature`.
     """
-    return _ThreadClient(asker, loop)
+    return _ThreadClient(client, loop)
 
 
 @dataclass(frozen=True, slots=True)
 class _ThreadClient:
-    asker: MetricClient
+    client: MetricClient
     loop: asyncio.AbstractEventLoop
 
     @property
     def signature(self) -> str:
-        return self.asker.signature
+        return self.client.signature
 
-    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
-        asking = self.asker.ask(wanted)
+    def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
+        asking = self.client.ask(questions)
         try:
             future = asyncio.run_coroutine_threadsafe(asking, self.loop)
             # A loop may end with this still in its queue, and then nobody would ever answer.
-            while not wait([future], _LOOK_SECONDS).done:
+            while not wait([future], _POLL_SECONDS).done:
                 if self.loop.is_closed():
                     raise CancelledError
             return future.result()
@@ -292,7 +292,7 @@ class DeferredClient:
     def signature(self) -> str:
         return str(getattr(self.to, "signature", ""))
 
-    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[Said]:
+    def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         if self.to is None:
             raise RuntimeError("a metric asked its judge before the run had one")
-        return self.to(wanted)
+        return self.to(questions)

@@ -1,8 +1,6 @@
-"""What is to be judged, and how far it is on its way down the ladder.
+"""Pending judgments, the requests they wait for, and the batching of those requests.
 
-Who waits for which reply.
-
-As few requests as possible: draws of one prompt, questions on one text, or criteria in one prompt, all at once.
+One request carries as much as it can: the draws of one prompt, the questions on one text, or merged criteria.
 """
 
 from __future__ import annotations
@@ -62,10 +60,10 @@ class PendingJudgment:
 
 def firsts(judgments: Sequence[Judgment]) -> dict[str, Judgment]:
     """The first judgment of each criterion, by its name."""
-    found: dict[str, Judgment] = {}
+    by_criterion: dict[str, Judgment] = {}
     for judgment in judgments:
-        found.setdefault(judgment.criterion.name, judgment)
-    return found
+        by_criterion.setdefault(judgment.criterion.name, judgment)
+    return by_criterion
 
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
@@ -108,13 +106,13 @@ class Subscribers:
 
     def add(self, case: PendingJudgment, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
         """Have a case wait for what is missing; the parts of it that nobody waited for yet."""
-        own = [(key, requests[key]) for key in missing if key not in self._cases]
+        new_parts = [(key, requests[key]) for key in missing if key not in self._cases]
         case.missing = len(missing)
         for key in missing:
             self._cases.setdefault(key, []).append(case)
         if not missing:
             self._resolve(case)
-        return own
+        return new_parts
 
     def of(self, keys: Iterable[str]) -> list[PendingJudgment]:
         """The cases that wait for any of these."""
@@ -165,34 +163,34 @@ class RequestBatcher:
         """The requests that ask for these parts; none where one under way is the same and brings them too."""
         alike: dict[tuple[object, ...], list[Part]] = {}
         for key, request in parts:
-            kind = "" if self._decides else str(sorted(self._sent(request).items()))
+            kind = "" if self._decides else str(sorted(self._sent_params(request).items()))
             kind = key if key in self._alone else kind
             alike.setdefault((kind, *(tuple(m.items()) for m in request.messages)), []).append((key, request))
         for group in alike.values():
             rows = [[part] for part in group] if self._decides else _by_draw(group)
             size = _MOST_QUESTIONS if self._decides else self._draws
             for first in range(0, len(rows), size):
-                bundle = self._bundled(tuple(part for row in rows[first : first + size] for part in row))
+                bundle = self._combine(tuple(part for row in rows[first : first + size] for part in row))
                 if bundle is not None:
                     yield bundle
 
-    def _sent(self, request: Request) -> dict[str, Any]:
+    def _sent_params(self, request: Request) -> dict[str, Any]:
         """The parameters that are sent for a part."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
 
-    def _bundled(self, parts: tuple[Part, ...]) -> Request | None:
+    def _combine(self, parts: tuple[Part, ...]) -> Request | None:
         key, first = parts[0]
         bundle = first
         if len(parts) > 1 or MERGED in first.params:
-            bundle = _questions(parts) if self._decides else self._drawn(parts)
+            bundle = _questions(parts) if self._decides else self._with_draws(parts)
             key = bundle.key()
         under_way = self._parts.get(key, ())
         self._parts[key] = under_way + parts
         return None if under_way else bundle
 
-    def _drawn(self, parts: Sequence[Part]) -> Request:
+    def _with_draws(self, parts: Sequence[Part]) -> Request:
         draws, first = len(_by_draw(parts)), parts[0][1]
-        return replace(first, params=self._sent(first) | ({"n": draws} if draws > 1 else {}))
+        return replace(first, params=self._sent_params(first) | ({"n": draws} if draws > 1 else {}))
 
     def parts(self, request: Request) -> tuple[Part, ...]:
         """The parts of a request under way."""
@@ -209,7 +207,7 @@ class RequestBatcher:
         self._alone.update(key for key, _ in parts)
         return True
 
-    def lacking(self, parts: Sequence[Part], answer: Response) -> Sequence[Part]:
+    def missing_parts(self, parts: Sequence[Part], answer: Response) -> Sequence[Part]:
         """The parts that an answer has nothing for. What a server draws at once is not more than it just did."""
         rows = [[part] for part in parts] if self._decides else _by_draw(parts)
         got = len(answer.choices)
@@ -231,9 +229,9 @@ class RequestBatcher:
             rows = _by_draw(parts)
             names = [[part.params[MERGED] for _, part in row] for row in rows]
             choices = tuple(
-                one
+                part_choice
                 for choice, row in zip(answer.choices, names, strict=False)
-                for one in multi_criteria.split_reply(choice, row)
+                for part_choice in multi_criteria.split_reply(choice, row)
             )
         bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
         first, *others = (replace(bare, choices=(choice,)) for choice in choices)

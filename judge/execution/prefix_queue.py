@@ -1,4 +1,4 @@
-"""Which request goes next, so that a provider can read a document from its prompt cache instead of anew.
+"""The queue that orders requests so that a provider can read documents from its prompt cache.
 
 A prefix is in the cache once a first request with it was answered, not before: of a group of requests on one document
 a leader goes first, and the others wait for its answer. OpenAI sends the requests of a key that come faster than about
@@ -47,11 +47,11 @@ def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]
 
 @dataclass(slots=True)
 class _Group:
-    """The requests of one prefix that wait, and when the last ones went. `led` is when a reply last came."""
+    """The requests of one prefix that wait, and when the last ones went. `answered_at` is when a reply last came."""
 
     waiting: deque[Request] = field(default_factory=deque)
     sent: deque[float] = field(default_factory=lambda: deque(maxlen=_PER_MINUTE))
-    led: float = -inf
+    answered_at: float = -inf
     leading: bool = False
 
 
@@ -97,7 +97,7 @@ class PrefixAwareQueue:
                 continue
             group = self._groups.setdefault(self._latest, _Group())
             if not group.waiting and not group.leading:
-                self._line_up(self._latest, group, now)
+                self._enqueue_group(self._latest, group, now)
             group.waiting.append(request)
 
     def take(self, now: float, *, last: bool) -> Request | None:
@@ -106,24 +106,24 @@ class PrefixAwareQueue:
         Unless it is the `last` choice, also None where more requests should be added first: a request that has none
         beside it yet may turn out to be a leader, and one of a group that has had its share of this minute can wait.
         """
-        self._wake(now)
+        self._wake_resting(now)
         while self._warm:
             name = self._warm[0]
             group = self._groups[name]
-            if now - group.led > _WARM_SECONDS:
+            if now - group.answered_at > _WARM_SECONDS:
                 self._cold.append(self._warm.popleft())
             elif self._paced and len(group.sent) == _PER_MINUTE and now - group.sent[0] < _MINUTE:
                 heapq.heappush(self._resting, (group.sent[0] + _MINUTE, self._warm.popleft()))
             else:
-                return self._next(name, group, self._warm, now)
-        if (found := self._leader(now, last=last)) is not None:
-            return found
+                return self._next_of_group(name, group, self._warm, now)
+        if (leader := self._leader(now, last=last)) is not None:
+            return leader
         if self._plain:
-            return self._out(self._plain.popleft())
+            return self._remove(self._plain.popleft())
         if last and self._resting:
             _, name = heapq.heappop(self._resting)
             self._warm.append(name)
-            return self._next(name, self._groups[name], self._warm, now)
+            return self._next_of_group(name, self._groups[name], self._warm, now)
         return None
 
     def answered(self, request: Request, now: float) -> None:
@@ -132,13 +132,13 @@ class PrefixAwareQueue:
         group = self._groups.get(name)
         if group is None or not length:
             return
-        group.led = now
+        group.answered_at = now
         self._groups.move_to_end(name)
         if group.leading:
             group.leading = False
             if group.waiting:
                 self._warm.append(name)
-        self._forget(now)
+        self._drop_cold_groups(now)
 
     def drain(self) -> Iterator[Request]:
         """Take everything out, unsent."""
@@ -161,37 +161,37 @@ class PrefixAwareQueue:
                 self._cold.popleft()
                 group.leading = True
                 group.sent.append(now)
-                return self._out(group.waiting.popleft())
+                return self._remove(group.waiting.popleft())
             if last or name != self._latest:
                 del self._groups[self._cold.popleft()]
-                return self._out(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
+                return self._remove(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
             self._cold.rotate(-1)
         return None
 
-    def _next(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
+    def _next_of_group(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
         """The next request of a group at the head of its line."""
         group.sent.append(now)
-        request = self._out(group.waiting.popleft())
+        request = self._remove(group.waiting.popleft())
         if not group.waiting:
             line.remove(name)
         return request
 
-    def _line_up(self, name: str, group: _Group, now: float) -> None:
-        (self._warm if now - group.led <= _WARM_SECONDS else self._cold).append(name)
+    def _enqueue_group(self, name: str, group: _Group, now: float) -> None:
+        (self._warm if now - group.answered_at <= _WARM_SECONDS else self._cold).append(name)
 
-    def _wake(self, now: float) -> None:
+    def _wake_resting(self, now: float) -> None:
         while self._resting and self._resting[0][0] <= now:
             self._warm.append(heapq.heappop(self._resting)[1])
 
-    def _out(self, request: Request) -> Request:
+    def _remove(self, request: Request) -> Request:
         self._waiting -= 1
         self._bytes -= _size(request)
         return request
 
-    def _forget(self, now: float) -> None:
+    def _drop_cold_groups(self, now: float) -> None:
         """Groups come to an end; nothing of them is kept once their prefix is out of the provider's cache."""
         for name, group in list(self._groups.items())[:2]:
-            if group.waiting or group.leading or now - group.led <= _WARM_SECONDS:
+            if group.waiting or group.leading or now - group.answered_at <= _WARM_SECONDS:
                 return
             del self._groups[name]
 

@@ -1,4 +1,4 @@
-"""What a run has done so far: written by the run, read by whoever shows it."""
+"""Progress counters of a run. The run writes them and the display reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 from judge.core.records import Usage
 
-_NAMED = 10
+_SLOWEST_KEPT = 10
 
 Named = tuple[str, str, str]
 """What a request is for: item, system, criterion."""
@@ -86,10 +86,10 @@ class InFlight:
             self._counts.blocked -= 1
             return
         took, slowest = time.monotonic() - since, self._counts.slowest
-        if len(slowest) < _NAMED or took > slowest[-1][0]:
+        if len(slowest) < _SLOWEST_KEPT or took > slowest[-1][0]:
             slowest.append((took, self.named()))
             slowest.sort(reverse=True)
-            del slowest[_NAMED:]
+            del slowest[_SLOWEST_KEPT:]
 
 
 @dataclass(slots=True)

@@ -19,16 +19,16 @@ from judge.core.records import Request, Response
 from judge.execution import budget
 
 _MINUTE = 60.0
-_LONGEST = 60.0
+_MAX_HEADER_WAIT = 60.0
 """Seconds that headers alone may hold requests back: then one is sent to see. The server's own 429 says more."""
 _BUSY = (429, 503, 529)
 _REOPENING = 1.0
-_WITHIN = 1e-9
+_TOLERANCE = 1e-9
 _KINDS = ("requests", "tokens")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
-_MOST = 1e12
+_MAX_NUMBER = 1e12
 
 
 class Bucket:
@@ -44,7 +44,7 @@ class Bucket:
         self.level = min(self.burst, self.level + max(0.0, now - self._at) * self.rate)
         self._at = now
         lack = min(cost, self.burst) - self.level
-        return lack / self.rate if lack > _WITHIN else 0.0
+        return lack / self.rate if lack > _TOLERANCE else 0.0
 
     def set(self, level: float, rate: float, burst: float, now: float) -> None:
         self.level, self.rate, self.burst, self._at = min(level, burst), rate, burst, now
@@ -66,11 +66,14 @@ class RateLimitHeaders(NamedTuple):
 
 def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
     """What `x-ratelimit-{limit,remaining,reset}-{kind}` say together; None where any is missing or makes no sense."""
-    limit, remaining = _number(limits.get(f"x-ratelimit-limit-{kind}")), limits.get(f"x-ratelimit-remaining-{kind}")
-    left, reset = _number(remaining), seconds(limits.get(f"x-ratelimit-reset-{kind}"))
-    if not limit or left is None or reset is None:
+    limit, remaining_text = (
+        _number(limits.get(f"x-ratelimit-limit-{kind}")),
+        limits.get(f"x-ratelimit-remaining-{kind}"),
+    )
+    remaining, reset = _number(remaining_text), seconds(limits.get(f"x-ratelimit-reset-{kind}"))
+    if not limit or remaining is None or reset is None:
         return None
-    return RateLimitHeaders(limit, min(left, limit), reset)
+    return RateLimitHeaders(limit, min(remaining, limit), reset)
 
 
 def seconds(text: str | None) -> float | None:
@@ -86,7 +89,7 @@ def _number(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    return number if 0 <= number <= _MOST else None
+    return number if 0 <= number <= _MAX_NUMBER else None
 
 
 class ConcurrencyLimit:
@@ -106,11 +109,11 @@ class ConcurrencyLimit:
         self._steady = steady
         self._slow_start = True
         self._cut_at = float("-inf")
-        self._took: list[float] = []
+        self._durations: list[float] = []
         self._since = float("-inf")
-        self._from: float | None = None
+        self._measured_from: float | None = None
         self._best: tuple[float, float] | None = None
-        self._before: tuple[float, float] | None = None
+        self._before_cut: tuple[float, float] | None = None
 
     def answered(self, took: float, now: float, *, used: bool) -> None:
         """A reply after so many seconds; `used` says that about as many were in flight as might be."""
@@ -122,41 +125,43 @@ class ConcurrencyLimit:
         if self._best is None:
             self._best = took, 1 / max(took, 1e-6)
             self.forget(now)
-        elif self._from is not None:
-            self._took.append(took)
-            if len(self._took) >= max(self.LEAST, self.now):
-                self._look(statistics.median(self._took), len(self._took) / max(now - self._from, 1e-6))
+        elif self._measured_from is not None:
+            self._durations.append(took)
+            if len(self._durations) >= max(self.LEAST, self.now):
+                self._review(
+                    statistics.median(self._durations), len(self._durations) / max(now - self._measured_from, 1e-6)
+                )
                 self.forget(now)
         elif now - took >= self._since:
-            self._from = now
+            self._measured_from = now
 
     def overloaded(self, sent: float, now: float) -> bool:
         """A request sent then was too much; whether that is news since the last cut."""
         if sent <= self._cut_at:
             return False
         self._cut(now)
-        self._before = None
+        self._before_cut = None
         return True
 
     def forget(self, now: float) -> None:
         """Begin to measure anew, with the first reply to what is sent from now on."""
-        self._took, self._since, self._from = [], now, None
+        self._durations, self._since, self._measured_from = [], now, None
 
     def _cut(self, now: float) -> None:
         self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
 
-    def _look(self, took: float, rate: float) -> None:
+    def _review(self, took: float, rate: float) -> None:
         """Judge the replies since the last look by their median time and their number a second."""
         best_took, best_rate = self._best or (took, rate)
-        if self._before is not None:
-            (more, limit), self._before = self._before, None
+        if self._before_cut is not None:
+            (more, limit), self._before_cut = self._before_cut, None
             if rate < self.KEPT * more:  # the texts are longer or the server is slower: not for our sake
                 self.now, self._best = max(self.now, limit), (took, more)
                 return
         if rate > self.MORE * best_rate:
             self._best = took, rate
         elif took > self.SLOWER * best_took:
-            self._before = rate, self.now
+            self._before_cut = rate, self.now
             self.now, self._slow_start = max(1.0, self.now * self.CUT), False
         else:
             self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
@@ -228,15 +233,15 @@ class RateLimiter:
         self.limit = ConcurrencyLimit(concurrency, steady=steady)
         self.flying = 0
         per_second = None if tpm is None else tpm / _MINUTE
-        self._own = (
+        self._configured = (
             None if rpm is None else per_minute(rpm),
             None if per_second is None else Bucket(per_second, per_second),
         )
-        self._theirs: list[Bucket | None] = [None, None]
-        self._learned = EstimatedRate()
+        self._reported: list[Bucket | None] = [None, None]
+        self._estimated = EstimatedRate()
         self._ratio = 0.0
         self._sent = (0.0, 0.0)
-        self._heard = [-1.0, -1.0]
+        self._headers_as_of = [-1.0, -1.0]
         self._queue: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._resume_at = self._last = float("-inf")
@@ -263,7 +268,7 @@ class RateLimiter:
         """Take a permit back, and learn from the reply."""
         now = asyncio.get_running_loop().time()
         self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
-        self._learned.answered()
+        self._estimated.answered()
         if permit.cost:
             self._count(permit, request, response.usage.prompt_tokens + response.usage.completion_tokens)
         if response.limits:
@@ -278,13 +283,13 @@ class RateLimiter:
             if busy and self.limit.overloaded(permit.at, now):
                 self.limit.forget(now)
                 if error.status == 429:
-                    self._learned.limited(now)
+                    self._estimated.limited(now)
             if error.retry_after:
                 self.pause_until(now + error.retry_after)
             elif error.status == 429 and error.retry_after is None:
-                said = [parse_headers(error.limits, kind) for kind in _KINDS]
-                reset = max((one.reset for one in said if one and not one.remaining), default=0.0)
-                self.pause_until(now + min(reset, _LONGEST))
+                headers = [parse_headers(error.limits, kind) for kind in _KINDS]
+                reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
+                self.pause_until(now + min(reset, _MAX_HEADER_WAIT))
         self._release()
 
     def pause_until(self, until: float) -> None:
@@ -293,11 +298,11 @@ class RateLimiter:
         self.limit.forget(until)
 
     def _grant(self, cost: float, now: float) -> Permit:
-        for bucket, taken in zip((*self._own, *self._theirs), (1.0, cost, 1.0, cost), strict=True):
+        for bucket, taken in zip((*self._configured, *self._reported), (1.0, cost, 1.0, cost), strict=True):
             if bucket is not None:
                 bucket.level -= taken
-        if self._learned.bucket is not None:
-            self._learned.bucket.level -= 1.0
+        if self._estimated.bucket is not None:
+            self._estimated.bucket.level -= 1.0
         permit = Permit(now, cost, self._sent)
         self._sent = self._sent[0] + 1.0, self._sent[1] + cost
         self.flying += 1
@@ -326,20 +331,20 @@ class RateLimiter:
 
     def _delay(self, cost: float, now: float) -> float:
         """Seconds until a request of so many tokens may go."""
-        delay = self._learned.wait(now)
+        delay = self._estimated.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
             delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
         for kind, amount in enumerate((1.0, cost)):
-            own, theirs = self._own[kind], self._theirs[kind]
-            if own is not None:
-                delay = max(delay, own.wait(amount, now))
-            if theirs is not None:
-                delay = max(delay, min(theirs.wait(amount, now), self._last + _LONGEST - now))
+            configured, reported = self._configured[kind], self._reported[kind]
+            if configured is not None:
+                delay = max(delay, configured.wait(amount, now))
+            if reported is not None:
+                delay = max(delay, min(reported.wait(amount, now), self._last + _MAX_HEADER_WAIT - now))
         return delay
 
     def _cost(self, request: Request) -> float:
         """The tokens that a request may come to; 0 where nobody limits them."""
-        if self._own[1] is None and self._theirs[1] is None:
+        if self._configured[1] is None and self._reported[1] is None:
             return 0.0
         return budget.estimate_request(request) * (self._ratio or 1.0)
 
@@ -348,20 +353,20 @@ class RateLimiter:
             return
         now_is = used / budget.estimate_request(request)
         self._ratio = self._ratio + 0.1 * (now_is - self._ratio) if self._ratio else now_is
-        if (own := self._own[1]) is not None:
-            own.level += permit.cost - used
+        if (bucket := self._configured[1]) is not None:
+            bucket.level += permit.cost - used
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
         """Set the server's buckets as its headers say, less what was sent since the request they came for."""
         for place, kind in enumerate(_KINDS):
             news = parse_headers(limits, kind)
-            if news is None or permit.before[0] < self._heard[place]:
+            if news is None or permit.before[0] < self._headers_as_of[place]:
                 continue
-            self._heard[place] = permit.before[0]
+            self._headers_as_of[place] = permit.before[0]
             if news.remaining >= news.limit or not news.reset:
                 continue
             rate = (news.limit - news.remaining) / news.reset
-            own = permit.cost if place else 1.0
-            level = news.remaining - (self._sent[place] - permit.before[place] - own) + rate * (now - permit.at)
-            bucket = self._theirs[place] = self._theirs[place] or Bucket(rate, news.limit)
+            cost = permit.cost if place else 1.0
+            level = news.remaining - (self._sent[place] - permit.before[place] - cost) + rate * (now - permit.at)
+            bucket = self._reported[place] = self._reported[place] or Bucket(rate, news.limit)
             bucket.set(level, rate, news.limit, now)

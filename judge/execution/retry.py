@@ -1,4 +1,4 @@
-"""When to ask, and when to ask again: rate limit and budget, tenacity with full jitter, Retry-After, a deadline."""
+"""Send requests under the rate limit and the budget, and retry transient errors until the deadline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 
-_ANY = 1_000_000
+_UNLIMITED = 1_000_000
 _TIME_IS_UP = "the time for judging (--deadline) is up"
 
 
@@ -57,14 +57,14 @@ class Retrier:
         seed: int = 0,
     ) -> None:
         self.policy = policy or Policy()
-        self.rate_limiter = rate_limiter or RateLimiter(_ANY)
+        self.rate_limiter = rate_limiter or RateLimiter(_UNLIMITED)
         self.counts = counts if counts is not None else JudgeProgress()
         self.proven = False
         self.ledger = ledger
         self.deadline = deadline
         self._sleep = sleep
         self._random = random.Random(seed)  # noqa: S311  (spreads load; no secret)
-        self._won_at = float("-inf")
+        self._last_success = float("-inf")
 
     async def __call__(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
         """The response to a request, which `call` sends once.
@@ -72,50 +72,50 @@ class Retrier:
         Raises its Refused at once, its last Transient when patience is at an end, BudgetReached and DeadlineReached.
         """
         if self.deadline is None:
-            return await self._asked(call, request)
+            return await self._send(call, request)
         clock = asyncio.timeout_at(self.deadline)
         if asyncio.get_running_loop().time() >= self.deadline:
             raise DeadlineReached(_TIME_IS_UP)
         try:
             async with clock:
-                return await self._asked(call, request)
+                return await self._send(call, request)
         except TimeoutError:
             if clock.expired():
                 raise DeadlineReached(_TIME_IS_UP) from None
             raise
 
-    async def _asked(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
+    async def _send(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
         try:
             response = await self._attempt(call, request)
         except ProviderError as error:
-            response = await self._again(call, request, error)
+            response = await self._retry(call, request, error)
         self.proven = True
-        self._won_at = asyncio.get_running_loop().time()
+        self._last_success = asyncio.get_running_loop().time()
         return response
 
     async def _attempt(self, call: Callable[[], Awaitable[Response]], request: Request) -> Response:
-        """Try once, as soon as rate limiter and ledger allow it."""
+        """One try, when rate_limiter and ledger allow it."""
         rate_limiter, ledger = self.rate_limiter, self.ledger
-        kept = await ledger.reserve(request) if ledger else 0.0
+        reserved = await ledger.reserve(request) if ledger else 0.0
         try:
             permit = await rate_limiter.acquire(request)
         except BaseException:
             if ledger:
-                ledger.release(kept)
+                ledger.release(reserved)
             raise
         try:
             response = await call()
         except BaseException as error:
             rate_limiter.on_failure(permit, error)
             if ledger:
-                ledger.commit_unknown(kept, error)
+                ledger.commit_unknown(reserved, error)
             raise
         rate_limiter.on_success(permit, request, response)
         if ledger:
-            ledger.commit(kept, request, response.usage)
+            ledger.commit(reserved, request, response.usage)
         return response
 
-    async def _again(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
+    async def _retry(self, call: Callable[[], Awaitable[Response]], request: Request, first: ProviderError) -> Response:
         """All that follows a first error. Apart, because tenacity takes time even where nothing fails."""
         failed, started = [first], asyncio.get_running_loop().time()
 
@@ -143,11 +143,11 @@ class Retrier:
         error = _error(state)
         if error.retry_after is not None and error.retry_after > self.policy.patience:
             error.stops = "always"
-            error.args = (f"{error}; it wants to be left alone for {_words(error.retry_after)}: go on then",)
+            error.args = (f"{error}; it wants to be left alone for {_format_duration(error.retry_after)}: go on then",)
             return True
         if error.status == 429:
             error.stops = "always"
-            waited = asyncio.get_running_loop().time() - max(started, self._won_at)
+            waited = asyncio.get_running_loop().time() - max(started, self._last_success)
             return waited > self.policy.patience
         hopeless = error.unreachable and not self.proven
         attempts = self.policy.attempts
@@ -173,7 +173,7 @@ def _error(state: RetryCallState) -> Transient:
     return error
 
 
-def _words(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """A long time, as a person would say it."""
     if seconds < 7200:
         return f"{seconds / 60:.0f} minutes"

@@ -1,4 +1,4 @@
-"""A run: every judgment is asked about until it has its row."""
+"""Run one judge over its judgments until each has a score or a failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import Answer, ModelTraits, SamplingOptions, UnusableReply
 
 _CHUNK = 64
-_AHEAD = 4
+_LOOK_AHEAD = 4
 """Requests for each place that are looked at for leaders, so that something is there to send while those are out."""
 _TEMPERATURE = "temperature"
 
@@ -72,34 +72,34 @@ class JudgeRun:
         self._provider, self._settings = provider, settings
         self._cache, self._retrier, self._emit, self._flush = cache, retrier, emit, flush
         self._concurrency, self._suffix = concurrency, suffix
-        self._take_down: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
+        self._record: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or plugins.load("engines", "local")
         self._complete: Ask = getattr(engine, "complete", provider.complete)
         traits = Capabilities.of(provider)
         gathers = getattr(engine, "gathers", False)
         self._grouped = not provider.decides and not gathers
-        self._rungs = strategies.strategies_for(settings, provider.decides)
-        self._firsts = firsts(judgments)
-        self._renderers = make_renderers(criteria or [first.criterion for first in self._firsts.values()])
-        self._leaders = len(self._firsts) if provider.decides else 1
-        self._bundles = RequestBatcher(
+        self._strategies = strategies.strategies_for(settings, provider.decides)
+        self._first_judgments = firsts(judgments)
+        self._renderers = make_renderers(criteria or [first.criterion for first in self._first_judgments.values()])
+        self._first_chunk = len(self._first_judgments) if provider.decides else 1
+        self._batcher = RequestBatcher(
             decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria
         )
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
-        self._news, self._waiting = asyncio.Event(), Subscribers(self._resolve)
-        self._left: list[Part] = []
-        self._again: deque[PendingJudgment] = deque()
-        self._stepped: list[PendingJudgment] = []
-        self._stepped_bytes = 0
-        self._learned = ModelTraits()
-        self._unread: set[str] = set()
+        self._news, self._subscribers = asyncio.Event(), Subscribers(self._resolve)
+        self._leftover_parts: list[Part] = []
+        self._repeated: deque[PendingJudgment] = deque()
+        self._next_round: list[PendingJudgment] = []
+        self._next_round_bytes = 0
+        self._traits = ModelTraits()
+        self._unreadable: set[str] = set()
         self._rows: deque[Row] = deque()
         self._commit = GroupCommit(self._write)
         on = bool(provider.endpoint) and not gathers
-        self._claims = RequestLeases(cache, self._found, self.counts, deadline=retrier.deadline, on=on)
+        self._leases = RequestLeases(cache, self._take_cached, self.counts, deadline=retrier.deadline, on=on)
 
     async def __call__(self) -> None:
-        for name, first in self._firsts.items():  # a template that cannot be rendered stops the run unpaid
+        for name, first in self._first_judgments.items():  # a template that cannot be rendered stops the run unpaid
             self._renderers[name].render(first.sample, first.rival)
         try:
             await self._rounds()
@@ -107,14 +107,14 @@ class JudgeRun:
             try:
                 self._commit.flush()
             finally:
-                self._claims.close()
+                self._leases.close()
                 await self._provider.aclose()
 
     def _write(self) -> None:
         """Replies first, then the rows that were made from them: where the former cannot be kept, the latter are."""
         try:
             self._cache.flush()
-            self._claims.release()
+            self._leases.release()
         finally:
             while self._rows:
                 row = self._rows.popleft()
@@ -134,12 +134,12 @@ class JudgeRun:
         """
         rest = self._cases()
         while True:
-            self._again.extendleft(reversed(self._stepped))
-            self._stepped, self._stepped_bytes = [], 0
+            self._repeated.extendleft(reversed(self._next_round))
+            self._next_round, self._next_round_bytes = [], 0
             if (first := next(rest, None)) is not None:
-                self._again.append(first)
-            wanted = self._again or self._left or self._queue or self._claims.waiting
-            if self.counts.stopping or not wanted:
+                self._repeated.append(first)
+            work_left = self._repeated or self._leftover_parts or self._queue or self._leases.waiting
+            if self.counts.stopping or not work_left:
                 return
             await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
 
@@ -151,13 +151,13 @@ class JudgeRun:
                 self._fail(judgment, "render", error)
                 continue
             group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
-            yield PendingJudgment(judgment, prompt, list(self._rungs), group)
+            yield PendingJudgment(judgment, prompt, list(self._strategies), group)
 
     def _upcoming(self, rest: Iterator[PendingJudgment]) -> Iterator[PendingJudgment]:
         """What is to be asked again, or was put back, goes first."""
         while True:
-            if self._again:
-                yield self._again.popleft()
+            if self._repeated:
+                yield self._repeated.popleft()
             elif (case := next(rest, None)) is not None:
                 yield case
             else:
@@ -165,41 +165,41 @@ class JudgeRun:
 
     async def _requests(self, rest: Iterator[PendingJudgment]) -> AsyncIterator[Request]:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
-        lacking, queue, now = len(self._learned.lacking), self._queue, asyncio.get_running_loop().time
-        left, self._left = self._left, []
-        queue.add(self._bundles.of(left), now())
-        more, cases = True, chunks(self._upcoming(rest), self._leaders, _CHUNK, self._again.appendleft)
-        while self._stepped_bytes < ROOM and not self.counts.stopping:
+        known_lacking, queue, now = len(self._traits.lacking), self._queue, asyncio.get_running_loop().time
+        leftovers, self._leftover_parts = self._leftover_parts, []
+        queue.add(self._batcher.of(leftovers), now())
+        more, cases = True, chunks(self._upcoming(rest), self._first_chunk, _CHUNK, self._repeated.appendleft)
+        while self._next_round_bytes < ROOM and not self.counts.stopping:
             room = more and not queue.full
-            ahead = room and queue.grouped and len(queue) < _AHEAD * self._concurrency
-            if self._claims.should_poll():
-                queue.add(self._bundles.of(self._free()), now())
+            ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
+            if self._leases.should_poll():
+                queue.add(self._batcher.of(self._given_up_elsewhere()), now())
             elif not ahead and (request := queue.take(now(), last=not room)) is not None:
                 yield request
             elif room:
                 chunk = next(cases, [])
                 more = bool(chunk)
-                queue.add(self._bundles.of(self._unanswered(chunk)), now())
+                queue.add(self._batcher.of(self._unanswered(chunk)), now())
                 await asyncio.sleep(0)
-            elif queue or (self._claims.waiting and not (self._left or self._again or self._stepped)):
+            elif queue or (self._leases.waiting and not (self._leftover_parts or self._repeated or self._next_round)):
                 self._news.clear()
-                await self._claims.wait(self._news)
+                await self._leases.wait(self._news)
             else:
                 return
-            if len(self._learned.lacking) > lacking:
+            if len(self._traits.lacking) > known_lacking:
                 self._recall(now())
                 return
 
-    def _free(self) -> list[Part]:
+    def _given_up_elsewhere(self) -> list[Part]:
         """What another process was asking for, and gave up."""
-        return [part for part in self._claims.poll() if not self._cancel([part])]
+        return [part for part in self._leases.poll() if not self._cancel([part])]
 
     def _recall(self, now: float) -> None:
         """Take back what would be sent on a rung that is lacking."""
         others = []
         for request in self._queue.drain():
-            if self._cancel(self._bundles.parts(request)):
-                self._bundles.pop(request)
+            if self._cancel(self._batcher.parts(request)):
+                self._batcher.pop(request)
             else:
                 others.append(request)
         self._queue.add(others, now)
@@ -207,13 +207,13 @@ class JudgeRun:
     def _cancel(self, parts: Sequence[Part]) -> bool:
         """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
         keys = [key for key, _ in parts]
-        cases = self._waiting.of(keys)
-        if not all(case.strategies[0] in self._learned.lacking for case in cases):
+        cases = self._subscribers.of(keys)
+        if not all(case.strategies[0] in self._traits.lacking for case in cases):
             return False
-        self._waiting.remove(keys)
-        self._claims.abandon(keys)
+        self._subscribers.remove(keys)
+        self._leases.abandon(keys)
         for case in cases:
-            self._step(case)
+            self._postpone(case)
         return True
 
     def _unanswered(self, cases: Sequence[PendingJudgment]) -> list[Part]:
@@ -224,19 +224,19 @@ class JudgeRun:
         """
         new: list[Part] = []
         while cases:
-            asked = [(case, self._requests_of(case)) for case in cases]
-            keys = [key for _, requests in asked for key in requests if key not in self._unread]
+            cases_and_requests = [(case, self._requests_of(case)) for case in cases]
+            keys = [key for _, requests in cases_and_requests for key in requests if key not in self._unreadable]
             stored = self._cache.get_many(keys) if self._provider.endpoint else {}
             cases = []
-            for case, requests in asked:
+            for case, requests in cases_and_requests:
                 case.requests = requests
-                case.answers = {key: self._usable(request, stored.get(key)) for key, request in requests.items()}
+                case.answers = {key: self._accept_cached(request, stored.get(key)) for key, request in requests.items()}
                 missing = [key for key, answer in case.answers.items() if answer is None]
-                if missing and (why := self._learned.lacking.get(case.strategies[0])):
+                if missing and (why := self._traits.lacking.get(case.strategies[0])):
                     cases += self._try_next_strategy(case, why)
                 else:
-                    new += self._waiting.add(case, requests, missing)
-        return self._claims.acquire(new)
+                    new += self._subscribers.add(case, requests, missing)
+        return self._leases.acquire(new)
 
     def _try_next_strategy(self, case: PendingJudgment, why: str) -> list[PendingJudgment]:
         """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
@@ -248,24 +248,24 @@ class JudgeRun:
         return [case]
 
     def _requests_of(self, case: PendingJudgment) -> dict[str, Request]:
-        rung, criterion = case.strategies[0], case.judgment.criterion
+        strategy, criterion = case.strategies[0], case.judgment.criterion
         return strategies.requests_by_key(
-            case.prompt, criterion, rung, self._settings, self._provider, prefix=case.prefix
+            case.prompt, criterion, strategy, self._settings, self._provider, prefix=case.prefix
         )
 
-    def _usable(self, request: Request, response: Response | None) -> Response | None:
+    def _accept_cached(self, request: Request, response: Response | None) -> Response | None:
         """A stored reply, unless it lacks the very thing that was asked for with it."""
         if response is None or not strategies.satisfies(response, self._settings):
             return None
-        self._note(response)
-        self._take_down(request, response)
+        self._note_server(response)
+        self._record(request, response)
         return response
 
-    def _found(self, key: str, request: Request, response: Response) -> bool:
+    def _take_cached(self, key: str, request: Request, response: Response) -> bool:
         """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
-        if key in self._unread or self._usable(request, response) is None:
+        if key in self._unreadable or self._accept_cached(request, response) is None:
             return False
-        self._waiting.found(key, response)
+        self._subscribers.found(key, response)
         return True
 
     async def _ask(self, request: Request) -> Response:
@@ -274,26 +274,26 @@ class JudgeRun:
             flight.leave()
             return await self._complete(request)
 
-        with InFlight(self.counts, lambda: self._named(request)) as flight:
+        with InFlight(self.counts, lambda: self._describe(request)) as flight:
             return await self._retrier(send, request)
 
-    def _named(self, request: Request) -> tuple[str, str, str]:
+    def _describe(self, request: Request) -> tuple[str, str, str]:
         """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
-        key, _ = self._bundles.parts(request)[0]
-        judgment = self._waiting.of([key])[0].judgment
+        key, _ = self._batcher.parts(request)[0]
+        judgment = self._subscribers.of([key])[0].judgment
         return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
     def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
         """Take an answer; what is returned is done once it is on disk, and its rows are out."""
-        parts = self._bundles.pop(request)
+        parts = self._batcher.pop(request)
         if isinstance(answer, Response):
             self._received(parts, answer)
-        elif self._bundles.refused(parts):
-            self._left += parts
+        elif self._batcher.refused(parts):
+            self._leftover_parts += parts
         else:
             self.counts.refused += 1
             for key, _ in parts:
-                self._waiting.answered(key, answer)
+                self._subscribers.answered(key, answer)
         self._queue.answered(request, asyncio.get_running_loop().time())
         self._news.set()
         return self._commit.committed()
@@ -302,12 +302,12 @@ class JudgeRun:
         """Give each part of a reply to those who wait for it; what is missing from it is asked for again."""
         self.counts.answered += 1
         self.counts.usage += answer.usage
-        self._note(answer)
-        self._left += self._bundles.lacking(parts, answer)
+        self._note_server(answer)
+        self._leftover_parts += self._batcher.missing_parts(parts, answer)
         settled: list[PendingJudgment] = []
-        for (key, asked), part in zip(parts, self._bundles.split(parts, answer), strict=False):
-            self._take_down(asked, part)
-            settled += self._waiting.answered(key, part)
+        for (key, request), part in zip(parts, self._batcher.split(parts, answer), strict=False):
+            self._record(request, part)
+            settled += self._subscribers.answered(key, part)
         for case in dict.fromkeys(settled):
             if case.missing:  # a draw with a score stands, whatever becomes of the others
                 has_score = [
@@ -317,7 +317,7 @@ class JudgeRun:
 
     def _resolve(self, case: PendingJudgment) -> None:
         """Score a case whose answers are complete, send it a rung down, or fail it."""
-        self._claims.complete(case.requests)
+        self._leases.complete(case.requests)
         judgment = case.judgment
         answers = [answer for answer in case.answers.values() if answer is not None]
         try:
@@ -326,25 +326,27 @@ class JudgeRun:
             )
         except UnusableReply as error:
             if len(case.strategies) > 1:
-                self._step_down(case, error, answers)
+                self._fall_back(case, error, answers)
                 return
-            self._learned.learn(case.strategies[0], error)
+            self._traits.learn(case.strategies[0], error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
             if not case.asked:  # a run keeps no such reply: it was imported
-                self._unread.update(case.requests)
-                self._again.append(case)
+                self._unreadable.update(case.requests)
+                self._repeated.append(case)
                 return
             self._fail(judgment, "parse", error)
         except ProviderError as error:
             if case.fallback is not None and len(case.strategies) > 1:
-                self._step_down(case, UnusableReply(f"the draws were not answered: {error}"), answers)
+                self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
                 return
             self._fail(judgment, "request", error)
         else:
-            self._learned.proven.add(case.strategies[0])
+            self._traits.proven.add(case.strategies[0])
             drawn = [answer for answer in answers if isinstance(answer, Response)]
-            self.counts.unmet.update({_TEMPERATURE: 1} if any(_TEMPERATURE in one.unmet for one in drawn) else ())
+            self.counts.unmet.update(
+                {_TEMPERATURE: 1} if any(_TEMPERATURE in response.unmet for response in drawn) else ()
+            )
             self._keep(case, case.uncached)
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
@@ -352,10 +354,10 @@ class JudgeRun:
         self.counts.cached += not case.asked
         self.counts.shared += case.asked and not case.requested_here
 
-    def _step_down(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
-        self._learned.learn(case.strategies[0], error)
-        rung = case.strategies.pop(0)
-        if rung == "logprobs":
+    def _fall_back(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
+        self._traits.learn(case.strategies[0], error)
+        strategy = case.strategies.pop(0)
+        if strategy == "logprobs":
             self._keep(case, case.uncached)
             case.fallback = strategies.fallback_reply(answers)
         case.notes.append(str(error))
@@ -364,11 +366,11 @@ class JudgeRun:
             case.answers = {"": case.fallback}
             self._resolve(case)
         else:
-            self._step(case)
+            self._postpone(case)
 
-    def _step(self, case: PendingJudgment) -> None:
-        self._stepped.append(case)
-        self._stepped_bytes += case.size
+    def _postpone(self, case: PendingJudgment) -> None:
+        self._next_round.append(case)
+        self._next_round_bytes += case.size
 
     def _keep(self, case: PendingJudgment, keys: Iterable[str]) -> None:
         """Put these of a case's fresh replies into the cache."""
@@ -376,11 +378,11 @@ class JudgeRun:
             answer = case.answers[key]
             if self._provider.endpoint and isinstance(answer, Response):
                 self._cache.put(key, answer, case.requests[key])
-                self._unread.discard(key)
+                self._unreadable.discard(key)
             case.uncached.discard(key)
-            self._claims.complete([key])
+            self._leases.complete([key])
 
-    def _note(self, response: Response) -> None:
+    def _note_server(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""
         self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)

@@ -1,7 +1,7 @@
-"""Where a request goes: one module each; `judge.core.plugins.PROVIDERS` lists them.
+"""Model providers, one module each; `judge.core.plugins.PROVIDERS` lists them.
 
-A provider answers one `Request` with one `Response`, or raises `Transient` (ask again) or `Refused` (do not).
-It neither retries nor caches nor knows what a score is. A registered one is a class that also has
+A provider answers one `Request` with one `Response`, or raises `Transient` (retry it) or `Refused` (do not).
+It neither retries nor caches, and does not know what a score is. A registered one is a class that also has
 `open(model, plan)`, which makes it from what follows `name/` in `--model` and the run's `config.Plan`.
 """
 
@@ -50,14 +50,16 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What some providers have besides, as attributes of these names, and what it is of those that have not.
+    """Optional attributes of a provider, and their values if it lacks them.
 
-    `caching`: what the server is told of its prompt cache; where it is told anything, requests on one document are
-    paced. `batches`: for --engine batch. `splits_merged_criteria`: criteria that are merged into one request are answered as they were
-    asked, apart. `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
-    that start alike are best asked at once. `gpu`: it computes in its own process, on a GPU where there is one.
-    `shared_state`, which can also be set: what was learned of the server until now, as another process may take it over; it
-    holds no key.
+    `caching`: what the server is told about prompt caching; if anything, requests on one document are paced.
+    `batches`: the Batch API, for --engine batch.
+    `splits_merged_criteria`: a request that merges criteria gets one reply for each of them.
+    `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
+    with a common prefix are best sent together.
+    `gpu`: the provider computes in its own process, on a GPU if there is one.
+    `shared_state`: what was learned about the server so far, without any key. It can also be set, so that another
+    process takes it over.
     """
 
     caching: object = None
@@ -69,5 +71,5 @@ class Capabilities:
 
     @classmethod
     def of(cls, provider: Provider) -> Self:
-        found: dict[str, Any] = {one.name: getattr(provider, one.name, one.default) for one in fields(cls)}
-        return cls(**found)
+        values: dict[str, Any] = {field.name: getattr(provider, field.name, field.default) for field in fields(cls)}
+        return cls(**values)

@@ -15,7 +15,7 @@ from judge.core.records import Choice, Question, Request, Response, whole
 from judge.providers.http_client import HttpClient, Options, body_error, options, usage
 
 _NO_SUCH_PATH = (404, 405, 501)
-_ROUNDED = 1e-6
+_ROUNDING = 1e-6
 """By how much a probability in single precision may come out above 1."""
 
 
@@ -42,7 +42,7 @@ class _Form(Protocol):
         """The answers in the order of the questions. Raises ValueError."""
         ...
 
-    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
         """The probabilities of an answer by label. Raises what a look into another shape raises."""
         ...
 
@@ -56,10 +56,10 @@ class _OpenAI:
         return {"input": text, "questions": [self._question(q) for q in questions]}
 
     def _question(self, question: _Question) -> dict[str, Any]:
-        asked = {"name": question.name, "type": question.type, "instructions": question.instructions}
+        body = {"name": question.name, "type": question.type, "instructions": question.instructions}
         if question.type == "score":
-            return asked | {"levels": [{"label": label} for label in question.labels]}
-        return asked | ({"choices": [{"value": x} for x in question.labels]} if question.type == "choice" else {})
+            return body | {"levels": [{"label": label} for label in question.labels]}
+        return body | ({"choices": [{"value": x} for x in question.labels]} if question.type == "choice" else {})
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         if not isinstance(data, list) or len(data) != len(questions):
@@ -69,9 +69,9 @@ class _OpenAI:
             raise ValueError(f"are not in the order of the questions: {strange[0]!r} is out of place")
         return data
 
-    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
         label = "label" if question.type == "score" else "value"
-        return [(one[label], one["probability"]) for one in given]
+        return [(entry[label], entry["probability"]) for entry in answer]
 
 
 class _SystemOne:
@@ -83,10 +83,10 @@ class _SystemOne:
         return {"state": text, "questions": {q.name: self._question(q) for q in questions}}
 
     def _question(self, question: _Question) -> dict[str, Any]:
-        asked: dict[str, Any] = {"type": self.types[question.type], "instructions": question.instructions}
+        body: dict[str, Any] = {"type": self.types[question.type], "instructions": question.instructions}
         if question.type == "score":
-            return asked | {"criteria": list(question.labels)}
-        return asked | ({"criteria": dict.fromkeys(question.labels)} if question.type == "choice" else {})
+            return body | {"criteria": list(question.labels)}
+        return body | ({"criteria": dict.fromkeys(question.labels)} if question.type == "choice" else {})
 
     def answers(self, data: Any, questions: Sequence[_Question]) -> list[Any]:
         if not isinstance(data, dict):
@@ -95,14 +95,14 @@ class _SystemOne:
             raise ValueError(f"lack one, to {missing[0]!r}")
         return [data[q.name] for q in questions]
 
-    def shares(self, question: _Question, given: Any) -> list[tuple[str, Any]]:
+    def shares(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
         """A level is called by its place: "0" is the first."""
         if question.type == "choice":
-            return list(given.items())
+            return list(answer.items())
         names = {str(place): label for place, label in enumerate(question.labels)}
-        if strange := [place for place in given if place not in names]:
+        if strange := [place for place in answer if place not in names]:
             raise ValueError(f"has a level that was not offered: {strange[0]!r}")
-        return [(names[place], p) for place, p in given.items()]
+        return [(names[place], p) for place, p in answer.items()]
 
 
 _FORMS: tuple[_Form, ...] = (_OpenAI(), _SystemOne())
@@ -118,9 +118,9 @@ class DecisionsProvider:
     notice = ""
     decides = True
 
-    def __init__(self, model: str, **how: Unpack[Options]) -> None:
+    def __init__(self, model: str, **http_options: Unpack[Options]) -> None:
         self.model = model
-        self._http = HttpClient(**how)
+        self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
         self._form: _Form | None = None
 
@@ -131,7 +131,7 @@ class DecisionsProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""
-        return _again, (self.model, self.shared_state, self._http.options)
+        return _rebuild, (self.model, self.shared_state, self._http.options)
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -173,10 +173,10 @@ class DecisionsProvider:
         await self._http.aclose()
 
 
-def _again(model: str, path: str, how: Options) -> DecisionsProvider:
-    made = DecisionsProvider(model, **how)
-    made.shared_state = path
-    return made
+def _rebuild(model: str, path: str, http_options: Options) -> DecisionsProvider:
+    provider = DecisionsProvider(model, **http_options)
+    provider.shared_state = path
+    return provider
 
 
 def _no_such_path(error: ProviderError) -> bool:
@@ -188,14 +188,14 @@ def _no_such_path(error: ProviderError) -> bool:
 
 def _questions(request: Request) -> list[_Question]:
     """The questions as UTF-8 can carry them, under names of which no two are equal."""
-    asked: list[_Question] = []
-    for given in request.params["questions"]:
-        name = whole(given["name"])
-        while any(name == other.name for other in asked):
+    questions: list[_Question] = []
+    for spec in request.params["questions"]:
+        name = whole(spec["name"])
+        while any(name == earlier.name for earlier in questions):
             name += "_"
-        labels = tuple(whole(label) for label in given["labels"])
-        asked.append(_Question(name, given["type"], whole(given["instructions"]), labels))
-    return asked
+        labels = tuple(whole(label) for label in spec["labels"])
+        questions.append(_Question(name, spec["type"], whole(spec["instructions"]), labels))
+    return questions
 
 
 def _response(data: Any, form: _Form, questions: Sequence[_Question], url: str) -> Response:
@@ -235,17 +235,17 @@ def _shares(form: _Form, question: _Question, answer: Any) -> tuple[tuple[str, f
         true = _probability(answer[form.truth])
         return tuple(zip(question.labels, (1 - true, true), strict=True))
     listed = form.shares(question, answer["probabilities"])
-    found = {label: _probability(p) for label, p in listed}
-    if strange := [label for label in found if label not in question.labels]:
+    shares = {label: _probability(p) for label, p in listed}
+    if strange := [label for label in shares if label not in question.labels]:
         raise ValueError(f"has a label that was not offered: {strange[0]!r}")
-    if missing := [label for label in question.labels if label not in found]:
+    if missing := [label for label in question.labels if label not in shares]:
         raise ValueError(f"has no probability for {missing[0]!r}")
-    if len(listed) > len(found):
+    if len(listed) > len(shares):
         raise ValueError("has two probabilities for one label")
-    return tuple((label, found[label]) for label in question.labels)
+    return tuple((label, shares[label]) for label in question.labels)
 
 
-def _probability(given: Any) -> float:
-    if type(given) not in (float, int) or not 0 <= given <= 1 + _ROUNDED:
-        raise ValueError(f"holds {str(given)[:40]!r} where a probability should be")
-    return min(float(given), 1.0)
+def _probability(value: Any) -> float:
+    if type(value) not in (float, int) or not 0 <= value <= 1 + _ROUNDING:
+        raise ValueError(f"holds {str(value)[:40]!r} where a probability should be")
+    return min(float(value), 1.0)

@@ -1,13 +1,12 @@
-"""Which variables of the environment are no keys for a server: a plan that somebody else wrote may name any of both.
+"""The HTTP client of OpenAI-compatible endpoints: keys, requests, replies and errors.
 
-What went wrong with a request to an OpenAI-compatible endpoint, as `Transient` or `Refused`.
+The official SDK's client supplies authentication, headers, error classes and its aiohttp transport. Requests go
+straight to that transport, because the SDK's own path (parameter transform, copied options, response models) takes
+several times the CPU of everything else. The SDK's retries are off: `judge.execution.retry` decides. Redirects are not
+followed, so that a text only goes to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
 
-JSON over POST to one OpenAI-compatible address, by the official SDK: what its providers share.
-
-The SDK's client brings authentication, headers, kinds of errors and its aiohttp transport. Requests are handed to that
-transport as they are: the SDK's own way there (parameter transform, options copied, models made) takes several times
-the CPU of all the rest. Its retries are off: `judge.execution.retry` decides. Redirects are not followed: a text goes to the host
-that was named. No server, whatever it sends, takes more memory than `MOST` for a reply.
+A plan may come from somebody else and name any variable with any address. `wrong_server_reason` refuses variables that
+hold no key for that server.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from judge.core.records import Usage
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
 
-_OWNERS = {
+_KEY_DOMAINS = {
     "ANTHROPIC_API_KEY": ("anthropic.com",),
     "AWS_BEARER_TOKEN_BEDROCK": ("amazonaws.com", "api.aws"),
     "AZURE_OPENAI_API_KEY": ("azure.com", "microsoft.com", "azure.us", "azure.cn"),
@@ -50,7 +49,7 @@ _OWNERS = {
     "TOGETHER_API_KEY": ("together.ai", "together.xyz"),
 }
 """The domains of those whose secret it is. $OPENAI_API_KEY is not here: servers of one's own are told it, too."""
-_NEVER = re.compile(
+_NOT_A_KEY = re.compile(
     r"(?:ACTIONS|AWS|CI|CODECOV|DOCKER|GITLAB|GPG|MYSQL|NPM|PG|POSTGRES|PYPI|REDIS|SENTRY|SLACK|SSH|STRIPE|TWINE|UV|VAULT)"
     r"_\w+|\w*(?:PASSWORD|PASSWD|PASSPHRASE|_URL|_URI|_DSN)|PGPASS\w*|PATH|HOME|USER",
     re.IGNORECASE,
@@ -60,10 +59,14 @@ _NEVER = re.compile(
 def wrong_server_reason(variable: str, url: str) -> str:
     """Why this variable's content is not for the server at this address, or "". Its name alone is looked at."""
     host = (urlsplit(url).hostname or "").lower()
-    domains = _OWNERS.get(variable.upper(), ())
-    if domains and not is_local_host(host) and not any(host == one or host.endswith(f".{one}") for one in domains):
+    domains = _KEY_DOMAINS.get(variable.upper(), ())
+    if (
+        domains
+        and not is_local_host(host)
+        and not any(host == domain or host.endswith(f".{domain}") for domain in domains)
+    ):
         return f"${variable} is the key for {domains[0]}, and not for {host}"
-    return f"${variable} is no key of a model's server" if not domains and _NEVER.fullmatch(variable) else ""
+    return f"${variable} is no key of a model's server" if not domains and _NOT_A_KEY.fullmatch(variable) else ""
 
 
 def is_local_host(host: str) -> bool:
@@ -77,10 +80,10 @@ def is_openai(url: str) -> bool:
     return host == "openai.com" or host.endswith(".openai.com")
 
 
-_RETRIED = {408, 409, 429}
-_STOPPING = {401, 404}
-_OUT_OF_MONEY = {"insufficient_quota", "billing_hard_limit_reached"}
-_LONGEST, _MOST_READ = 300, 100_000
+_RETRIED_STATUSES = {408, 409, 429}
+_STOPPING_STATUSES = {401, 404}
+_OUT_OF_MONEY_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
+_MAX_MESSAGE, _MAX_MESSAGE_READ = 300, 100_000
 _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 """A 404 that has this word, and not in an address, is about the model."""
 
@@ -88,10 +91,10 @@ _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
     """For every status but 2xx. A key that the server repeats is blotted out."""
     status, headers = error.status_code, error.response.headers
-    message = f"{url} answered {status}: {_said(error, key)}"
-    if error.code in _OUT_OF_MONEY:
+    message = f"{url} answered {status}: {_server_message(error, key)}"
+    if error.code in _OUT_OF_MONEY_CODES:
         return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
-    if (status in _RETRIED or status >= 500) and headers.get("x-should-retry") != "false":
+    if (status in _RETRIED_STATUSES or status >= 500) and headers.get("x-should-retry") != "false":
         again: Stops = "if_first" if status >= 500 else "never"
         wait = _retry_after(headers)
         return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
@@ -102,9 +105,9 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
     elif 300 <= status < 400:
         place = redact_and_truncate(headers.get("location", "another place"), key)
         message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
-    stops: Stops = "always" if status in _STOPPING or status < 400 else "never"
+    stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
     param = error.param if isinstance(error.param, str) else None
-    if status == 404 and (error.code == "model_not_found" or _MODEL.search(_said(error, key))):
+    if status == 404 and (error.code == "model_not_found" or _MODEL.search(_server_message(error, key))):
         param = "model"
     return Refused(message, status=status, param=param, stops=stops)
 
@@ -118,7 +121,7 @@ def error_in(reply: httpx2.Response) -> Any:
     return data.get("error", data) if isinstance(data, dict) else data
 
 
-def body_error(data: Any, url: str, what: str) -> ProviderError:
+def body_error(data: Any, url: str, kind: str) -> ProviderError:
     """For a 200 that does not hold `what` it should: some gateways send their errors so."""
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, str):
@@ -127,8 +130,8 @@ def body_error(data: Any, url: str, what: str) -> ProviderError:
         code = str(error.get("code"))
         status = int(code) if code.isascii() and code.isdigit() else 0
         message = f"{url} answered: {redact_and_truncate(error.get('message') or error)}"
-        return Transient(message, status=status) if status in _RETRIED or status >= 500 else Refused(message)
-    return Refused(f"{url} answered with JSON that is no {what}; is {option('base_url')} right?", stops="if_first")
+        return Transient(message, status=status) if status in _RETRIED_STATUSES or status >= 500 else Refused(message)
+    return Refused(f"{url} answered with JSON that is no {kind}; is {option('base_url')} right?", stops="if_first")
 
 
 def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
@@ -157,7 +160,7 @@ def connection_error(error: Exception, url: str, timeout: float) -> Transient:
     return Transient(f"{url} dropped the connection", stops="if_first")
 
 
-def _said(error: openai.APIStatusError, key: str) -> str:
+def _server_message(error: openai.APIStatusError, key: str) -> str:
     """The server's own words, without the page around them where it sent one."""
     body = error.body
     if isinstance(body, dict) and body.get("message"):
@@ -169,8 +172,8 @@ def _said(error: openai.APIStatusError, key: str) -> str:
 def redact_and_truncate(words: Any, key: str = "") -> str:
     """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
     text = str(words).replace(key, "***") if key else str(words)
-    text = " ".join(text[:_MOST_READ].split())[:_LONGEST]
-    return "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in text)
+    text = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
+    return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:
@@ -185,11 +188,11 @@ def _retry_after(headers: httpx2.Headers) -> float | None:
             continue
         if math.isfinite(wait):
             return max(0.0, wait)
-    until, now = _moment(headers.get("retry-after")), _moment(headers.get("date"))
+    until, now = _parse_date(headers.get("retry-after")), _parse_date(headers.get("date"))
     return None if until is None else max(0.0, until - (time.time() if now is None else now))
 
 
-def _moment(date: str | None) -> float | None:
+def _parse_date(date: str | None) -> float | None:
     """A header's date as seconds since 1970."""
     try:
         return email.utils.parsedate_to_datetime(date).timestamp() if date else None
@@ -208,12 +211,12 @@ def limits(headers: httpx2.Headers) -> dict[str, str]:
 
 
 T = TypeVar("T")
-_SHORTEST_KEY = 12
-_MOST_TOKENS = 10_000_000  # of one reply; no model reads or writes more
-MOST = 64_000_000
+_MIN_KEY_LENGTH = 12
+_MAX_TOKENS = 10_000_000  # of one reply; no model reads or writes more
+MAX_REPLY_BYTES = 64_000_000
 """Bytes of one reply, unpacked; those with 20 probabilities for each of 4,096 tokens have some 7 million."""
-_HINT = "is --base-url right?"
-_PACKING = {b"content-encoding", b"content-length", b"transfer-encoding"}
+_URL_HINT = "is --base-url right?"
+_ENCODING_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 class Reply(NamedTuple):
@@ -268,7 +271,7 @@ class HttpClient:
         caching: Caching | None = None,
         needs_key: bool | None = None,
     ) -> None:
-        self.url = _checked(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+        self.url = _validated_url(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
         if why := wrong_server_reason(key_env, self.url):
             raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
@@ -286,7 +289,7 @@ class HttpClient:
         self._client: openai.AsyncOpenAI | None = None
         self._transport: httpx2.AsyncClient
         self._headers: dict[str, str] = {}
-        self._bare: dict[str, str] = {}
+        self._headers_without_type: dict[str, str] = {}
         self._addresses: dict[str, httpx2.URL] = {}
 
     @property
@@ -304,12 +307,12 @@ class HttpClient:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        reply = await self.call(lambda: self._answer("POST", path, headers=self._headers, content=content))
+        reply = await self.call(lambda: self._request("POST", path, headers=self._headers, content=content))
         return Reply(self.json(reply), limits(reply.headers))
 
     async def get(self, path: str) -> Any:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
-        return self.json(await self.call(lambda: self._answer("GET", path, headers=self._bare)))
+        return self.json(await self.call(lambda: self._request("GET", path, headers=self._headers_without_type)))
 
     async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
@@ -317,7 +320,7 @@ class HttpClient:
         async def send() -> httpx2.Response:
             file[1].seek(0)
             form = {"data": fields, "files": {"file": file}}
-            return await self._answer("POST", path, headers=self._bare, timeout=seconds, **form)
+            return await self._request("POST", path, headers=self._headers_without_type, timeout=seconds, **form)
 
         return self.json(await self.call(send, seconds))
 
@@ -327,8 +330,8 @@ class HttpClient:
         async def send() -> None:
             into.seek(0)
             into.truncate()
-            async with self._opened("GET", path, headers=self._bare, timeout=seconds) as reply:
-                async for part in _parts(reply, self.url, most):
+            async with self._stream("GET", path, headers=self._headers_without_type, timeout=seconds) as reply:
+                async for part in _read_parts(reply, self.url, most):
                     try:
                         into.write(part)
                     except OSError as error:
@@ -336,21 +339,21 @@ class HttpClient:
 
         await self.call(send, seconds)
 
-    async def _answer(self, method: str, path: str, **how: Any) -> httpx2.Response:
+    async def _request(self, method: str, path: str, **arguments: Any) -> httpx2.Response:
         """What the server answers, where that is a success. Raises as the SDK's client does."""
-        async with self._opened(method, path, **how) as reply:
-            return await _whole(reply, self.url)
+        async with self._stream(method, path, **arguments) as reply:
+            return await _read_body(reply, self.url)
 
     @asynccontextmanager
-    async def _opened(self, method: str, path: str, **how: Any) -> AsyncIterator[httpx2.Response]:
+    async def _stream(self, method: str, path: str, **arguments: Any) -> AsyncIterator[httpx2.Response]:
         """The beginning of such an answer."""
         if path not in self._addresses:
             self._addresses[path] = httpx2.URL(f"{self.url}{path}")
-        request = self._transport.build_request(method, self._addresses[path], **how)
+        request = self._transport.build_request(method, self._addresses[path], **arguments)
         reply = await self._transport.send(request, stream=True)
         try:
             if not reply.is_success:
-                whole = await _whole(reply, self.url)
+                whole = await _read_body(reply, self.url)
                 raise openai.APIStatusError("", response=whole, body=error_in(whole))
             yield reply
         finally:
@@ -359,7 +362,7 @@ class HttpClient:
     async def call(self, send: Callable[[], Awaitable[T]], seconds: float | None = None) -> T:
         """What `send` gets from the transport, in so many seconds at most. Raises Transient or Refused."""
         if self._client is None:
-            self._client = self._open()
+            self._client = self._create_client()
         longest = self._timeout if seconds is None else seconds
         try:
             async with asyncio.timeout(longest):  # for the whole reply; the client's own is for each read
@@ -372,12 +375,12 @@ class HttpClient:
     def json(self, reply: httpx2.Response) -> Any:
         """The JSON that a reply holds. Raises Refused where it holds none."""
         try:
-            data = json.loads(content := self.blotted(reply.content))
-            return data if b"\\" not in content else _blotted(data, _secret(_key(self._key_env)))
+            data = json.loads(content := self.redacted(reply.content))
+            return data if b"\\" not in content else _redacted(data, _secret(_key(self._key_env)))
         except (ValueError, RecursionError) as error:
             raise not_an_api(reply, self.url, _secret(_key(self._key_env))) from error
 
-    def blotted(self, content: bytes) -> bytes:
+    def redacted(self, content: bytes) -> bytes:
         """What a server sent, without the key in case it repeats it."""
         key = _secret(_key(self._key_env))
         return content.replace(key.encode(), b"***") if key else content
@@ -388,7 +391,7 @@ class HttpClient:
         if client is not None:
             await client.close()
 
-    def _open(self) -> openai.AsyncOpenAI:
+    def _create_client(self) -> openai.AsyncOpenAI:
         limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
         timeout = httpx2.Timeout(self._timeout, connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
@@ -399,18 +402,20 @@ class HttpClient:
             timeout=timeout,
             http_client=self._transport,
         )
-        said = {**client.default_headers, **client.auth_headers}
+        headers = {**client.default_headers, **client.auth_headers}
         self._headers = {  # but for what the SDK tells of this machine
             name: value
-            for name, value in said.items()
+            for name, value in headers.items()
             if isinstance(value, str) and not name.startswith("X-Stainless")
             if not name.startswith("OpenAI-") or is_openai(self.url)
         }
-        self._bare = {name: value for name, value in self._headers.items() if name.lower() != "content-type"}
+        self._headers_without_type = {
+            name: value for name, value in self._headers.items() if name.lower() != "content-type"
+        }
         return client
 
 
-async def _parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[bytes]:
+async def _read_parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[bytes]:
     """What a server sends, unpacked, up to `most` bytes of it. Raises Refused beyond them."""
     size = 0
     async with aclosing(reply.aiter_bytes()) as parts:
@@ -418,27 +423,27 @@ async def _parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[
             size += len(part)
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
-                raise Refused(f"{many}; {_HINT}", status=reply.status_code, stops="if_first")
+                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, stops="if_first")
             yield part
 
 
-async def _whole(reply: httpx2.Response, url: str) -> httpx2.Response:
+async def _read_body(reply: httpx2.Response, url: str) -> httpx2.Response:
     """The same reply with all of its content, unpacked. Raises Refused for more than `MOST` bytes."""
-    async with aclosing(_parts(reply, url, MOST)) as parts:
+    async with aclosing(_read_parts(reply, url, MAX_REPLY_BYTES)) as parts:
         content = b"".join([part async for part in parts])
-    headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _PACKING]
-    found = httpx2.Response(reply.status_code, headers=headers, content=content, extensions=reply.extensions)
-    found.request = reply.request
-    return found
+    headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _ENCODING_HEADERS]
+    response = httpx2.Response(reply.status_code, headers=headers, content=content, extensions=reply.extensions)
+    response.request = reply.request
+    return response
 
 
-def _blotted(data: Any, key: str) -> Any:
+def _redacted(data: Any, key: str) -> Any:
     """JSON without the key, which in the text of it may be written with escapes."""
     if isinstance(data, str):
         return data.replace(key, "***") if key else data
     if isinstance(data, dict):
-        return {name: _blotted(value, key) for name, value in data.items()}
-    return [_blotted(one, key) for one in data] if isinstance(data, list) else data
+        return {name: _redacted(value, key) for name, value in data.items()}
+    return [_redacted(entry, key) for entry in data] if isinstance(data, list) else data
 
 
 def usage(data: Any, read: str, written: str) -> Usage:
@@ -451,20 +456,20 @@ def usage(data: Any, read: str, written: str) -> Usage:
     def count(name: str, details: str | None = None) -> int:
         where = data.get(details) if details and isinstance(data, dict) else data
         value = where.get(name) if isinstance(where, dict) else None
-        return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
+        return value if type(value) is int and 0 <= value <= _MAX_TOKENS else 0
 
     tokens, details = count(f"{read}_tokens"), f"{read}_tokens_details"
-    cached, kept = count("cached_tokens", details), count("cache_write_tokens", details)
+    cache_reads, cache_writes = count("cached_tokens", details), count("cache_write_tokens", details)
     return Usage(
-        tokens if cached + kept <= tokens else tokens + cached + kept,
+        tokens if cache_reads + cache_writes <= tokens else tokens + cache_reads + cache_writes,
         count(f"{written}_tokens"),
-        cached,
+        cache_reads,
         count("reasoning_tokens", f"{written}_tokens_details"),
-        kept,
+        cache_writes,
     )
 
 
-def _checked(url: str) -> str:
+def _validated_url(url: str) -> str:
     """The URL without a slash at its end. Raises ConfigError, which repeats nothing that may be a secret."""
     try:
         parts = urlsplit(url)
@@ -476,8 +481,8 @@ def _checked(url: str) -> str:
             f"{option('key_env')}"
         )
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        shown = "" if "@" in url or "?" in url else f" {url!r}"
-        raise ConfigError(f"{option('base_url')}{shown} is not a URL; write for example http://127.0.0.1:8000/v1")
+        quoted = "" if "@" in url or "?" in url else f" {url!r}"
+        raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
     return url.rstrip("/")
 
 
@@ -499,4 +504,4 @@ def _secret(key: str) -> str:
 
     Blotted out, such a word would be missing from the replies.
     """
-    return key if len(key) >= _SHORTEST_KEY else ""
+    return key if len(key) >= _MIN_KEY_LENGTH else ""

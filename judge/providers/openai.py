@@ -1,7 +1,4 @@
-"""The Batch API of an OpenAI-compatible address: files of requests, answered within a day for half the price.
-
-Any OpenAI-compatible chat endpoint.
-"""
+"""The provider of OpenAI-compatible chat endpoints, and their Batch API (answers within a day for half the price)."""
 
 from __future__ import annotations
 
@@ -16,24 +13,32 @@ from urllib.parse import quote
 from judge.config import Plan
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response, Token
-from judge.providers.http_client import MOST, HttpClient, Options, body_error, options, redact_and_truncate, usage
+from judge.providers.http_client import (
+    MAX_REPLY_BYTES,
+    HttpClient,
+    Options,
+    body_error,
+    options,
+    redact_and_truncate,
+    usage,
+)
 from judge.providers.pricing import per_token
 from judge.providers.server_capabilities import Caching, RequestAdapter
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
 """What one file may hold."""
-_MOST_OF_EACH = 4_000_000
+_MAX_ANSWER_BYTES = 4_000_000
 """Bytes of the answer to one request, in the mean of a file."""
 _PATH = "/v1/chat/completions"
 _NAME = "judge"
 _PAGE = 100
-_MOST_PAGES = 20
-_SLOWEST = 1800.0
+_MAX_PAGES = 20
+_TRANSFER_SECONDS = 1800.0
 """Seconds that a file may take on its way."""
-_ENDS = {"completed", "failed", "expired", "cancelled"}
-_NONE_HERE = {404, 405, 501}
-_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_FINAL_STATES = {"completed", "failed", "expired", "cancelled"}
+_NOT_FOUND = {404, 405, 501}
+_ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """JSON lets them stand, and readers of lines stumble over them."""
 
 Body = dict[str, Any]
@@ -56,10 +61,10 @@ class Batch:
 
     @property
     def ended(self) -> bool:
-        return self.status in _ENDS
+        return self.status in _FINAL_STATES
 
     @property
-    def crowded(self) -> bool:
+    def queue_full(self) -> bool:
         """Whether it was refused because too many tokens are queued already."""
         return self.status == "failed" and self.code == "token_limit_exceeded"
 
@@ -81,21 +86,21 @@ class BatchApi:
         try:
             await self._http.get("/batches?limit=1")
         except Refused as error:
-            if error.status not in _NONE_HERE:
+            if error.status not in _NOT_FOUND:
                 raise
             raise ConfigError(f"--engine batch: {self._http.url} has no Batch API; leave the option out") from error
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """The id of the file of requests that this becomes there."""
         data = await self._http.upload(
-            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), _SLOWEST
+            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), _TRANSFER_SECONDS
         )
         return _id(data, self._http.url, "file")
 
     async def create(self, name: str, file: str) -> Batch:
         """Have an uploaded file worked off."""
-        how = {"input_file_id": file, "endpoint": _PATH, "completion_window": "24h", "metadata": {_NAME: name}}
-        return self._batch((await self._http.post("/batches", how)).data)
+        request = {"input_file_id": file, "endpoint": _PATH, "completion_window": "24h", "metadata": {_NAME: name}}
+        return self._batch((await self._http.post("/batches", request)).data)
 
     async def get(self, id: str) -> Batch:
         return self._batch(await self._http.get(f"/batches/{quote(id, safe='')}"))
@@ -117,23 +122,23 @@ class BatchApi:
 
     async def fetch(self, file: str, into: IO[bytes], requests: int = MOST_REQUESTS) -> None:
         """Write a file of answers or errors to so many requests."""
-        most = MOST + min(requests, MOST_REQUESTS) * _MOST_OF_EACH
-        await self._http.download(f"/files/{quote(file, safe='')}/content", into, most, _SLOWEST)
+        most = MAX_REPLY_BYTES + min(requests, MOST_REQUESTS) * _MAX_ANSWER_BYTES
+        await self._http.download(f"/files/{quote(file, safe='')}/content", into, most, _TRANSFER_SECONDS)
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """The objects of a file that was fetched, in no particular order; lines that are none are left out."""
         file.seek(0)
-        for written in _short(file):
+        for written in _lines_within_limit(file):
             try:
-                found = json.loads(self._http.blotted(written))
+                entry = json.loads(self._http.redacted(written))
             except (ValueError, RecursionError):
                 continue
-            if isinstance(found, dict):
-                yield found
+            if isinstance(entry, dict):
+                yield entry
 
     async def _pages(self, path: str) -> AsyncIterator[Body]:
         after = ""
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._http.get(f"{path}limit={_PAGE}{after}")
             listed = page.get("data") if isinstance(page, dict) else None
             if not isinstance(listed, list):
@@ -152,30 +157,30 @@ class BatchApi:
         files = tuple(str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name))
         errors = data.get("errors") or {}
         listed = errors.get("data") if isinstance(errors, dict) else errors
-        first = next((one for one in listed or () if isinstance(one, dict)), {})
+        first = next((entry for entry in listed or () if isinstance(entry, dict)), {})
         code, why = str(first.get("code") or ""), redact_and_truncate(first.get("message") or "")
         return Batch(id, str(data.get("status")), done + failed, total, files, code, why)
 
 
 def line(request: Request, body: Body) -> bytes:
     """One line of a file of requests."""
-    asked = {"custom_id": request.key(), "method": "POST", "url": _PATH, "body": body}
-    return (json.dumps(asked, ensure_ascii=False, separators=(",", ":")).translate(_BREAKS) + "\n").encode()
+    entry = {"custom_id": request.key(), "method": "POST", "url": _PATH, "body": body}
+    return (json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS) + "\n").encode()
 
 
-def _short(file: IO[bytes]) -> Iterator[bytes]:
+def _lines_within_limit(file: IO[bytes]) -> Iterator[bytes]:
     """The lines of a file that are no longer than a reply may be."""
     whole = True
-    while written := file.readline(MOST):
+    while written := file.readline(MAX_REPLY_BYTES):
         ended = written.endswith(b"\n")
-        if whole and (ended or len(written) < MOST):
+        if whole and (ended or len(written) < MAX_REPLY_BYTES):
             yield written
         whole = ended
 
 
-def _id(data: Any, url: str, what: str) -> str:
+def _id(data: Any, url: str, kind: str) -> str:
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-        raise body_error(data, url, what)
+        raise body_error(data, url, kind)
     return str(data["id"])
 
 
@@ -191,12 +196,17 @@ class OpenAIProvider:
     decides = False
 
     def __init__(
-        self, model: str, *, name: str = "openai", dialect: RequestAdapter | None = None, **how: Unpack[Options]
+        self,
+        model: str,
+        *,
+        name: str = "openai",
+        dialect: RequestAdapter | None = None,
+        **http_options: Unpack[Options],
     ) -> None:
         self.name, self.model = name, model
-        self._http = HttpClient(**how)
+        self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
-        self._dialect = replace(dialect or RequestAdapter(), caching=_caching(self._http, model))
+        self._adapter = replace(dialect or RequestAdapter(), caching=_caching(self._http, model))
         self.batches = BatchApi(self._http, self._body, self._read)
 
     @classmethod
@@ -206,25 +216,25 @@ class OpenAIProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""
-        return partial(type(self), self.model, name=self.name, dialect=self._dialect, **self._http.options), ()
+        return partial(type(self), self.model, name=self.name, dialect=self._adapter, **self._http.options), ()
 
     @property
     def learned(self) -> dict[str, Any]:
-        return self._dialect.known_limits
+        return self._adapter.known_limits
 
     @property
     def shared_state(self) -> RequestAdapter:
         """The words that this server takes, as far as they are known."""
-        return self._dialect
+        return self._adapter
 
     @shared_state.setter
     def shared_state(self, dialect: RequestAdapter) -> None:
-        self._dialect = dialect
+        self._adapter = dialect
 
     @property
     def caching(self) -> Caching:
         """What this server is told of prompt caching."""
-        return self._dialect.caching
+        return self._adapter.caching
 
     async def complete(self, request: Request) -> Response:
         """One response, whose `unmet` says what this server would not do. Raises Transient or Refused.
@@ -232,7 +242,7 @@ class OpenAIProvider:
         It has a choice for each of the `n` wanted, or fewer. Words that helped once are used from then on; what did
         not help is forgotten.
         """
-        before = dialect = self._dialect
+        before = dialect = self._adapter
         while True:
             body = dialect.body(request)
             try:
@@ -245,18 +255,18 @@ class OpenAIProvider:
             else:
                 dialect = dialect.with_max_choices(len(response.choices), body)
                 if dialect != before:  # what another request has learned meanwhile is not unlearned by this one
-                    self._dialect = dialect
+                    self._adapter = dialect
                 return response
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     def _body(self, request: Request) -> dict[str, Any]:
-        return self._dialect.body(request)
+        return self._adapter.body(request)
 
     def _read(self, request: Request, body: dict[str, Any], data: Any) -> Response:
         """The response that a reply to this body means."""
-        return _response(data, body, self._dialect.unmet(request, body), self.endpoint, {})
+        return _response(data, body, self._adapter.unmet(request, body), self.endpoint, {})
 
 
 def _caching(http: HttpClient, model: str) -> Caching:
@@ -270,13 +280,13 @@ def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str,
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion")
     choices = tuple(_choice(choice, url) for choice in data["choices"])
-    asked, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
-    if not 1 <= len(choices) <= asked:
-        raise Refused(f"{url} sent {len(choices)} choices where {asked} were asked for", billed=True)
+    requested, used = body.get("n", 1), usage(data.get("usage"), "prompt", "completion")
+    if not 1 <= len(choices) <= requested:
+        raise Refused(f"{url} sent {len(choices)} choices where {requested} were asked for", billed=True)
     if any(c.finish_reason == "length" and not c.text and not c.tokens for c in choices):
         limit = next((name for name in ("max_completion_tokens", "max_tokens") if name in body), None)
         raise Refused(f"{url}: the model spent its whole token limit on hidden reasoning", param=limit, billed=True)
-    if len(choices) < asked and "n" not in unmet:
+    if len(choices) < requested and "n" not in unmet:
         unmet = (*unmet, "n")
     if body.get("logprobs") and any(c.tokens is None for c in choices):
         unmet = (*unmet, "logprobs")

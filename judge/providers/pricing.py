@@ -12,9 +12,9 @@ from judge.core.records import Usage
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 0.5
 """What a request costs in a batch, as a share of its price online (OpenAI, 2026)."""
-_NOTHING = Usage()
-_SOME = 1000
-_DECISIONS = {"gpt-6-luna": 0.10e-6}
+_NO_USAGE = Usage()
+_SAMPLE_TOKENS = 1000
+_DECISION_PRICES = {"gpt-6-luna": 0.10e-6}
 """Typed questions at OpenAI: dollars for a token read; answers are free, and nothing is cheaper for being cached.
 
 From LiteLLM's price map, version 1.106 of November 2026; genai-prices lacks these.
@@ -22,7 +22,7 @@ From LiteLLM's price map, version 1.106 of November 2026; genai-prices lacks the
 
 
 def cost_usd(
-    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NOTHING, decides: bool = False
+    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NO_USAGE, decides: bool = False
 ) -> float | None:
     """US dollars for the tokens of many requests, or None where the endpoint's prices are not known: never a guess.
 
@@ -50,20 +50,20 @@ def cost(usage: Usage, prices: tuple[float, float, float, float]) -> float:
 def per_token(model: str, endpoint: str, *, decides: bool = False) -> tuple[float, float, float, float] | None:
     """The price of a token: read afresh, read from the provider's cache, written to it, and put out."""
     if decides:
-        price_read = _DECISIONS.get(model) if endpoint == DEFAULT_URL else None
+        price_read = _DECISION_PRICES.get(model) if endpoint == DEFAULT_URL else None
         return None if price_read is None else (price_read, price_read, price_read, 0.0)
     import genai_prices
 
     def price(**tokens: int) -> float:
-        found = genai_prices.calc_price(genai_prices.Usage(**tokens), model, provider_api_url=endpoint)
-        return float(found.total_price) / _SOME
+        calculation = genai_prices.calc_price(genai_prices.Usage(**tokens), model, provider_api_url=endpoint)
+        return float(calculation.total_price) / _SAMPLE_TOKENS
 
     try:
         return (
-            price(input_tokens=_SOME),
-            price(input_tokens=_SOME, cache_read_tokens=_SOME),
-            price(input_tokens=_SOME, cache_write_tokens=_SOME),
-            price(output_tokens=_SOME),
+            price(input_tokens=_SAMPLE_TOKENS),
+            price(input_tokens=_SAMPLE_TOKENS, cache_read_tokens=_SAMPLE_TOKENS),
+            price(input_tokens=_SAMPLE_TOKENS, cache_write_tokens=_SAMPLE_TOKENS),
+            price(output_tokens=_SAMPLE_TOKENS),
         )
     except (LookupError, ValueError):
         return None

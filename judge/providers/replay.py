@@ -1,4 +1,4 @@
-"""A judge whose replies were recorded: read from a file, offline."""
+"""The provider that reads recorded replies from a file, offline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Request, Response, Usage
 from judge.providers.recording import RecordingFile, journals
 
-_MOST_EXPLAINED = 20
+_MAX_EXPLAINED = 20
 """Misses of which it is said what differs: finding that takes longer than all the rest."""
 
 
@@ -38,7 +38,7 @@ class ReplayProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again where the same file is."""
-        return _again, (self._path.absolute(), self.model)
+        return _rebuild, (self._path.absolute(), self.model)
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -46,29 +46,31 @@ class ReplayProvider:
 
     async def complete(self, request: Request) -> Response:
         """The recorded reply. Raises Unrecorded where there is none."""
-        asked = request.params.get("questions", [None])
-        each = [replace(request, params={"questions": [q]}) for q in asked] if len(asked) > 1 else [request]
-        found = [response for one in each for response in self._recorded.find(one)]
-        if len(found) < (len(asked) if self.decides else 1):
+        questions = request.params.get("questions", [None])
+        each = [replace(request, params={"questions": [q]}) for q in questions] if len(questions) > 1 else [request]
+        responses = [response for part in each for response in self._recorded.find(part)]
+        if len(responses) < (len(questions) if self.decides else 1):
             raise Unrecorded(
-                f"{self._path.name} does not hold the reply: {self._why(each[0])}\n"
+                f"{self._path.name} does not hold the reply: {self._explain(each[0])}\n"
                 f"Record it anew with --model {self.model} --record {self._path}",
                 stops="if_first",
             )
-        unmet = dict.fromkeys(name for one in found for name in one.unmet)
-        return Response(tuple(c for one in found for c in one.choices), Usage(), found[0].served_by, tuple(unmet))
+        unmet = dict.fromkeys(name for response in responses for name in response.unmet)
+        return Response(
+            tuple(c for response in responses for c in response.choices), Usage(), responses[0].served_by, tuple(unmet)
+        )
 
     async def aclose(self) -> None:
         return
 
-    def _why(self, request: Request) -> str:
+    def _explain(self, request: Request) -> str:
         self._explained += 1
-        if self._explained > _MOST_EXPLAINED:
-            return f"another prompt was recorded, or none (the first {_MOST_EXPLAINED} failures say what differs)"
+        if self._explained > _MAX_EXPLAINED:
+            return f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
         return self._recorded.explain(request)
 
 
-def _again(path: Path, model: str) -> ReplayProvider:
+def _rebuild(path: Path, model: str) -> ReplayProvider:
     return replayed(path, [model])[0]
 
 
@@ -80,9 +82,9 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     recorded = RecordingFile([path, *journals(path)], strict=True)
     if not recorded:
         raise DataError(f"recording {path}: it holds no replies")
-    if recorded.ambiguous_servers:
+    if servers := recorded.ambiguous_servers:
         raise DataError(
-            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(recorded.ambiguous_servers)}: "
+            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(servers)}: "
             "judge cache export --base-url URL writes those of one"
         )
     for model in models:

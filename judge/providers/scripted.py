@@ -1,7 +1,4 @@
-"""A judge that says what it is told to: for tests and demonstrations, never for results.
-
-A function as a judge: it is given the prompt's text and returns a reply.
-"""
+"""Providers without a model: scripted replies, for tests and demonstrations, and a Python function as the judge."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused
 from judge.core.records import Choice, Request, Response, Token, Usage
 
 Reply = str | int | Mapping[Any, float] | Response | ProviderError
-_GOLDEN = (math.sqrt(5) - 1) / 2
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 
 class ScriptedProvider:
@@ -55,9 +52,11 @@ class ScriptedProvider:
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again: from its file, or else with its script, if that can be pickled. It has seen nothing."""
         if self._file is not None:
-            return _again, (self._file,)
-        made = partial(ScriptedProvider, self._script, model=self.model, endpoint=self.endpoint, decides=self.decides)
-        return made, ()
+            return _rebuild, (self._file,)
+        factory = partial(
+            ScriptedProvider, self._script, model=self.model, endpoint=self.endpoint, decides=self.decides
+        )
+        return factory, ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -66,7 +65,7 @@ class ScriptedProvider:
     @classmethod
     def open(cls, model: str, plan: Plan) -> ScriptedProvider:
         """The provider of `--model scripted/FILE`, which forgets what it has seen. Raises ConfigError."""
-        return _again(model)
+        return _rebuild(model)
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
@@ -90,9 +89,9 @@ class ScriptedProvider:
                     return reply
             return Refused(f"{path} holds no reply for this prompt")
 
-        made = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
-        made._file = Path(path).absolute()
-        return made
+        provider = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        provider._file = Path(path).absolute()
+        return provider
 
     async def complete(self, request: Request) -> Response:
         """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
@@ -119,10 +118,10 @@ class ScriptedProvider:
         return
 
 
-def _again(path: str | Path) -> ScriptedProvider:
-    made = ScriptedProvider.from_file(path)
-    made._remembers = False
-    return made
+def _rebuild(path: str | Path) -> ScriptedProvider:
+    provider = ScriptedProvider.from_file(path)
+    provider._remembers = False
+    return provider
 
 
 def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
@@ -145,16 +144,18 @@ def _choice(reply: str | int | Mapping[Any, float], request: Request, draw: int)
     top = int(request.params.get("top_logprobs", 0))
     likely = sorted(((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1])
     listed = tuple((label, math.log(p)) for label, p in likely)
-    text, logprob = listed[_drawn(likely, draw) if request.params.get("temperature") else 0] if listed else ("", 0.0)
+    text, logprob = (
+        listed[_choose_label(likely, draw) if request.params.get("temperature") else 0] if listed else ("", 0.0)
+    )
     return Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None)
 
 
-def _drawn(likely: list[tuple[str, float]], draw: int) -> int:
+def _choose_label(likely: list[tuple[str, float]], draw: int) -> int:
     """The place of the label that a draw has: multiples of the golden ratio fill the unit interval evenly."""
-    left = (draw + 0.5) * _GOLDEN % 1.0 * sum(p for _, p in likely)
+    remaining = (draw + 0.5) * _GOLDEN_RATIO % 1.0 * sum(p for _, p in likely)
     for place, (_, p) in enumerate(likely):
-        left -= p
-        if left < 0:
+        remaining -= p
+        if remaining < 0:
             return place
     return len(likely) - 1
 
@@ -167,7 +168,7 @@ def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
 
 Judged = str | float | Mapping[Any, float]
 Function = Callable[[str], Judged | Awaitable[Judged]]
-_LONGEST = 500
+_MAX_REASON = 500
 
 
 class FunctionProvider:
@@ -191,7 +192,7 @@ class FunctionProvider:
             getattr(function, "__call__", None)  # noqa: B004  (an object whose call is async)
         )
         self._thread: ThreadPoolExecutor | None = None
-        self._said: dict[str, str] = {}
+        self._first_replies: dict[str, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FunctionProvider, (self._function,)
@@ -203,26 +204,26 @@ class FunctionProvider:
     async def complete(self, request: Request) -> Response:
         """What the function says, asked once where a text is read in two ways. Raises Refused with what it raised."""
         prompt = text_of(request)
-        kept = None if "top_logprobs" in request.params else self._said.pop(prompt, None)
-        reply = self._checked(await self._called(prompt)) if kept is None else kept
+        remembered = None if "top_logprobs" in request.params else self._first_replies.pop(prompt, None)
+        reply = self._validated(await self._call(prompt)) if remembered is None else remembered
         if isinstance(reply, str) and "top_logprobs" in request.params:
-            self._said[prompt] = reply
+            self._first_replies[prompt] = reply
         return Response(to_choices(reply, request), Usage(), self.name)
 
-    async def _called(self, prompt: str) -> object:
+    async def _call(self, prompt: str) -> object:
         try:
             if self._awaited:
                 return await self._function(prompt)  # type: ignore[misc]
             self._thread = self._thread or ThreadPoolExecutor(1, "judge-function")
-            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._function, prompt)
-            return await found if inspect.isawaitable(found) else found
+            reply = await asyncio.get_running_loop().run_in_executor(self._thread, self._function, prompt)
+            return await reply if inspect.isawaitable(reply) else reply
         except JudgeError:
             raise
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".rstrip(": ")[:_LONGEST]
-            raise Refused(f"{self.model} raised {said}") from error
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")[:_MAX_REASON]
+            raise Refused(f"{self.model} raised {reason}") from error
 
-    def _checked(self, reply: object) -> str | Mapping[Any, float]:
+    def _validated(self, reply: object) -> str | Mapping[Any, float]:
         """The reply in one of its two forms. Raises Refused for what is none."""
         if isinstance(reply, str):
             return reply
@@ -233,11 +234,11 @@ class FunctionProvider:
             return str(int(number)) if number.is_integer() else str(number)
         if isinstance(reply, Mapping) and reply and all(map(_is_share, reply.values())):
             return reply
-        wanted = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
-        raise Refused(f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {wanted}")
+        expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
+        raise Refused(f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}")
 
     async def aclose(self) -> None:
-        self._said.clear()
+        self._first_replies.clear()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
             self._thread = None

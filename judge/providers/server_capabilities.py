@@ -1,4 +1,4 @@
-"""What one server turned out to accept, learned from its refusals."""
+"""Adapt requests to what a server accepts, learned from its refusals."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _NAMES = (
     "top_logprobs", "logprobs", "max_completion_tokens", "max_tokens", "temperature", "seed", "response_format",
     _EFFORT, _CACHE_KEY, _CACHE_OPTIONS, _BREAKPOINT,
 )  # fmt: skip
-_NAMED = re.compile("|".join((*_NAMES, r"json[_ ]schema", r"(?<![\w\\])n(?!\w)")), re.I)
-_MEANT = {"json_schema": "response_format", "json schema": "response_format", _BREAKPOINT: _CACHE_OPTIONS}
+_PARAMETER_NAME = re.compile("|".join((*_NAMES, r"json[_ ]schema", r"(?<![\w\\])n(?!\w)")), re.I)
+_ALIASES = {"json_schema": "response_format", "json schema": "response_format", _BREAKPOINT: _CACHE_OPTIONS}
 _LOWER_TOP = {20: 5}
 """The largest top_logprobs a server takes is 20 at OpenAI and 5 at several others."""
 
 # A refusal may name a parameter and still be about one text: too long for the model, against a policy.
-_OF_THE_PARAMETER = re.compile(
+_ABOUT_PARAMETER = re.compile(
     r"support|unknown|unrecogni[sz]ed|unexpected|not allowed|not permitted|extra (?:inputs|fields)|must be|at most",
     re.I,
 )
-_OF_THE_TEXT = re.compile(r"context|policy|too (?:large|long|many)", re.I)
-_NOT_KNOWN = re.compile(r"unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)", re.I)
-_NOT_TAKEN = re.compile(rf"{_NOT_KNOWN.pattern}|unsupported|not support", re.I)
+_ABOUT_TEXT = re.compile(r"context|policy|too (?:large|long|many)", re.I)
+_UNKNOWN = re.compile(r"unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)", re.I)
+_UNSUPPORTED = re.compile(rf"{_UNKNOWN.pattern}|unsupported|not support", re.I)
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 
 
@@ -71,14 +71,14 @@ class RequestAdapter:
         messages: list[dict[str, Any]] = [{name: whole(text) for name, text in m.items()} for m in request.messages]
         body: dict[str, Any] = {"model": request.model, "messages": messages, **self._cached(request)}
         if _CACHE_OPTIONS in body and request.prefix[1]:
-            messages[0]["content"] = _marked(request.messages[0]["content"], request.prefix[1])
+            messages[0]["content"] = _with_breakpoint(request.messages[0]["content"], request.prefix[1])
         params = dict(request.params)
         if (limit := params.pop("max_tokens", None)) is not None and self.limit_name:
             body[self.limit_name] = limit
         if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
             body |= {"logprobs": True, "top_logprobs": min(top, self.top_logprobs)}
-        wanted = params.pop("n", 1)
-        if (n := min(wanted, self.n or wanted)) > 1:
+        choices = params.pop("n", 1)
+        if (n := min(choices, self.n or choices)) > 1:
             body["n"] = n
         body |= {name: value for name, value in params.items() if name not in self.dropped}
         return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
@@ -95,13 +95,13 @@ class RequestAdapter:
 
         A temperature of 1 needs no asking: a server that takes none samples so.
         """
-        wanted = {name: value for name, value in request.params.items() if (name, value) != ("temperature", 1)}
-        missing = [name for name in wanted if name not in body and name not in ("max_tokens", "top_logprobs", "n")]
-        if "max_tokens" in wanted and not body.keys() & {"max_completion_tokens", "max_tokens"}:
+        requested = {name: value for name, value in request.params.items() if (name, value) != ("temperature", 1)}
+        missing = [name for name in requested if name not in body and name not in ("max_tokens", "top_logprobs", "n")]
+        if "max_tokens" in requested and not body.keys() & {"max_completion_tokens", "max_tokens"}:
             missing.append("max_tokens")
-        if "top_logprobs" in wanted and body.get("top_logprobs", 0) < wanted["top_logprobs"]:
+        if "top_logprobs" in requested and body.get("top_logprobs", 0) < requested["top_logprobs"]:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
-        if body.get("n", 1) < wanted.get("n", 1):
+        if body.get("n", 1) < requested.get("n", 1):
             missing.append("n")
         if _EFFORT in body:  # nobody wished for it, so it has to be said
             missing.append("reasoning")
@@ -113,19 +113,19 @@ class RequestAdapter:
 
     def after_refusal(self, refused: Refused, body: dict[str, Any]) -> RequestAdapter | None:
         """The dialect to try next when `body` was refused, None where no other words would help."""
-        said, name = _words(refused), _offender(refused, body)
+        message, name = _server_message(refused), _rejected_parameter(refused, body)
         if name is None and refused.status in (400, 422) and _EFFORT in body:
             name = _EFFORT  # the one thing in this body that not even the request asked for
         if name == "n":
-            return replace(self, n=_fewer(said, body["n"]))
-        if name == "top_logprobs" and (lower := _lower_top(said, body[name])):
+            return replace(self, n=_fewer_choices(message, body["n"]))
+        if name == "top_logprobs" and (lower := _lower_top(message, body[name])):
             return replace(self, top_logprobs=lower)
         if name == "max_completion_tokens" and refused.status is not None:
             return replace(self, limit_name="max_tokens")
         if name in ("max_completion_tokens", "max_tokens"):
             return replace(self, limit_name=None)
         name = "logprobs" if name == "top_logprobs" else name
-        known = refused.status in (400, 422) and not _NOT_KNOWN.search(said)
+        known = refused.status in (400, 422) and not _UNKNOWN.search(message)
         return self._without(name, body, known=known) if name else None
 
     def _without(self, name: str, body: dict[str, Any], *, known: bool) -> RequestAdapter:
@@ -140,44 +140,44 @@ class RequestAdapter:
         return replace(self, dropped=self.dropped | {name})
 
 
-def _marked(text: str, length: int) -> list[dict[str, Any]]:
+def _with_breakpoint(text: str, length: int) -> list[dict[str, Any]]:
     """A text in two parts, with the cache's breakpoint between them."""
     head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
     return [head, {"type": "text", "text": whole(text[length:])}] if text[length:] else [head]
 
 
-def _words(refused: Refused) -> str:
+def _server_message(refused: Refused) -> str:
     """What the server said, without the address and the status that stand before it."""
     message = str(refused)
     return message.partition(f" answered {refused.status}: ")[2] or message
 
 
-def _offender(refused: Refused, body: dict[str, Any]) -> str | None:
+def _rejected_parameter(refused: Refused, body: dict[str, Any]) -> str | None:
     """The parameter of `body` that the server objects to: as it says, else the first one its message names."""
-    said = _words(refused)
+    message = _server_message(refused)
     if refused.status is None:
         return refused.param if refused.param in body else None
     if refused.status not in (400, 403, 422):
         return None
     path = (refused.param or "").split(".")
-    named = [path[0], path[-1]] if refused.param else [word.lower() for word in _NAMED.findall(said)]
-    meant = [_MEANT.get(word, word) for word in named]
+    named = [path[0], path[-1]] if refused.param else [word.lower() for word in _PARAMETER_NAME.findall(message)]
+    meant = [_ALIASES.get(word, word) for word in named]
     first = next((name for name in meant if name in body and name in (*_NAMES, "n")), None)
     if first in ("n", "response_format"):  # no text is refused in these words
         return first
-    return first if _OF_THE_PARAMETER.search(said) and not _OF_THE_TEXT.search(said) else None
+    return first if _ABOUT_PARAMETER.search(message) and not _ABOUT_TEXT.search(message) else None
 
 
-def _fewer(said: str, asked: int) -> int:
+def _fewer_choices(message: str, requested: int) -> int:
     """How many choices to ask for after so many were refused: what the message allows, else one, or half of them."""
-    return _below(asked, said) or (1 if _NOT_TAKEN.search(said) else asked // 2)
+    return _largest_below(requested, message) or (1 if _UNSUPPORTED.search(message) else requested // 2)
 
 
-def _lower_top(said: str, asked: int) -> int | None:
+def _lower_top(message: str, requested: int) -> int | None:
     """A smaller top_logprobs to try, None where the message says that the server takes none at all."""
-    return _LOWER_TOP.get(asked) if _below(asked, said) or not _NOT_TAKEN.search(said) else None
+    return _LOWER_TOP.get(requested) if _largest_below(requested, message) or not _UNSUPPORTED.search(message) else None
 
 
-def _below(asked: int, said: str) -> int:
+def _largest_below(requested: int, message: str) -> int:
     """The largest number in a message that is less than what was asked for; 0 where there is none."""
-    return max((number for number in map(int, _NUMBER.findall(said)) if number < asked), default=0)
+    return max((number for number in map(int, _NUMBER.findall(message)) if number < requested), default=0)

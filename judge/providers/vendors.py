@@ -46,13 +46,13 @@ class Vendor:
         """The base URL. Raises ConfigError where the variable that has it is not set."""
         if not self.url_env:
             return self.url
-        given = os.environ.get(self.url_env, "").strip().rstrip("/")
-        if not given:
+        configured = os.environ.get(self.url_env, "").strip().rstrip("/")
+        if not configured:
             raise ConfigError(
                 f"--model {self.name}/...: ${self.url_env} is not set; set it to your resource's address, or name the "
                 "whole address with --base-url"
             )
-        return given if given.endswith(self.url) else f"{given}{self.url}"
+        return configured if configured.endswith(self.url) else f"{configured}{self.url}"
 
     def open(self, model: str, plan: Plan) -> OpenAIProvider:
         """The provider of a plan; its address and its key's variable go before the table's. Raises ConfigError."""
@@ -62,12 +62,12 @@ class Vendor:
         if not model:
             raise ConfigError(f"--model {self.name}/: write the model's name after the slash")
         named = "key_env" in plan.model_fields_set
-        how = options(plan)
-        how["base_url"] = plan.base_url or self.address
-        how["key_env"] = plan.key_env if named else self.key_env
-        how["needs_key"] = named or not (self.local or plan.base_url)
-        how["caching"] = self.caching
-        return OpenAIProvider(model, name=self.name, dialect=self.dialect, **how)
+        http_options = options(plan)
+        http_options["base_url"] = plan.base_url or self.address
+        http_options["key_env"] = plan.key_env if named else self.key_env
+        http_options["needs_key"] = named or not (self.local or plan.base_url)
+        http_options["caching"] = self.caching
+        return OpenAIProvider(model, name=self.name, dialect=self.dialect, **http_options)
 
 
 _TABLE = (
@@ -101,9 +101,9 @@ VENDORS = {vendor.name: vendor for vendor in _TABLE}
 
 def signed(provider: Provider) -> str:
     """A model as signatures name it, with its address where that is not its vendor's: `openai/m@127.0.0.1:8000`."""
-    own = VENDORS[provider.name].url if provider.name in VENDORS else DEFAULT_URL
+    default_url = VENDORS[provider.name].url if provider.name in VENDORS else DEFAULT_URL
     there = urlsplit(provider.endpoint).netloc
-    return f"{provider.name}/{provider.model}{f'@{there}' if there and there != urlsplit(own).netloc else ''}"
+    return f"{provider.name}/{provider.model}{f'@{there}' if there and there != urlsplit(default_url).netloc else ''}"
 
 
 def host_of_another(name: str, url: str | None) -> bool:

@@ -1,7 +1,4 @@
-"""The files of a run folder: rows and samples as Parquet, each written whole or not at all.
-
-Scores side by side: the table that statistics and reports read.
-"""
+"""The table of a run's scores, and its Parquet files in the run folder."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ _SAMPLE_FIELDS = {
     "item": _REPEATED, "system": _REPEATED, "output": _TEXT, "source": _REPEATED, "references": "list",
     "human": _REPEATED, "extra": _REPEATED, "where": _TEXT, "ratings": _REPEATED,
 }  # fmt: skip
-_LATER = {"ratings": "{}"}
+_DEFAULTS = {"ratings": "{}"}
 """Columns that older folders lack, and what stands in them then."""
 
 
@@ -104,7 +101,7 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
         raise StorageError(describe_os_error("write", folder, error)) from error
 
 
-def describe_os_error(what: str, path: Path, error: Exception) -> str:
+def describe_os_error(action: str, path: Path, error: Exception) -> str:
     """What happened to which path, and what to do about it."""
     number = error.errno if isinstance(error, OSError) else None
     advice = {
@@ -119,7 +116,7 @@ def describe_os_error(what: str, path: Path, error: Exception) -> str:
         None: "the file is damaged or not from judge; run again to make it anew",
     }
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-    return f"cannot {what} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
+    return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
 
 
 def scores_file(rows: Iterable[Row]) -> bytes:
@@ -184,13 +181,13 @@ def _array(cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(cells, kind)
     except UnicodeEncodeError:
-        return pa.array([_whole(cell) for cell in cells], kind)
+        return pa.array([_utf8_safe(cell) for cell in cells], kind)
 
 
-def _whole(cell: Any) -> Any:
+def _utf8_safe(cell: Any) -> Any:
     """A cell of `text` or `list` as Parquet can hold it."""
     if isinstance(cell, list):
-        return [_whole(part) for part in cell]
+        return [_utf8_safe(part) for part in cell]
     return cell if cell is None else whole(cell)
 
 
@@ -213,12 +210,12 @@ def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[l
     with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
         about = json.loads((file.metadata.metadata or {})[b"judge"])
         if most is None:
-            found = file.read(use_threads=False)
+            table = file.read(use_threads=False)
         else:
             batches = file.iter_batches(max(1, most), use_threads=False)
-            found = next(batches, file.schema_arrow.empty_table())
-    lacking = _LATER.keys() - set(found.schema.names)
-    cells = [[_LATER[name]] * len(found) if name in lacking else found[name].to_pylist() for name in fields]
+            table = next(batches, file.schema_arrow.empty_table())
+    lacking = _DEFAULTS.keys() - set(table.schema.names)
+    cells = [[_DEFAULTS[name]] * len(table) if name in lacking else table[name].to_pylist() for name in fields]
     return list(zip(*cells, strict=True)), about
 
 
@@ -262,8 +259,8 @@ class Table:
     failures: tuple[Failure, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._place)))
-        object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._place)))
+        object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._order)))
+        object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._order)))
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -276,18 +273,18 @@ class Table:
         return tuple(dict.fromkeys(s.item for s in self.samples))
 
     @cached_property
-    def _places(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
+    def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
         samples = {(s.item, s.system): place for place, s in enumerate(self.samples)}
         return samples, {c.name: place for place, c in enumerate(self.columns)}
 
-    def _place(self, row: Score | Failure) -> tuple[int, int, int]:
-        samples, columns = self._places
+    def _order(self, row: Score | Failure) -> tuple[int, int, int]:
+        samples, columns = self._orders
         place, rival = (samples.get((row.item, name), len(samples)) for name in (row.system, row.rival))
         return place, columns.get(row.column, len(columns)), rival
 
     def rows(self) -> Iterator[Score | Failure]:
         """Scores and failures together, in table order."""
-        return merge(self.scores, self.failures, key=self._place)
+        return merge(self.scores, self.failures, key=self._order)
 
     def matrix(self, column: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Values of one column, systems × items; NaN masks what has no score (failed, not asked, no such text).
@@ -315,10 +312,10 @@ class Table:
 
     @cached_property
     def _by_column(self) -> dict[str, list[Score]]:
-        found: dict[str, list[Score]] = {}
+        scores: dict[str, list[Score]] = {}
         for score in self.scores:
-            found.setdefault(score.column, []).append(score)
-        return found
+            scores.setdefault(score.column, []).append(score)
+        return scores
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
@@ -329,17 +326,19 @@ class Table:
         import pandas as pd
 
         if wide:
-            found: dict[tuple[str, ...], float] = {}
+            values_by_key: dict[tuple[str, ...], float] = {}
             keys: list[tuple[str, ...]] = [(s.item, s.system) for s in self.samples]
             names = ["item", "system"]
             if any(row.rival for row in self.rows()):
                 keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
                 names = ["item", "system", "rival"]
             for s in self.scores:
-                found[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
+                values_by_key[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
             frame = pd.DataFrame(keys, columns=names)
             for column in self.columns:
-                frame[column.name] = pd.Series([found.get((*key, column.name)) for key in keys], dtype="float64")
+                frame[column.name] = pd.Series(
+                    [values_by_key.get((*key, column.name)) for key in keys], dtype="float64"
+                )
             return frame
         values = (
             zip(*[row_to_cells(row) for row in self.rows()], strict=True)

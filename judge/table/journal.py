@@ -1,7 +1,4 @@
-"""The journal of a run under way, for the case that it is killed.
-
-The files of a run folder, written row by row, for data larger than memory.
-"""
+"""Write a run's rows as they come: the journal that survives a kill, and Parquet files larger than memory."""
 
 from __future__ import annotations
 
@@ -92,8 +89,8 @@ def read_journal(folder: Path) -> list[Score | Failure]:
     """The rows of a folder's journal; a last line cut short by the kill is left out. Raises StorageError."""
     with translating_errors(Path(folder) / JOURNAL) as path:
         *lines, _cut = path.read_text(encoding="ascii").split("\n")
-        found = (json.loads(line) for line in lines)
-        return [row_from_cells([fields.get(name) for name in FIELDS]) for fields in found]
+        rows = (json.loads(line) for line in lines)
+        return [row_from_cells([fields.get(name) for name in FIELDS]) for fields in rows]
 
 
 def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
@@ -153,14 +150,14 @@ class StreamingWriter:
     def close(self, columns: Iterable[Column]) -> None:
         """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
         self._flush()
-        said = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
+        metadata = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
         try:
             for name, file in self._open.items():
-                file.add_key_value_metadata(column_metadata(said[name]))
+                file.add_key_value_metadata(column_metadata(metadata[name]))
                 file.close()
             (self._folder / RUN).unlink(missing_ok=True)
             for name in self._open:
-                self._beside(name).replace(self._folder / name)
+                self._temporary_path(name).replace(self._folder / name)
             atexit.unregister(self.discard)
         except OSError as error:
             raise StorageError(describe_os_error("write", self._folder, error)) from error
@@ -172,22 +169,22 @@ class StreamingWriter:
             with suppress(OSError):
                 file.close()
             with suppress(OSError):
-                self._beside(name).unlink()
+                self._temporary_path(name).unlink()
 
     def _flush(self) -> None:
         scores, self._scores, samples, self._samples = self._scores, [], self._samples, []
-        self._put(SCORES, scores_table(scores))
-        self._put(SAMPLES, samples_table(samples))
+        self._write_table(SCORES, scores_table(scores))
+        self._write_table(SAMPLES, samples_table(samples))
 
-    def _put(self, name: str, table: Any) -> None:
+    def _write_table(self, name: str, table: Any) -> None:
         from pyarrow import parquet
 
         try:
             if name not in self._open:
-                self._open[name] = parquet.ParquetWriter(self._beside(name), table.schema, **STORED)
+                self._open[name] = parquet.ParquetWriter(self._temporary_path(name), table.schema, **STORED)
             self._open[name].write_table(table)
         except OSError as error:
             raise StorageError(describe_os_error("write", self._folder / name, error)) from error
 
-    def _beside(self, name: str) -> Path:
+    def _temporary_path(self, name: str) -> Path:
         return self._folder / f".{name}.{os.getpid()}.tmp"

@@ -43,9 +43,9 @@ def quick(monkeypatch: pytest.MonkeyPatch, redis_server: Any) -> Any:
     """A Redis, whose cache has no patience."""
     from judge.cache import redis
 
-    monkeypatch.setattr(redis, "_PATIENCE", 0.3)
-    monkeypatch.setattr(redis, "_BEAT", 0.02)
-    monkeypatch.setattr(redis, "_PROBE", 0.02)
+    monkeypatch.setattr(redis, "_TIMEOUT", 0.3)
+    monkeypatch.setattr(redis, "_HEARTBEAT", 0.02)
+    monkeypatch.setattr(redis, "_PROBE_INTERVAL", 0.02)
     return redis_server
 
 
@@ -90,13 +90,13 @@ def names(server: Any, kind: str) -> set[str]:
 def flush(cache: Any) -> None:
     """Write what was put, and wait for Redis."""
     cache.flush()
-    cache._remote.drain()
+    cache._remote.join()
 
 
 def release(cache: Any, keys: list[str]) -> None:
     """Let go of these, and wait for Redis."""
     cache.release(keys)
-    cache._remote.drain()
+    cache._remote.join()
 
 
 # What is kept where
@@ -240,7 +240,7 @@ def test_a_redis_that_only_says_nothing_is_lost_too(
 ) -> None:
     from judge.cache import redis
 
-    monkeypatch.setattr(redis, "_BEAT", 1000.0)  # which is not what a lost one waits for
+    monkeypatch.setattr(redis, "_HEARTBEAT", 1000.0)  # which is not what a lost one waits for
     notes: list[str] = []
     one = cache("a", notes)
     client = raw(quick)
@@ -268,7 +268,7 @@ def test_a_full_redis_is_a_note_and_is_read_on(
 ) -> None:
     from judge.cache import redis
 
-    monkeypatch.setattr(redis, "_SULK", 0.0)
+    monkeypatch.setattr(redis, "_REFUSAL_PAUSE", 0.0)
     notes: list[str] = []
     one = cache("a", notes)
     one.put("early", response())
@@ -330,7 +330,7 @@ def test_nobody_waits_for_what_is_written_to_redis(cache: Callable[..., Any], re
         one.flush()
         one.release(["k"])
         assert set(one._remote.waiting(["k", "l"])) == {"k"}
-    one._remote.drain()
+    one._remote.join()
     assert (names(redis_server, "reply"), names(redis_server, "claim"), notes) == ({"k"}, set(), [])
     assert one._remote.waiting(["k"]) == {}
 
@@ -354,18 +354,18 @@ def test_more_than_may_be_on_its_way_is_owed(
 ) -> None:
     from judge.cache import redis
 
-    monkeypatch.setattr(redis, "_MOST", 10)
+    monkeypatch.setattr(redis, "_MAX_PENDING", 10)
     one = cache("a")
     with asleep(redis_server):
         for number in range(25):
             one.put(str(number), response())
             one.flush()
         assert len(one._remote.waiting([str(number) for number in range(25)])) == 10
-        assert len(one._owed) == 15
+        assert len(one._unsent) == 15
     monkeypatch.undo()
     flush(one)
     assert names(redis_server, "reply") == {str(number) for number in range(25)}
-    assert one._owed == {}
+    assert one._unsent == {}
 
 
 # Who is asking
@@ -416,7 +416,7 @@ def test_what_is_claimed_again_right_after_its_release_is_held(cache: Callable[.
         one.claim(["k"])
         one.release(["k"])
     one.claim(["k"])
-    one._remote.drain()
+    one._remote.join()
     assert names(redis_server, "claim") == {"k"}
 
 
@@ -438,8 +438,9 @@ def test_of_claims_that_are_refused_in_part_the_others_are_let_go_of(
 
 def test_the_claims_of_a_killed_process_run_out(cache: Callable[..., Any], redis_server: Any, tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from judge.core.redis_url import Address; from judge.cache import remote;"
-        "remote._LEASE = 1000; remote._BEAT = 0.1; one = remote.Remote(Address.read(sys.argv[1])); one.claim(['k']);"
+        "import sys, time; from judge.core.redis_url import RedisUrl; from judge.cache import redis;"
+        "redis._LEASE = 1000; redis._HEARTBEAT = 0.1;"
+        "one = redis.RedisClient(RedisUrl.read(sys.argv[1])); one.claim(['k']);"
         "print('there', flush=True); time.sleep(60)"
     )
     child = subprocess.Popen([sys.executable, "-c", script, redis_server.url], stdout=subprocess.PIPE, text=True)
@@ -516,8 +517,9 @@ def test_a_unix_socket_and_a_number_are_an_address_too(redis_server: Any, tmp_pa
     redis_server.options = ["--unixsocket", str(path)]
     redis_server.restart()
     script = (  # in a process that may open such a socket
-        "import sys; from judge.core.redis_url import Address; from judge.cache import stored;"
-        "from judge.core.records import Choice, Response; one = stored(Address.read(sys.argv[1]), beneath=False);"
+        "import sys; from judge.core.redis_url import RedisUrl; from judge.cache import open_for_admin;"
+        "from judge.core.records import Choice, Response;"
+        "one = open_for_admin(RedisUrl.read(sys.argv[1]), beneath=False);"
         "one.put('k', Response((Choice('4'),))); one.close()"
     )
     subprocess.run([sys.executable, "-c", script, f"unix://{path}?db=2"], check=True)

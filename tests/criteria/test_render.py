@@ -546,8 +546,8 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
             Renderer(criterion, criteria.template_bodies(criterion)),
             Renderer(criterion, criteria.template_bodies(criterion)),
         )
-        assert once._gaps, "or the quick way is not taken at all"
-        anew._gaps = None
+        assert once._slots, "or the quick way is not taken at all"
+        anew._slots = None
         anew._this = once._this  # whose cut is of chance
         for output in texts:
             for source in texts:

@@ -15,7 +15,7 @@ from judge.cache import Cache, DiskCache, NoCache
 from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import metric_client
-from judge.execution.metric_client import DeferredClient, MetricClient, Said, from_thread
+from judge.execution.metric_client import DeferredClient, MetricClient, MetricReply, from_thread
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
 from judge.metrics.common import ModelError, ModelQuestion
@@ -52,8 +52,8 @@ def scripted(script: Callable[[Request], Reply] = echo, **options: Any) -> tuple
     return asker(provider, **options), provider
 
 
-def ask(one: MetricClient, prompts: Sequence[ModelQuestion]) -> list[Said]:
-    async def work() -> list[Said]:
+def ask(one: MetricClient, prompts: Sequence[ModelQuestion]) -> list[MetricReply]:
+    async def work() -> list[MetricReply]:
         async with one:
             return await one.ask(prompts)
 
@@ -352,7 +352,7 @@ class Metric(threading.Thread):
 
 
 def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
-    async def work(one: MetricClient) -> list[Said]:
+    async def work(one: MetricClient) -> list[MetricReply]:
         async with one:
             return await asyncio.to_thread(from_thread(one, asyncio.get_running_loop()), wanted("a", "1"))
 
@@ -405,7 +405,7 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
 
 
 def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
-    tasks: list[asyncio.Task[list[Said]]] = []
+    tasks: list[asyncio.Task[list[MetricReply]]] = []
 
     def script(request: Request) -> Reply:
         if len(provider.seen) == 20:

@@ -20,10 +20,10 @@ pytestmark = pytest.mark.redis
 
 TEXTS, PLACES = 90, 4
 PROGRAM = """
-from judge.cache import remote
+from judge.cache import redis
 from judge.cli import main
 
-remote._LEASE, remote._BEAT = 4_000, 0.5
+redis._LEASE, redis._HEARTBEAT = 4_000, 0.5
 main()
 """
 

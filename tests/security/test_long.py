@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from judge.core.errors import ParseError
-from judge.criteria.render import _UNSEEN, fence_digest, fenced
+from judge.criteria.render import _INVISIBLE, fence_digest, fenced
 from judge.metrics.qags import judge_model
 from judge.scoring.parse import spans
 
@@ -76,6 +76,6 @@ def test_what_nobody_sees_is_what_unicode_says() -> None:
     for code in range(sys.maxunicode + 1):
         one = chr(code)
         if unicodedata.category(one) == "Cf" or one in extra:
-            assert _UNSEEN.fullmatch(one), f"U+{code:04X}"
+            assert _INVISIBLE.fullmatch(one), f"U+{code:04X}"
         elif unicodedata.category(one) != "Cn":
-            assert not _UNSEEN.fullmatch(one), f"U+{code:04X}"
+            assert not _INVISIBLE.fullmatch(one), f"U+{code:04X}"

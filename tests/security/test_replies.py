@@ -16,7 +16,7 @@ import pytest
 
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request
-from judge.providers.http_client import MOST
+from judge.providers.http_client import MAX_REPLY_BYTES
 from judge.providers.openai import BatchApi, OpenAIProvider
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8})
@@ -41,7 +41,10 @@ def asked(url: str, *, timeout: float = 60.0) -> ProviderError:
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(chat_server: Any, status: int) -> None:
     packer = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
-    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(MOST // 1_000_000 + 2)) + packer.flush()
+    blocks = MAX_REPLY_BYTES // 1_000_000 + 2
+    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(blocks)) + packer.flush()
+        b"".join(packer.compress(b" " * 1_000_000) for _ in range(MAX_REPLY_BYTES // 1_000_000 + 2)) + packer.flush()
+    )
     assert len(packed) < 1_000_000
     chat_server.answer = lambda _: (status, {"content-encoding": "gzip"}, packed)
     error = asked(chat_server.url)
@@ -100,7 +103,7 @@ def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
 
 
 def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.openai.MOST", 1_000_000)
+    monkeypatch.setattr("judge.providers.openai.MAX_REPLY_BYTES", 1_000_000)
     provider = OpenAIProvider("m", base_url=endless)
     file = io.BytesIO()
 
@@ -116,7 +119,7 @@ def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, mo
 
 
 def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.openai.MOST", 100)
+    monkeypatch.setattr("judge.providers.openai.MAX_REPLY_BYTES", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
     found = provider.batches.lines(io.BytesIO(b"".join(lines)))

@@ -1,6 +1,6 @@
-"""Where requests run. An engine knows requests and answers; no sample, criterion or score.
+"""The engine protocols and the default engine (one process, one event loop).
 
-The default engine: one process, one event loop.
+An engine knows requests and answers. It knows no sample, criterion or score.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class EngineContext:
 
 def create_engine(name: str, context: EngineContext) -> Engine:
     """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
-    found = plugins.load("engines", name)
-    engine: Engine = found.open(context) if hasattr(found, "open") else found
+    plugin = plugins.load("engines", name)
+    engine: Engine = plugin.open(context) if hasattr(plugin, "open") else plugin
     return engine
 
 
@@ -79,8 +79,8 @@ async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, c
         if request is None:
             return False
         answer = await _answer(ask, request)
-        if (kept := done(request, answer)) is not None:
-            await kept
+        if (stored := done(request, answer)) is not None:
+            await stored
         return True
 
     async def work() -> None:

@@ -23,15 +23,15 @@ from judge.providers.pricing import BATCH
 
 Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
 Later = Callable[[Iterable[Request]], object]
-_GROWTH = 1.5
+_WAIT_GROWTH = 1.5
 """By how much the wait for the next look at batches grows, as long as none of them has ended."""
-_PATIENCE = 120
+_MAX_FAILED_LOOKS = 120
 """Looks in a row, of a minute each once the waits have grown, after which an unreachable server is given up."""
 _CHUNK = 64
-_ROOM = 0.8
+_QUEUE_SHARE = 0.8
 """How much of the provider's queue one batch may take by our estimate of its tokens."""
 _LIMIT = re.compile(r"limit\D{0,40}?(\d[\d,]*)\s*([KMB]?)(?![\w.])", re.I)
-_TIMES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9}
+_MULTIPLIERS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9}
 
 
 class BatchEngine:
@@ -46,9 +46,9 @@ class BatchEngine:
     gathers = True
 
     def __init__(self, outbox: BatchJobs, ledger: BudgetLedger | None = None, deadline: float | None = None) -> None:
-        self._out, self._counts = outbox, outbox.counts
+        self._jobs, self._counts = outbox, outbox.counts
         self._ledger, self._deadline = ledger, deadline
-        self._missed = 0
+        self._failed_looks = 0
         self._begun = False
 
     @classmethod
@@ -68,9 +68,9 @@ class BatchEngine:
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
 
-        async def online(given: Iterable[Request]) -> None:
+        async def online(batch: Iterable[Request]) -> None:
             async def each() -> AsyncIterator[Request]:
-                for request in given:
+                for request in batch:
                     yield request
 
             await engines.run_local(each(), ask, done, concurrency=concurrency)
@@ -90,122 +90,122 @@ class BatchEngine:
     async def _round(self, requests: AsyncIterator[Request], online: Online, done: Done) -> None:
         fresh: list[Request] = []
         async for request in requests:
-            await self._begin()
-            if self._out.adopt(request):
+            await self._load_existing()
+            if self._jobs.adopt(request):
                 continue
-            if self._out.led:
+            if self._jobs.first_sent:
                 fresh.append(request)
             else:
-                await self._lead(request, online)
-        if not fresh and not self._out.open:
+                await self._send_first(request, online)
+        if not fresh and not self._jobs.open:
             return
         try:
             async with asyncio.TaskGroup() as group:  # what goes online may wait for what batches keep of a budget
-                await self._follow(fresh, done, online, lambda left: group.create_task(online(left)))
+                await self._watch(fresh, done, online, lambda unanswered: group.create_task(online(unanswered)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _begin(self) -> None:
+    async def _load_existing(self) -> None:
         if not self._begun:
-            await self._out.with_retries(self._out.api.check)
-            self._out.load_existing()
+            await self._jobs.with_retries(self._jobs.api.check)
+            self._jobs.load_existing()
             self._begun = True
 
-    async def _lead(self, request: Request, online: Online) -> None:
+    async def _send_first(self, request: Request, online: Online) -> None:
         await online([request])
-        self._out.led = True
+        self._jobs.first_sent = True
 
-    async def _place(self, fresh: list[Request], online: Online) -> list[Request]:
+    async def _submit(self, fresh: list[Request], online: Online) -> list[Request]:
         """Have these worked off; those that the budget does not pay for yet come back.
 
         The first goes online where the process that had sent the others did not get that far.
         """
-        rest = await self._out.submit(fresh)
-        if rest and not self._out.led:
-            await self._lead(rest[0], online)
-            rest = await self._out.submit(rest[1:])
+        rest = await self._jobs.submit(fresh)
+        if rest and not self._jobs.first_sent:
+            await self._send_first(rest[0], online)
+            rest = await self._jobs.submit(rest[1:])
         return rest
 
-    async def _follow(self, rest: list[Request], done: Done, online: Online, later: Later) -> None:
+    async def _watch(self, rest: list[Request], done: Done, online: Online, later: Later) -> None:
         """Send the rest, look at every batch until the last one has ended, and hand over its answers as it does.
 
         What no batch answers is asked online meanwhile.
         """
-        rest = await self._place(rest, online)
-        self._say()
+        rest = await self._submit(rest, online)
+        self._update_status()
         wait = SOONEST
         while True:
-            waiting = [part for part in self._out.open if part not in self._out.held]
-            ends = [part for part in waiting if await self._ended(part, rest)]
-            for part in ends:
-                await self._bring(part, done, later)
-            if rest and (ends or not self._out.open):
-                rest = await self._place(rest, online)
-                if rest and self._ledger and not self._out.open:
+            waiting = [job for job in self._jobs.open if job not in self._jobs.waiting_for_room]
+            ends = [job for job in waiting if await self._has_ended(job, rest)]
+            for job in ends:
+                await self._deliver(job, done, later)
+            if rest and (ends or not self._jobs.open):
+                rest = await self._submit(rest, online)
+                if rest and self._ledger and not self._jobs.open:
                     kept = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
                     self._ledger.release(kept)
-            self._say()
-            if not self._out.open and not rest:
+            self._update_status()
+            if not self._jobs.open and not rest:
                 return
-            await self._out.sleep(wait)
-            wait = SOONEST if ends else min(wait * _GROWTH, LATEST)
+            await self._jobs.sleep(wait)
+            wait = SOONEST if ends else min(wait * _WAIT_GROWTH, LATEST)
             await self._make_room(rest, later, freed=bool(ends))
 
-    async def _ended(self, part: BatchJob, rest: list[Request]) -> bool:
+    async def _has_ended(self, job: BatchJob, rest: list[Request]) -> bool:
         """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
         try:
-            batch = self._out.states[part.name] = await self._out.api.get(part.batch)
+            batch = self._jobs.states[job.name] = await self._jobs.api.get(job.batch)
         except Transient as error:
-            self._missed += 1
-            if self._missed > _PATIENCE:
+            self._failed_looks += 1
+            if self._failed_looks > _MAX_FAILED_LOOKS:
                 error.stops = "always"
                 raise
             return False
         except Refused as error:
             if error.status != 404:
                 raise
-            self._remark(f"The provider no longer knew batch {part.batch}: its requests were sent once more.")
-            rest[:0] = self._out.drop(part)  # first, as they are paid for: others may wait for that money
+            self._remark(f"The provider no longer knew batch {job.batch}: its requests were sent once more.")
+            rest[:0] = self._jobs.drop(job)  # first, as they are paid for: others may wait for that money
             return False
-        self._missed = 0
-        if batch.crowded:
-            self._out.held.append(part)
-        return batch.ended and not batch.crowded
+        self._failed_looks = 0
+        if batch.queue_full:
+            self._jobs.waiting_for_room.append(job)
+        return batch.ended and not batch.queue_full
 
-    async def _bring(self, part: BatchJob, done: Done, later: Later) -> None:
+    async def _deliver(self, job: BatchJob, done: Done, later: Later) -> None:
         """Hand over what a batch brought, and have asked online what it did not."""
-        batch = self._out.states[part.name]
+        batch = self._jobs.states[job.name]
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
-                    await self._out.with_retries(partial(self._out.api.fetch, name, file, batch.total))
+                    await self._jobs.with_retries(partial(self._jobs.api.fetch, name, file, batch.total))
                 except Refused as error:
                     if error.status != 404:
                         raise
                     continue  # deleted: what it held was not returned
-                await self._hand_over(part, self._out.api.lines(file), done)
-        if left := list(part.wanted.values()):
+                await self._hand_over(job, self._jobs.api.lines(file), done)
+        if unanswered := list(job.expected.values()):
             why = f" ({batch.why})" if batch.why else ""
-            count = f"{len(left):,} request{'s' * (len(left) > 1)}"
+            count = f"{len(unanswered):,} request{'s' * (len(unanswered) > 1)}"
             self._remark(f"Batch {batch.id}, {batch.status}{why}, left {count} to be asked online, at the full price.")
-            for request in left:
-                self._out.unpaid(request)
-            later(left)
-        for custom in list(part.wanted):
-            part.done(custom)
-        self._out.complete(part)
+            for request in unanswered:
+                self._jobs.unpaid(request)
+            later(unanswered)
+        for custom in list(job.expected):
+            job.done(custom)
+        self._jobs.complete(job)
 
-    async def _hand_over(self, part: BatchJob, lines: Iterator[dict[str, Any]], done: Done) -> None:
+    async def _hand_over(self, job: BatchJob, lines: Iterator[dict[str, Any]], done: Done) -> None:
         """Many at once, so that they share a write."""
         while chunk := list(islice(lines, _CHUNK)):
             kept: Awaitable[None] | None = None
             for data in chunk:
                 custom = str(data.get("custom_id"))
-                request = part.wanted.get(custom)
-                response = None if request is None else self._read(request, part.shape(request), data)
+                request = job.expected.get(custom)
+                response = None if request is None else self._read(request, job.shape(request), data)
                 if request is not None and response is not None:
-                    part.done(custom)
-                    self._out.record_cost(request, response.usage)
+                    job.done(custom)
+                    self._jobs.record_cost(request, response.usage)
                     kept = done(request, response) or kept
             await (kept or asyncio.sleep(0))
 
@@ -215,7 +215,7 @@ class BatchEngine:
         if data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
             return None
         try:
-            return self._out.api.read(request, shape, reply.get("body"))
+            return self._jobs.api.read(request, shape, reply.get("body"))
         except ProviderError:
             return None
 
@@ -225,43 +225,43 @@ class BatchEngine:
         Once one of ours has left the queue, or, where there is none in it, in smaller parts: it joins the `rest`. Where
         it is small enough for what the provider says it takes, the queue is full of others' batches, and it waits on.
         """
-        out = self._out
-        alone = len(out.held) == len(out.open)
-        if not out.held or not (freed or alone):
+        out = self._jobs
+        alone = len(out.waiting_for_room) == len(out.open)
+        if not out.waiting_for_room or not (freed or alone):
             return
-        part = out.held.pop(0)
-        if part.batch and alone:
-            why, read = out.states[part.name].why, sum(map(budget.estimate_request, part.wanted.values()))
-            takes = _takes(why) or read // 2
+        job = out.waiting_for_room.pop(0)
+        if job.batch and alone:
+            why, read = out.states[job.name].why, sum(map(budget.estimate_request, job.expected.values()))
+            takes = _accepted_tokens(why) or read // 2
             out.most_tokens = min(out.most_tokens or takes, takes)
-            if read > out.most_tokens and len(part.wanted) > 1:
-                rest[:0] = out.drop(part)
+            if read > out.most_tokens and len(job.expected) > 1:
+                rest[:0] = out.drop(job)
                 return
             if read > out.most_tokens:
                 self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
-                left = out.drop(part)
-                out.unpaid(left[0])
-                later(left)
+                dropped = out.drop(job)
+                out.unpaid(dropped[0])
+                later(dropped)
                 return
-        await out.resubmit(part)
+        await out.resubmit(job)
 
-    def _say(self) -> None:
-        states = [self._out.states[part.name] for part in self._out.open if part.name in self._out.states]
-        self._counts.batch_status = _said(states, len(self._out.held))
+    def _update_status(self) -> None:
+        states = [self._jobs.states[job.name] for job in self._jobs.open if job.name in self._jobs.states]
+        self._counts.batch_status = _status_line(states, len(self._jobs.waiting_for_room))
 
-    def _remark(self, what: str) -> None:
-        self._counts.remarks.append(what)
+    def _remark(self, remark: str) -> None:
+        self._counts.remarks.append(remark)
 
 
-def _takes(why: str) -> int | None:
+def _accepted_tokens(why: str) -> int | None:
     """The tokens that one batch may safely have, by the words with which the provider refused one."""
-    found = _LIMIT.search(why)
-    return int(_ROOM * int(found[1].replace(",", "")) * _TIMES[found[2].upper()]) if found else None
+    match = _LIMIT.search(why)
+    return int(_QUEUE_SHARE * int(match[1].replace(",", "")) * _MULTIPLIERS[match[2].upper()]) if match else None
 
 
-def _said(states: Sequence[Batch], held: int) -> str:
+def _status_line(states: Sequence[Batch], waiting_for_room: int) -> str:
     """What is under way at the provider."""
     done, total = sum(state.done for state in states), sum(state.total for state in states)
-    how = ", ".join(f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items()))
-    room = f"; {held} waiting for room in the provider's queue" if held else ""
-    return f"batches: {how}, {done:,} of {total:,} requests answered{room}" if states else ""
+    by_status = ", ".join(f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items()))
+    room = f"; {waiting_for_room} waiting for room in the provider's queue" if waiting_for_room else ""
+    return f"batches: {by_status}, {done:,} of {total:,} requests answered{room}" if states else ""

@@ -1,6 +1,7 @@
-"""What is under way at a Batch API, in files that outlive the process. No key and no text is in them.
+"""Pending jobs at a Batch API, and the files that remember them.
 
-Requests on their way into batches: packed, uploaded and created, each step on disk before the next.
+Each step (packed, uploaded, created) is on disk before the next, so that a killed run resumes its jobs. The files hold
+no key and no text.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ FOLDER = "batches"
 _VERSION = 1
 _KEPT_DAYS = 30
 """After which a provider has deleted a batch's files."""
-_LOOK_SECONDS = 0.2
-_TEXTS = ("messages", "model")
+_LOCK_POLL_SECONDS = 0.2
+_OMITTED = ("messages", "model")
 
 
 def key_without_n(request: Request) -> str:
@@ -55,38 +56,38 @@ class BatchJob:
 
     path: Path
     endpoint: str
-    asked: dict[str, tuple[str, int]] = field(default_factory=dict)
+    entries: dict[str, tuple[str, int]] = field(default_factory=dict)
     shapes: list[dict[str, Any]] = field(default_factory=list)
     file: str = ""
     batch: str = ""
-    wanted: dict[str, Request] = field(default_factory=dict)
+    expected: dict[str, Request] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return f"judge-{self.path.stem}"
 
     def add(self, request: Request, body: dict[str, Any]) -> None:
-        shape = {name: value for name, value in body.items() if name not in _TEXTS and "cache" not in name}
+        shape = {name: value for name, value in body.items() if name not in _OMITTED and "cache" not in name}
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom = request.key()
-        self.asked[key_without_n(request)] = (custom, self.shapes.index(shape))
-        self.wanted[custom] = request
+        self.entries[key_without_n(request)] = (custom, self.shapes.index(shape))
+        self.expected[custom] = request
 
     def claim(self, plain: str, request: Request) -> bool:
         """Whether it holds this request, which is wanted from now on."""
-        found = self.asked.get(plain)
-        if found is not None:
-            self.wanted[found[0]] = request
-        return found is not None
+        entry = self.entries.get(plain)
+        if entry is not None:
+            self.expected[entry[0]] = request
+        return entry is not None
 
     def shape(self, request: Request) -> dict[str, Any]:
         """What the body of a request had besides its texts."""
-        return self.shapes[self.asked[key_without_n(request)][1]]
+        return self.shapes[self.entries[key_without_n(request)][1]]
 
     def done(self, custom: str) -> None:
         """A wanted request has its answer."""
-        del self.asked[key_without_n(self.wanted.pop(custom))]
+        del self.entries[key_without_n(self.expected.pop(custom))]
 
 
 class BatchJobStore:
@@ -103,50 +104,50 @@ class BatchJobStore:
 
         What cannot be read is set aside, and what the provider no longer has is deleted.
         """
-        found = []
-        with _guarded(self.folder):
+        jobs = []
+        with _translating_errors(self.folder):
             for path in sorted(self.folder.glob("*.json")):
                 if time.time() - path.stat().st_mtime > _KEPT_DAYS * 86400:
                     path.unlink(missing_ok=True)
-                elif f"judge-{path.stem}" not in known and (part := _read(path)) and part.endpoint == self.endpoint:
-                    found.append(part)
-        return found
+                elif f"judge-{path.stem}" not in known and (job := _read(path)) and job.endpoint == self.endpoint:
+                    jobs.append(job)
+        return jobs
 
-    def save(self, part: BatchJob) -> None:
+    def save(self, job: BatchJob) -> None:
         """On disk when this returns; never half."""
         data = {
-            "version": _VERSION, "endpoint": part.endpoint, "file": part.file, "batch": part.batch,
-            "shapes": part.shapes, "asked": part.asked,
+            "version": _VERSION, "endpoint": job.endpoint, "file": job.file, "batch": job.batch,
+            "shapes": job.shapes, "asked": job.entries,
         }  # fmt: skip
-        aside = part.path.with_suffix(".new")
-        with _guarded(self.folder):
+        aside = job.path.with_suffix(".new")
+        with _translating_errors(self.folder):
             with aside.open("w", encoding="utf-8") as file:
                 json.dump(data, file, separators=(",", ":"))
                 file.flush()
                 os.fsync(file.fileno())
-            aside.replace(part.path)
+            aside.replace(job.path)
 
-    def forget(self, part: BatchJob) -> None:
-        with _guarded(self.folder):
-            part.path.unlink(missing_ok=True)
+    def forget(self, job: BatchJob) -> None:
+        with _translating_errors(self.folder):
+            job.path.unlink(missing_ok=True)
 
     @asynccontextmanager
     async def locked(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[None]:
         """While this lasts no other process puts a part in here; a lock ends with its process."""
-        with _guarded(self.folder):
+        with _translating_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
             file = FileIO(self.folder / "lock", "a")
         with file:
-            with _guarded(self.folder):
+            with _translating_errors(self.folder):
                 while not files.try_lock(file):
-                    await sleep(_LOOK_SECONDS)
+                    await sleep(_LOCK_POLL_SECONDS)
             yield
 
 
 def under_way(folder: Path, endpoint: str) -> int:
     """How many requests to this endpoint are in batches that nobody has fetched yet. Raises StorageError."""
-    return sum(len(part.asked) for part in BatchJobStore(folder / FOLDER, endpoint).load())
+    return sum(len(job.entries) for job in BatchJobStore(folder / FOLDER, endpoint).load())
 
 
 def _read(path: Path) -> BatchJob | None:
@@ -154,8 +155,8 @@ def _read(path: Path) -> BatchJob | None:
         data = json.loads(path.read_bytes())
         if data["version"] != _VERSION:
             return None
-        asked = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
-        return BatchJob(path, data["endpoint"], asked, list(data["shapes"]), data["file"], data["batch"])
+        entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
+        return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
     except FileNotFoundError:  # another run is done with it
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -164,7 +165,7 @@ def _read(path: Path) -> BatchJob | None:
 
 
 @contextmanager
-def _guarded(folder: Path) -> Iterator[None]:
+def _translating_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -178,7 +179,7 @@ T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 SOONEST, LATEST = 1.0, 60.0
 """Seconds between two tries, or two looks: the first ones, and the most."""
-_TRIES = 8
+_MAX_TRIES = 8
 
 
 class BatchJobs:
@@ -193,28 +194,28 @@ class BatchJobs:
         sleep: Sleep = asyncio.sleep, most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES,
     ) -> None:  # fmt: skip
         self.api, self.folder, self.counts, self.sleep = api, folder, counts, sleep
-        self.parts: dict[str, BatchJob] = {}
+        self.jobs: dict[str, BatchJob] = {}
         self.states: dict[str, Batch] = {}
-        self.held: list[BatchJob] = []
+        self.waiting_for_room: list[BatchJob] = []
         self.most_tokens: int | None = None
-        self.led = False
+        self.first_sent = False
         self._most_requests, self._most_bytes = most_requests, most_bytes
         self._ledger = ledger
-        self._kept: dict[str, float] = {}
+        self._reserved: dict[str, float] = {}
 
     @property
     def open(self) -> list[BatchJob]:
         """The parts that something is wanted of."""
-        return [part for part in self.parts.values() if part.wanted]
+        return [job for job in self.jobs.values() if job.expected]
 
     def load_existing(self) -> None:
         """Know the parts that other processes have left, or are just waiting for."""
-        self.parts |= {part.name: part for part in self.folder.load(self.parts)}
+        self.jobs |= {job.name: job for job in self.folder.load(self.jobs)}
 
     def adopt(self, request: Request) -> bool:
         """Whether a request is in one of the parts, of which it is wanted from now on."""
         plain = key_without_n(request)
-        return any(part.claim(plain, request) for part in self.parts.values())
+        return any(job.claim(plain, request) for job in self.jobs.values())
 
     async def submit(self, fresh: list[Request]) -> list[Request]:
         """Send what is not on its way yet; what cannot go, before the first one or beyond the budget, comes back.
@@ -224,55 +225,55 @@ class BatchJobs:
         async with self.folder.locked(self.sleep):
             self.load_existing()
             rest = deque(request for request in fresh if not self.adopt(request))
-            for part in [part for part in self.open if not part.batch and part not in self.held]:
-                rest.extend(await self._recovered(part))
-            while rest and self.led:
+            for job in [job for job in self.open if not job.batch and job not in self.waiting_for_room]:
+                rest.extend(await self._recover(job))
+            while rest and self.first_sent:
                 with TemporaryFile() as file:
-                    part = self._packed(rest, file)
-                    if not part.asked:
+                    job = self._pack(rest, file)
+                    if not job.entries:
                         break
-                    self.parts[part.name] = part
-                    self.folder.save(part)
-                    await self._upload(part, file)
+                    self.jobs[job.name] = job
+                    self.folder.save(job)
+                    await self._upload(job, file)
                 if self.most_tokens is None:
-                    await self._create(part)
+                    await self._create(job)
                 else:
-                    self.held.append(part)
+                    self.waiting_for_room.append(job)
         return list(rest)
 
-    async def resubmit(self, part: BatchJob) -> None:
+    async def resubmit(self, job: BatchJob) -> None:
         """Have the file of a held part worked off, unless another process has seen to that."""
         async with self.folder.locked(self.sleep):
-            found = await self.with_retries(lambda: self.api.find(part.name))
-            if found is None:
-                await self._create(part)
+            batch = await self.with_retries(lambda: self.api.find(job.name))
+            if batch is None:
+                await self._create(job)
             else:
-                self._under_way(part, found)
+                self._record_created(job, batch)
 
-    def drop(self, part: BatchJob) -> list[Request]:
+    def drop(self, job: BatchJob) -> list[Request]:
         """Forget a part; what was wanted of it has to be had another way."""
-        self.folder.forget(part)
-        del self.parts[part.name]
-        self.states.pop(part.name, None)
-        return list(part.wanted.values())
+        self.folder.forget(job)
+        del self.jobs[job.name]
+        self.states.pop(job.name, None)
+        return list(job.expected.values())
 
-    def complete(self, part: BatchJob) -> None:
+    def complete(self, job: BatchJob) -> None:
         """Forget what has been answered of a part, and with the last of it the part."""
-        if part.asked:
-            self.folder.save(part)
+        if job.entries:
+            self.folder.save(job)
         else:
-            self.drop(part)
+            self.drop(job)
 
     def record_cost(self, request: Request, used: Usage) -> None:
         """A batch has answered a request."""
         self.counts.batched += used
-        if self._ledger and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._ledger.commit(kept, request, used, BATCH)
+        if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+            self._ledger.commit(reserved, request, used, BATCH)
 
     def unpaid(self, request: Request) -> None:
         """A batch has not answered a request, and is not paid for it."""
-        if self._ledger and (kept := self._kept.pop(request.key(), None)) is not None:
-            self._ledger.release(kept)
+        if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+            self._ledger.release(reserved)
 
     async def with_retries(
         self, call: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T | None]] | None = None
@@ -281,67 +282,65 @@ class BatchJobs:
         wait, failed = SOONEST, 0
         while True:
             try:
-                if failed and find is not None and (found := await find()) is not None:
-                    return found
+                if failed and find is not None and (result := await find()) is not None:
+                    return result
                 return await call()
             except Transient as error:
                 failed += 1
-                if failed >= _TRIES:
+                if failed >= _MAX_TRIES:
                     error.stops = "always"
                     raise
                 await self.sleep(min(max(error.retry_after or 0.0, wait), LATEST))
                 wait *= 2
 
-    def _packed(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
+    def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
         """A part with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
-        part, size, read = self.folder.new(), 0, 0
+        job, size, read = self.folder.new(), 0, 0
         try:
-            while rest and len(part.asked) < self._most_requests:
+            while rest and len(job.entries) < self._most_requests:
                 body, read = self.api.body(rest[0]), read + budget.estimate_request(rest[0])
                 written = line(rest[0], body)
                 if size and (size + len(written) > self._most_bytes or read > (self.most_tokens or read)):
                     break
-                if not self._paid_for(rest[0]):
+                if not self._reserve(rest[0]):
                     break
                 size += file.write(written)
-                part.add(rest.popleft(), body)
+                job.add(rest.popleft(), body)
         except OSError as error:
             raise StorageError(f"a file of requests cannot be written: {error.strerror or error}") from error
-        return part
+        return job
 
-    def _paid_for(self, request: Request) -> bool:
+    def _reserve(self, request: Request) -> bool:
         key = request.key()
-        if self._ledger is not None and key not in self._kept:
-            kept = self._ledger.try_reserve(request, BATCH)
-            if kept is None:
+        if self._ledger is not None and key not in self._reserved:
+            reserved = self._ledger.try_reserve(request, BATCH)
+            if reserved is None:
                 return False
-            self._kept[key] = kept
+            self._reserved[key] = reserved
         return True
 
-    async def _upload(self, part: BatchJob, file: IO[bytes]) -> None:
-        part.file = await self.with_retries(
-            lambda: self.api.upload(part.name, file), lambda: self.api.uploaded(part.name)
-        )
-        self.folder.save(part)
+    async def _upload(self, job: BatchJob, file: IO[bytes]) -> None:
+        job.file = await self.with_retries(lambda: self.api.upload(job.name, file), lambda: self.api.uploaded(job.name))
+        self.folder.save(job)
 
-    async def _create(self, part: BatchJob) -> None:
-        batch = await self.with_retries(lambda: self.api.create(part.name, part.file), lambda: self.api.find(part.name))
-        self.counts.sent += len(part.wanted)
-        self._under_way(part, batch)
+    async def _create(self, job: BatchJob) -> None:
+        batch = await self.with_retries(lambda: self.api.create(job.name, job.file), lambda: self.api.find(job.name))
+        self.counts.sent += len(job.expected)
+        self._record_created(job, batch)
 
-    def _under_way(self, part: BatchJob, batch: Batch) -> None:
-        part.batch, self.states[part.name] = batch.id, batch
-        self.folder.save(part)
+    def _record_created(self, job: BatchJob, batch: Batch) -> None:
+        job.batch, self.states[job.name] = batch.id, batch
+        self.folder.save(job)
 
-    async def _recovered(self, part: BatchJob) -> list[Request]:
+    async def _recover(self, job: BatchJob) -> list[Request]:
         """Find a part again whose process died while it was sending it; its requests, where nothing had been sent."""
-        if batch := await self.with_retries(lambda: self.api.find(part.name)):
-            self._under_way(part, batch)
+        if batch := await self.with_retries(lambda: self.api.find(job.name)):
+            self._record_created(job, batch)
             return []
-        if not part.file:
-            found = await self.with_retries(lambda: self.api.uploaded(part.name))
-            if found is None:
-                return self.drop(part)
-            part.file = found
-        await self._create(part)
+        if not job.file:
+            file = await self.with_retries(lambda: self.api.uploaded(job.name))
+            if file is None:
+                return self.drop(job)
+            job.file = file
+        await self._create(job)
         return []

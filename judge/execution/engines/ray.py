@@ -1,7 +1,4 @@
-"""Workers on a Ray cluster as this process sees them: what each is asked, what comes back, and who takes its place.
-
-Requests on a Ray cluster: the run stays in this process, and workers on other machines ask its judge.
-"""
+"""The Ray engine: the run stays in this process, and workers on other machines send its requests."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ from judge.execution.engines.ray_cluster import Placement, Reply, WorkerInfo
 from judge.execution.progress import JudgeProgress
 from judge.providers import Capabilities, Provider
 
-_TOGETHER, _PATIENCE = 30.0, 300.0
+_ALL_WAIT, _ONE_WAIT = 30.0, 300.0
 """Seconds for which all workers are waited for, and then one: a cluster that grows on demand starts machines for it."""
-_AT_FIRST, _IN_A_ROW = 3, 12
+_DEATHS_BEFORE_ANSWER, _DEATHS_AFTER_ANSWER = 3, 12
 """Deaths without an answer after which a worker has no successor: of all before the first answer, and of one later.
 One request that kills who is asked it is given up before that, by itself."""
-_GROUPS, _AHEAD = 10_000, 8
+_MAX_GROUPS, _MAX_LEAD = 10_000, 8
 """Groups that are known by their workers, and requests that a worker may have more than twice those of another before
 the other takes some of its groups': about as many as one prefix more is worth."""
-_AGAIN, _LONGEST = 0.1, 5.0
+_FIRST_RESTART, _MAX_RESTART = 0.1, 5.0
 """Seconds before a lost worker's place is given to another: the first, and doubled with every death up to the most."""
-_LOOK = 3.0
+_NODE_CHECK = 3.0
 """Seconds between looks whether a node on which a worker is starting is still there."""
 _STARTING = "Ray: workers are starting"
 
@@ -49,12 +46,12 @@ class _Worker:
     spot: Placement
     actor: Any = None
     node: str = ""
-    manned: bool = False
+    ready: bool = False
     deaths: int = 0
-    flying: dict[int, asyncio.Future[Response]] = field(default_factory=dict)
-    asked: dict[int, Request] = field(default_factory=dict)
+    in_flight: dict[int, asyncio.Future[Response]] = field(default_factory=dict)
+    queued: dict[int, Request] = field(default_factory=dict)
     dropped: list[int] = field(default_factory=list)
-    taught: Any = None
+    shared_state: Any = None
 
 
 class WorkerPool:
@@ -64,19 +61,19 @@ class WorkerPool:
     answered since. A worker that dies loses the requests it has, which raise Transient, and another takes its place.
     """
 
-    def __init__(self, provider: Provider, counts: JudgeProgress, wanted: int | None = None) -> None:
-        self._provider, self._counts, self._wanted = provider, counts, wanted
+    def __init__(self, provider: Provider, counts: JudgeProgress, requested: int | None = None) -> None:
+        self._provider, self._counts, self._requested = provider, counts, requested
         self._workers: list[_Worker] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._numbers = itertools.count()
         self._groups: OrderedDict[str, list[_Worker]] = OrderedDict()
         self._due: dict[_Worker, None] = {}
         self._news = asyncio.Event()
-        self._over: JudgeError | None = None
+        self._failure: JudgeError | None = None
         self._joining: asyncio.Future[None] | None = None
         self._answered = False
         self._lost_workers = self._lost_requests = 0
-        self._note = -1
+        self._remark_index = -1
 
     async def start(self) -> None:
         """Have the workers ready, if they are not; one of them at least, and the others by and by.
@@ -88,60 +85,60 @@ class WorkerPool:
             return
         before, self._counts.batch_status = self._counts.batch_status, _STARTING
         try:
-            self._joining = asyncio.ensure_future(asyncio.to_thread(ray_cluster.connect, self._wanted or 1))
+            self._joining = asyncio.ensure_future(asyncio.to_thread(ray_cluster.connect, self._requested or 1))
             await asyncio.shield(self._joining)  # a thread cannot be stopped: `aclose` undoes what it has done
             ray_cluster.restore_signal_handlers()
-            spots = await asyncio.to_thread(ray_cluster.spots, self._wanted, gpu=Capabilities.of(self._provider).gpu)
+            spots = await asyncio.to_thread(ray_cluster.spots, self._requested, gpu=Capabilities.of(self._provider).gpu)
             self._workers = [_Worker(spot, node=spot.name) for spot in spots]
-            opening = await self._opened()
+            opening = await self._open_all()
         finally:
             if self._counts.batch_status == _STARTING:
                 self._counts.batch_status = before
         keeping = zip(self._workers, opening, strict=True)
-        self._tasks = [asyncio.create_task(self._keep(worker, ready)) for worker, ready in keeping]
+        self._tasks = [asyncio.create_task(self._supervise(worker, ready)) for worker, ready in keeping]
 
-    async def _opened(self) -> list[asyncio.Task[None]]:
+    async def _open_all(self) -> list[asyncio.Task[None]]:
         """What opens each worker, once all of them have a place or time is up; one has then. Raises ConfigError."""
         opening = [asyncio.create_task(self._open(worker)) for worker in self._workers]
         try:
-            done, _ = await asyncio.wait(opening, timeout=_TOGETHER, return_when=asyncio.FIRST_EXCEPTION)
+            done, _ = await asyncio.wait(opening, timeout=_ALL_WAIT, return_when=asyncio.FIRST_EXCEPTION)
             if not done:
-                done, _ = await asyncio.wait(opening, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(opening, timeout=_ONE_WAIT, return_when=asyncio.FIRST_COMPLETED)
             if not done:
-                raise ConfigError(_no_place(len(opening)))
-            for one in done:
-                await one
+                raise ConfigError(_no_room(len(opening)))
+            for task in done:
+                await task
         except BaseException as error:
-            for one in opening:
-                one.cancel()
+            for task in opening:
+                task.cancel()
             await asyncio.gather(*opening, return_exceptions=True)
             if isinstance(error, ray_cluster.ray().exceptions.RayError):
-                said = _death(error) or repr(_bare(error))
-                raise ConfigError(f"--engine ray: a worker did not start: {said}") from error
+                reason = _death_reason(error) or repr(_unwrap(error))
+                raise ConfigError(f"--engine ray: a worker did not start: {reason}") from error
             raise
         return opening
 
     async def complete(self, request: Request) -> Response:
         """The response of a worker's provider, or the error that it raised. Raises Transient where the worker died."""
-        while (worker := self._picked(request.prefix[0])) is None or self._over is not None:
-            if self._over is not None:
-                raise self._over
+        while (worker := self._pick(request.prefix[0])) is None or self._failure is not None:
+            if self._failure is not None:
+                raise self._failure
             self._news.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), _PATIENCE)
+                await asyncio.wait_for(self._news.wait(), _ONE_WAIT)
             except TimeoutError:
-                raise Refused(_no_place(len(self._workers)), stops="always") from None
+                raise Refused(_no_room(len(self._workers)), stops="always") from None
         number = next(self._numbers)
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        worker.flying[number] = answer
-        worker.asked[number] = request
-        self._soon(worker)
+        worker.in_flight[number] = answer
+        worker.queued[number] = request
+        self._schedule(worker)
         try:
             return await answer
         except asyncio.CancelledError:
-            if worker.flying.pop(number, None) is not None and worker.asked.pop(number, None) is None:
+            if worker.in_flight.pop(number, None) is not None and worker.queued.pop(number, None) is None:
                 worker.dropped.append(number)
-                self._soon(worker)
+                self._schedule(worker)
             raise
 
     async def aclose(self) -> None:
@@ -160,27 +157,27 @@ class WorkerPool:
             if joining.exception() is None:
                 await asyncio.to_thread(ray_cluster.disconnect)
 
-    def _picked(self, group: str) -> _Worker | None:
+    def _pick(self, group: str) -> _Worker | None:
         """The worker with the least to do, of those that have had this group before; None where there is none at all.
 
         Whoever has had a group has its prefix at hand, which another would have to read anew. So another gets it only
         where it stands idle or nearly so beside them: where the least busy of them has over 8 requests more than twice
         what the least busy of all has. It is then one of those that have had the group.
         """
-        free = min((worker for worker in self._workers if worker.manned), key=_load, default=None)
+        free = min((worker for worker in self._workers if worker.ready), key=_load, default=None)
         if free is None or not group:
             return free
-        had = [worker for worker in self._groups.pop(group, ()) if worker.manned]
-        found = min(had, key=_load, default=None)
-        if found is None or _load(found) > 2 * _load(free) + _AHEAD:
-            found = free
+        had = [worker for worker in self._groups.pop(group, ()) if worker.ready]
+        chosen = min(had, key=_load, default=None)
+        if chosen is None or _load(chosen) > 2 * _load(free) + _MAX_LEAD:
+            chosen = free
             had.append(free)
         self._groups[group] = had
-        if len(self._groups) > _GROUPS:
+        if len(self._groups) > _MAX_GROUPS:
             self._groups.popitem(last=False)
-        return found
+        return chosen
 
-    def _soon(self, worker: _Worker) -> None:
+    def _schedule(self, worker: _Worker) -> None:
         if not self._due:
             asyncio.get_running_loop().call_soon(self._send)
         self._due[worker] = None
@@ -189,18 +186,20 @@ class WorkerPool:
         """Give every worker what has come up for it in this turn of the loop."""
         due, self._due = self._due, {}
         for worker in due:
-            if not worker.manned:  # it has died in this very turn
+            if not worker.ready:  # it has died in this very turn
                 continue
-            asked, worker.asked = worker.asked, {}
+            queued, worker.queued = worker.queued, {}
             dropped, worker.dropped = worker.dropped, []
             try:
-                taught = Capabilities.of(self._provider).shared_state
-                block = ray_cluster.encode_block(asked.items(), dropped, None if taught == worker.taught else taught)
+                shared_state = Capabilities.of(self._provider).shared_state
+                block = ray_cluster.encode_block(
+                    queued.items(), dropped, None if shared_state == worker.shared_state else shared_state
+                )
                 worker.actor.take.options(num_returns=0).remote(block)
-                worker.taught = taught
+                worker.shared_state = shared_state
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
-                for number in asked:
-                    _settle(worker.flying.pop(number), error)
+                for number in queued:
+                    _settle(worker.in_flight.pop(number), error)
 
     async def _open(self, worker: _Worker) -> None:
         """Give a place an actor, on another node where its own is no more.
@@ -208,18 +207,18 @@ class WorkerPool:
         Raises ConfigError where it cannot do the work there, Refused where no node is left, and Ray's own errors.
         """
         ray = ray_cluster.ray()
-        found = None
-        while found is None:
+        info = None
+        while info is None:
             spot = worker.spot = await asyncio.to_thread(ray_cluster.nearest_alive, worker.spot)
-            made = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_cluster.actor_class())
-            there = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
-            worker.actor = made.options(scheduling_strategy=there).remote()
-            worker.taught = Capabilities.of(self._provider).shared_state
-            found = await _said(worker.actor.open.remote(__version__, provider_factory(self._provider)), spot)
-        _check(found, self._provider.endpoint)
-        worker.node, worker.manned = found.node, True
+            actor = ray.remote(num_cpus=0, num_gpus=spot.gpus)(ray_cluster.actor_class())
+            strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(spot.node, soft=False)
+            worker.actor = actor.options(scheduling_strategy=strategy).remote()
+            worker.shared_state = Capabilities.of(self._provider).shared_state
+            info = await _worker_info(worker.actor.open.remote(__version__, provider_factory(self._provider)), spot)
+        _check(info, self._provider.endpoint)
+        worker.node, worker.ready = info.node, True
 
-    async def _keep(self, worker: _Worker, opening: asyncio.Task[None]) -> None:
+    async def _supervise(self, worker: _Worker, opening: asyncio.Task[None]) -> None:
         """Take a worker's answers, and put another in its place when it dies, until there is no hope for it."""
         while True:
             try:
@@ -228,63 +227,63 @@ class WorkerPool:
                 while True:
                     self._take(worker, await worker.actor.answers.remote())
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)
-                if (ended := self._buried(worker, error)) is not None:
+                if (failure := self._on_worker_death(worker, error)) is not None:
                     break
             await asyncio.sleep(
-                min(_LONGEST, _AGAIN * 2**worker.deaths)
+                min(_MAX_RESTART, _FIRST_RESTART * 2**worker.deaths)
             )  # Ray takes a while to see that a node is gone
             opening = asyncio.create_task(self._open(worker))
         self._workers.remove(worker)
         if not self._workers or not self._answered:
-            self._over = ended
+            self._failure = failure
         else:
-            self._counts.remarks.append(f"A Ray worker was left out, and {len(self._workers):,} went on: {ended}")
+            self._counts.remarks.append(f"A Ray worker was left out, and {len(self._workers):,} went on: {failure}")
         self._news.set()
 
     def _take(self, worker: _Worker, block: bytes) -> None:
-        answers, taught = ray_cluster.decode_answers(block)
-        if taught is not None:
-            self._provider.shared_state = worker.taught = taught  # type: ignore[attr-defined]
+        answers, shared_state = ray_cluster.decode_answers(block)
+        if shared_state is not None:
+            self._provider.shared_state = worker.shared_state = shared_state  # type: ignore[attr-defined]
         worker.deaths, self._answered = 0, True
         for number, reply in answers:
-            answer = worker.flying.pop(number, None)
+            answer = worker.in_flight.pop(number, None)
             if answer is not None:
                 _settle(answer, reply)
 
-    def _buried(self, worker: _Worker, error: Exception) -> JudgeError | None:
+    def _on_worker_death(self, worker: _Worker, error: Exception) -> JudgeError | None:
         """Give up what a worker had. An error, where nobody is to take its place."""
-        said, bare = _death(error), _bare(error)
-        ended = bare if isinstance(bare, JudgeError) else None
+        death, bare = _death_reason(error), _unwrap(error)
+        failure = bare if isinstance(bare, JudgeError) else None
         self._kill(worker)
-        lost, worker.flying, worker.asked, worker.dropped = worker.flying, {}, {}, []
-        worker.manned = False
-        if said is not None:
+        lost, worker.in_flight, worker.queued, worker.dropped = worker.in_flight, {}, {}, []
+        worker.ready = False
+        if death is not None:
             worker.deaths += 1
-            self._say(len(lost))
+            self._remark_loss(len(lost))
             deaths = worker.deaths if self._answered else self._lost_workers
-            if deaths >= (_IN_A_ROW if self._answered else _AT_FIRST):
-                ended = Refused(
+            if deaths >= (_DEATHS_AFTER_ANSWER if self._answered else _DEATHS_BEFORE_ANSWER):
+                failure = Refused(
                     f"--engine ray: {deaths} workers in a row died before they had answered anything, the last on "
-                    f"{worker.node}: {said} Ray's logs there say more; memory may be short.",
+                    f"{worker.node}: {death} Ray's logs there say more; memory may be short.",
                     stops="always",
                 )
-        elif ended is None:
-            ended = Refused(f"--engine ray: the worker on {worker.node} failed: {bare!r}", stops="always")
+        elif failure is None:
+            failure = Refused(f"--engine ray: the worker on {worker.node} failed: {bare!r}", stops="always")
         for answer in lost.values():
-            _settle(answer, Transient(f"the Ray worker on {worker.node} was lost: {said or bare}"))
-        return ended
+            _settle(answer, Transient(f"the Ray worker on {worker.node} was lost: {death or bare}"))
+        return failure
 
-    def _say(self, lost: int) -> None:
+    def _remark_loss(self, lost: int) -> None:
         """Have the report say how many workers were lost, in one note for all of them."""
         self._lost_workers += 1
         self._lost_requests += lost
         workers, requests, remarks = self._lost_workers, self._lost_requests, self._counts.remarks
-        if self._note < 0:
-            self._note = len(remarks)
+        if self._remark_index < 0:
+            self._remark_index = len(remarks)
             remarks.append("")
         were = "A Ray worker was" if workers == 1 else f"{workers:,} Ray workers were"
         had = "1 request under way, which was" if requests == 1 else f"{requests:,} requests under way, which were"
-        remarks[self._note] = f"{were} lost, with {had} asked again."
+        remarks[self._remark_index] = f"{were} lost, with {had} asked again."
 
     def _kill(self, worker: _Worker) -> None:
         actor, worker.actor = worker.actor, None
@@ -293,7 +292,7 @@ class WorkerPool:
                 ray_cluster.ray().kill(actor)
 
 
-async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Placement) -> WorkerInfo | None:
+async def _worker_info(opening: Awaitable[tuple[str, str, str, str]], spot: Placement) -> WorkerInfo | None:
     """What a worker says of itself; None where its node is no more. Raises Refused where no node is left."""
 
     async def waited() -> tuple[str, str, str, str]:
@@ -301,7 +300,7 @@ async def _said(opening: Awaitable[tuple[str, str, str, str]], spot: Placement) 
 
     task = asyncio.create_task(waited())
     try:
-        while not (await asyncio.wait([task], timeout=_LOOK))[0]:
+        while not (await asyncio.wait([task], timeout=_NODE_CHECK))[0]:
             if await asyncio.to_thread(ray_cluster.nearest_alive, spot) != spot:
                 return None
         return WorkerInfo(*task.result())
@@ -323,23 +322,23 @@ def provider_factory(provider: Provider) -> bytes:
         ) from error
 
 
-def _check(found: WorkerInfo, endpoint: str) -> None:
+def _check(info: WorkerInfo, endpoint: str) -> None:
     """Raises ConfigError where a worker cannot do what this process would."""
-    at = f"--engine ray: the worker on {found.node}"
-    if not found.version:
-        raise ConfigError(f"{at} has no judge ({found.why}); install textjudge {__version__} there")
-    if found.version != __version__:
-        raise ConfigError(f"{at} has judge {found.version}, and this is {__version__}; install the same on every node")
-    if found.why:
+    at = f"--engine ray: the worker on {info.node}"
+    if not info.version:
+        raise ConfigError(f"{at} has no judge ({info.why}); install textjudge {__version__} there")
+    if info.version != __version__:
+        raise ConfigError(f"{at} has judge {info.version}, and this is {__version__}; install the same on every node")
+    if info.why:
         raise ConfigError(
-            f"{at} cannot ask this judge: {found.why}\nWorkers have the environment in which Ray was started there."
+            f"{at} cannot ask this judge: {info.why}\nWorkers have the environment in which Ray was started there."
         )
-    if found.endpoint != endpoint:
-        raise ConfigError(f"{at} would ask {found.endpoint}, and not {endpoint}: are its files the same as here?")
+    if info.endpoint != endpoint:
+        raise ConfigError(f"{at} would ask {info.endpoint}, and not {endpoint}: are its files the same as here?")
 
 
 def _load(worker: _Worker) -> int:
-    return len(worker.flying)
+    return len(worker.in_flight)
 
 
 def _settle(answer: asyncio.Future[Response], reply: Reply) -> None:
@@ -351,16 +350,16 @@ def _settle(answer: asyncio.Future[Response], reply: Reply) -> None:
         answer.set_result(reply)
 
 
-def _bare(error: BaseException) -> BaseException:
+def _unwrap(error: BaseException) -> BaseException:
     """What a program raised on a worker, out of Ray's error around it; any other error as it is."""
     while isinstance(error, ray_cluster.ray().exceptions.RayTaskError):
         error = error.cause
     return error
 
 
-def _death(error: BaseException) -> str | None:
+def _death_reason(error: BaseException) -> str | None:
     """What Ray says of a worker that is no more, in one sentence or two; None for any other error."""
-    error, kind = _bare(error), ray_cluster.ray().exceptions.RayError
+    error, kind = _unwrap(error), ray_cluster.ray().exceptions.RayError
     if not isinstance(error, kind) or type(error) is kind:  # itself it stands for a program's error that has no pickle
         return None
     first, *_ = (line.strip() for line in [*str(error).splitlines(), type(error).__name__] if line.strip())
@@ -368,9 +367,9 @@ def _death(error: BaseException) -> str | None:
     return detail.partition(" Some common causes")[0].strip() or first
 
 
-def _no_place(workers: int) -> str:
+def _no_room(workers: int) -> str:
     return (
-        f"--engine ray: none of {workers} workers had a place within {_PATIENCE:.0f} s: the cluster has no room; "
+        f"--engine ray: none of {workers} workers had a place within {_ONE_WAIT:.0f} s: the cluster has no room; "
         "see ray status"
     )
 
@@ -383,7 +382,7 @@ class RayEngine:
     """
 
     def __init__(self, crew: WorkerPool) -> None:
-        self._crew = crew
+        self._pool = crew
 
     @classmethod
     def open(cls, context: EngineContext) -> Self:
@@ -399,7 +398,7 @@ class RayEngine:
         first = await anext(requests, None)
         if first is None:
             return
-        await self._crew.start()
+        await self._pool.start()
 
         async def each() -> AsyncIterator[Request]:
             yield first
@@ -410,7 +409,7 @@ class RayEngine:
 
     async def complete(self, request: Request) -> Response:
         """The response of a worker's provider. Raises what that raises, and Transient where the worker died."""
-        return await self._crew.complete(request)
+        return await self._pool.complete(request)
 
     async def aclose(self) -> None:
-        await self._crew.aclose()
+        await self._pool.aclose()

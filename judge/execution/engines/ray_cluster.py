@@ -1,8 +1,7 @@
-"""The connection to Ray: one for all judges of this process, made for the first of them and let go with the last.
+"""The connection to a Ray cluster, and the worker that runs there.
 
-One worker of a crew: it holds a provider of its own and answers blocks of requests.
-
-What passes between the two is pickled here, so that Ray handles one text for a whole block.
+All judges of this process share one connection: the first opens it and the last closes it. A worker holds a provider
+of its own and answers blocks of requests. Blocks are pickled here, so that Ray moves one object for each.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Request, Response
 from judge.providers import Capabilities, Provider
 
-_REACHED_WITHIN = 3.0
+_CONNECT_TIMEOUT = 3.0
 _SETTINGS = b"\x04"
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
 """What an HTTP/2 connection begins with, both ways: Ray's server speaks gRPC, and its client waits long for others."""
 _STORE = 256 << 20
-_SAID_NOTHING = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_NO_TELEMETRY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _DEBUGGER = "PYTHONBREAKPOINT"
 _lock = threading.Lock()
 _users = 0
-_ours = False
+_started_here = False
 _print: Callable[..., None] | None = None
 _level = logging.NOTSET
 _nowhere = logging.NullHandler()
@@ -74,7 +73,7 @@ def check() -> None:
         raise ConfigError(f"--engine ray: $RAY_ADDRESS is {address!r}; write HOST:PORT, as ray start says it, or auto")
     why = ""
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_WITHIN) as there:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT) as there:
             if os.environ.get("RAY_USE_TLS") != "1":
                 there.sendall(_HELLO)
                 why = "" if there.recv(4)[3:] == _SETTINGS else "what answers there is not Ray"
@@ -92,51 +91,55 @@ def connect(processes: int) -> None:
 
     Where this process is connected already, it stays so. Raises ConfigError. Once for each `leave`.
     """
-    global _users, _ours
+    global _users, _started_here
     with _lock:
         if not _users and not ray().is_initialized():
             _connect(os.environ.get("RAY_ADDRESS", "").strip() or "local", processes)
-            _ours = True
+            _started_here = True
         _users += 1
 
 
 def disconnect() -> None:
     """Let go of the connection, where it was made here and nobody else uses it."""
-    global _users, _ours
+    global _users, _started_here
     with _lock:
         _users -= 1
-        if not _users and _ours:
-            _ours = False
+        if not _users and _started_here:
+            _started_here = False
             ray().shutdown()
-            _mute(False)
-            _hush(False)
+            _silence_death_messages(False)
+            _silence_logging(False)
 
 
-def spots(wanted: int | None, *, gpu: bool) -> list[Placement]:
+def spots(count: int | None, *, gpu: bool) -> list[Placement]:
     """Where workers go: one on each node, or as many as wanted in turn.
 
     Where they are to have a GPU and there are any, one for each GPU. Raises ConfigError where that is fewer than
     wanted, or where there is no node.
     """
-    nodes = _living()
+    nodes = _alive_nodes()
     if not nodes:
         raise ConfigError(
             "--engine ray: no machine of the cluster can be reached from here; its nodes' ports have to be open to the "
             "machine of the run (docs.ray.io, configuring Ray, ports)"
         )
-    if gpu and (cards := [Placement(*_of(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]):
-        if wanted is not None and wanted > len(cards):
+    if gpu and (
+        cards := [Placement(*_identity(n), 1) for n in nodes for _ in range(int(n["Resources"].get("GPU", 0)))]
+    ):
+        if count is not None and count > len(cards):
             raise ConfigError(
-                f"--ray-workers {wanted}: each takes a GPU for this model, of which the cluster has {len(cards)}"
+                f"--ray-workers {count}: each takes a GPU for this model, of which the cluster has {len(cards)}"
             )
-        return cards[:wanted]
-    places = [Placement(*_of(n)) for n in nodes if n["Resources"].get("CPU")] or [Placement(*_of(n)) for n in nodes]
-    return [places[i % len(places)] for i in range(wanted or len(places))]
+        return cards[:count]
+    places = [Placement(*_identity(n)) for n in nodes if n["Resources"].get("CPU")] or [
+        Placement(*_identity(n)) for n in nodes
+    ]
+    return [places[i % len(places)] for i in range(count or len(places))]
 
 
 def nearest_alive(spot: Placement) -> Placement:
     """The spot if its node is alive, else one like it on another. Raises Refused where there is none."""
-    nodes = _living()
+    nodes = _alive_nodes()
     if any(node["NodeID"] == spot.node for node in nodes):
         return spot
     able = [node for node in nodes if node["Resources"].get("GPU", 0) >= spot.gpus] or nodes
@@ -144,19 +147,19 @@ def nearest_alive(spot: Placement) -> Placement:
         raise Refused(
             "--engine ray: no machine of the cluster is left; Ray has died there or was stopped", stops="always"
         )
-    return Placement(*_of(able[0]), spot.gpus)
+    return Placement(*_identity(able[0]), spot.gpus)
 
 
-def _living() -> list[dict[str, Any]]:
+def _alive_nodes() -> list[dict[str, Any]]:
     """The nodes that Ray lists as alive and that can be reached: one that has just died stays listed for a while."""
     with _lock:  # a connection that is let go of while it is asked takes the whole process with it
         listed = [node for node in ray().nodes() if node["Alive"]]
-    return [node for node in listed if _reached(node["NodeManagerAddress"], node["NodeManagerPort"])]
+    return [node for node in listed if _is_reachable(node["NodeManagerAddress"], node["NodeManagerPort"])]
 
 
-def _reached(host: str, port: int) -> bool:
+def _is_reachable(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=_REACHED_WITHIN).close()
+        socket.create_connection((host, port), timeout=_CONNECT_TIMEOUT).close()
     except OSError:
         return False
     return True
@@ -169,44 +172,44 @@ def restore_signal_handlers() -> None:
     """
     if threading.current_thread() is threading.main_thread():
         for which in (signal.SIGINT, signal.SIGTERM):
-            if (own := signal.getsignal(which)) is not None:
-                signal.signal(which, own)
+            if (handler := signal.getsignal(which)) is not None:
+                signal.signal(which, handler)
 
 
-def _of(node: dict[str, str]) -> tuple[str, str]:
+def _identity(node: dict[str, str]) -> tuple[str, str]:
     return node["NodeID"], node["NodeManagerHostname"]
 
 
 def _connect(address: str, processes: int) -> None:
-    _hush(True)
-    own = {"num_cpus": processes, "object_store_memory": _STORE, "include_dashboard": False}
+    _silence_logging(True)
+    local_options = {"num_cpus": processes, "object_store_memory": _STORE, "include_dashboard": False}
     try:
-        with _quiet():
+        with _without_telemetry():
             ray().init(
                 address=address, log_to_driver=False, configure_logging=False, logging_level=logging.ERROR,
-                **(own if address == "local" else {}),
+                **(local_options if address == "local" else {}),
             )  # fmt: skip
     except Exception as error:
-        _hush(False)
+        _silence_logging(False)
         where = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
         raise ConfigError(f"--engine ray: no cluster {where}: {str(error).strip() or type(error).__name__}") from error
-    _mute(True)
+    _silence_death_messages(True)
 
 
-def _hush(silent: bool) -> None:
+def _silence_logging(silent: bool) -> None:
     """Have Ray log its errors alone, and those nowhere but where the caller's own handlers put them; and undo it."""
     global _level
-    said = logging.getLogger("ray")
+    logger = logging.getLogger("ray")
     if silent:
-        _level = said.level
-        said.addHandler(_nowhere)
-        said.setLevel(logging.ERROR)
+        _level = logger.level
+        logger.addHandler(_nowhere)
+        logger.setLevel(logging.ERROR)
     else:
-        said.removeHandler(_nowhere)
-        said.setLevel(_level)
+        logger.removeHandler(_nowhere)
+        logger.setLevel(_level)
 
 
-def _mute(silent: bool) -> None:
+def _silence_death_messages(silent: bool) -> None:
     """Keep what Ray prints about workers' deaths out of a report on standard output; it has no option for that."""
     global _print
     with suppress(ImportError, AttributeError):
@@ -216,10 +219,10 @@ def _mute(silent: bool) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _without_telemetry() -> Iterator[None]:
     """Have Ray neither report its use to its makers nor print about it, nor take over `breakpoint()`."""
-    before = {name: os.environ.get(name) for name in (*_SAID_NOTHING, _DEBUGGER)}
-    os.environ.update(_SAID_NOTHING)
+    before = {name: os.environ.get(name) for name in (*_NO_TELEMETRY, _DEBUGGER)}
+    os.environ.update(_NO_TELEMETRY)
     try:
         yield
     finally:
@@ -245,32 +248,32 @@ class WorkerInfo:
     why: str = ""
 
 
-def encode_block(asked: Iterable[tuple[int, Request]], dropped: Sequence[int], taught: Any) -> bytes:
+def encode_block(requests: Iterable[tuple[int, Request]], dropped: Sequence[int], shared_state: Any) -> bytes:
     """A block: requests by number, the numbers of those nobody waits for any more, and what others have learned."""
-    plain = [(n, r.model, r.messages, r.params, r.draw, r.endpoint, r.prefix) for n, r in asked]
-    numbers = [number for number, *_ in plain]  # to be told of, should the rest be of no use there
-    return _dumped((numbers, list(dropped), _dumped((plain, taught))))
+    fields = [(n, r.model, r.messages, r.params, r.draw, r.endpoint, r.prefix) for n, r in requests]
+    numbers = [number for number, *_ in fields]  # to be told of, should the rest be of no use there
+    return _pickled((numbers, list(dropped), _pickled((fields, shared_state))))
 
 
 def decode_answers(block: bytes) -> tuple[list[tuple[int, Reply]], Any]:
     """The answers in what a worker sent, by number, and what its provider has learned, None where nothing."""
-    answers, taught = pickle.loads(block)  # noqa: S301  (from a worker of this run's own)
-    return [(number, _reply(raw)) for number, raw in answers], taught
+    answers, shared_state = pickle.loads(block)  # noqa: S301  (from a worker of this run's own)
+    return [(number, _reply(raw)) for number, raw in answers], shared_state
 
 
-def _dumped(what: Any) -> bytes:
-    return pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
+def _pickled(value: Any) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
 
 
 def _reply(raw: bytes) -> Reply:
     try:
         reply: Reply = pickle.loads(raw)  # noqa: S301  (from a worker of this run's own)
     except Exception as error:  # noqa: BLE001  (whatever an object's own unpickling raises)
-        return _lost(error)
+        return _unsendable(error)
     return reply
 
 
-def _lost(error: Exception) -> Refused:
+def _unsendable(error: Exception) -> Refused:
     """What becomes of one reply that cannot be sent: its price is paid, and asking again would be of no use."""
     why = f"{type(error).__name__}: {error}"
     return Refused(
@@ -289,7 +292,7 @@ class Worker:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._answers: list[tuple[int, bytes]] = []
         self._news = asyncio.Event()
-        self._taught = Capabilities.of(provider).shared_state
+        self._shared_state = Capabilities.of(provider).shared_state
 
     def take(self, block: bytes) -> None:
         """Begin with what is in a block, and let go of what is dropped there.
@@ -298,12 +301,12 @@ class Worker:
         """
         numbers, dropped, rest = pickle.loads(block)  # noqa: S301  (from the process that started this worker)
         try:
-            asked, taught = pickle.loads(rest)  # noqa: S301
-            requests = [(number, Request(*fields)) for number, *fields in asked]
-            if taught is not None:
-                self._provider.shared_state = self._taught = taught  # type: ignore[attr-defined]
+            fields_by_number, shared_state = pickle.loads(rest)  # noqa: S301
+            requests = [(number, Request(*fields)) for number, *fields in fields_by_number]
+            if shared_state is not None:
+                self._provider.shared_state = self._shared_state = shared_state  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001  (raised again where the replies are waited for)
-            requests, failed = [], _portable(error)
+            requests, failed = [], _picklable(error)
             for number in numbers:
                 self._put(number, failed)
         for number, request in requests:
@@ -317,31 +320,31 @@ class Worker:
         await self._news.wait()
         await asyncio.sleep(_LINGER)
         self._news.clear()
-        found, self._answers = self._answers, []
-        taught = Capabilities.of(self._provider).shared_state
-        news, self._taught = None if taught == self._taught else taught, taught
-        return _dumped((found, news))
+        answers, self._answers = self._answers, []
+        shared_state = Capabilities.of(self._provider).shared_state
+        news, self._shared_state = None if shared_state == self._shared_state else shared_state, shared_state
+        return _pickled((answers, news))
 
     async def _answer(self, number: int, request: Request) -> None:
         reply: Reply
         try:
             reply = await self._provider.complete(request)
         except Exception as error:  # noqa: BLE001  (raised again where it is waited for)
-            reply = _portable(error)
+            reply = _picklable(error)
         self._tasks.pop(number, None)  # it is gone where nobody waits any more, and the provider did not stop
         self._put(number, reply)
 
     def _put(self, number: int, reply: Reply) -> None:
         """Each by itself: one that cannot be sent keeps back no other."""
         try:
-            raw = _dumped(reply)
+            raw = _pickled(reply)
         except Exception as error:  # noqa: BLE001  (whatever an object's own pickling raises)
-            raw = _dumped(_lost(error))
+            raw = _pickled(_unsendable(error))
         self._answers.append((number, raw))
         self._news.set()
 
 
-def _portable(error: Exception) -> Exception:
+def _picklable(error: Exception) -> Exception:
     """The error as it is where it can be sent, with the place where it arose if that is a mistake of the program."""
     if not isinstance(error, JudgeError):
         error.add_note(f"On {platform.node()}:\n{''.join(traceback.format_exception(error))}")

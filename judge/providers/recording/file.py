@@ -1,10 +1,7 @@
-"""Why a recording has no reply to a request: what differs from the call that is most like it.
+"""Recording files: write replies as they come, read them back, and explain a missing one.
 
-A recording on disk: its replies are read when they are wanted, and memory holds only where each of them is.
-
-A recording in memory: a small one that a program reads whole, or makes by hand.
-
-Taking down replies as they come: a journal beside the recording, and in the end one sorted file.
+`Recorder` writes a journal beside the recording and merges it into one sorted file at the end. `RecordingFile` reads
+replies on demand and keeps only their positions in memory. `Recording` is a small recording in memory.
 """
 
 from __future__ import annotations
@@ -36,48 +33,50 @@ from judge.core.records import Message, Request, Response
 from judge.providers.recording import format
 from judge.providers.recording.format import BadLine, Call, RecordedCall, call_of
 
-_SHOWN, _AROUND, _LONGEST = 5, 4, 160
+_MAX_DIFFERENCES, _CONTEXT_WORDS, _MAX_CHARACTERS = 5, 4, 160
 """Differences that are shown, words around each, and characters of each."""
-_KEY = re.compile(r" [0-9a-f]{8}(?=>)")
+_FENCE_DIGEST = re.compile(r" [0-9a-f]{8}(?=>)")
 """That of a fence around a text: another text has another."""
 
 
 def nearest(request: Request, calls: Iterable[Call]) -> Call:
     """The call whose messages are most like a request's. Raises ValueError where there is none of its model."""
-    asked = _KEY.sub("", _text(call_of(request)))
-    best, found = -1.0, None
+    request_text = _FENCE_DIGEST.sub("", _text(call_of(request)))
+    best, nearest_call = -1.0, None
     for call in calls:
         if call.model == request.model:
             # What cannot be better than the best so far is left without being looked at to its end, and counts 0.
-            score = fuzz.ratio(asked, _KEY.sub("", _text(call)), score_cutoff=max(best, 0.0))
+            score = fuzz.ratio(request_text, _FENCE_DIGEST.sub("", _text(call)), score_cutoff=max(best, 0.0))
             if score > best:
-                best, found = score, call
-    if found is None:
+                best, nearest_call = score, call
+    if nearest_call is None:
         raise ValueError(f"no call of {request.model}")
-    return found
+    return nearest_call
 
 
 def explain(request: Request, models: Sequence[str], near: Call | None, draws: int) -> str:
     """What to tell of a miss. `near` is the nearest call of the request's model, and `draws` its replies."""
-    asked = call_of(request)
+    requested_call = call_of(request)
     if near is None:
-        return f"it holds replies of {', '.join(models) or 'no model'}, none of {asked.model}"
-    if near.messages == asked.messages:
-        return _otherwise(asked, request, near, draws)
-    changes = _changes(_text(near), _text(asked))
-    more = f"\n… {len(changes) - _SHOWN} more places" if len(changes) > _SHOWN else ""
-    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_SHOWN]) + more
+        return f"it holds replies of {', '.join(models) or 'no model'}, none of {requested_call.model}"
+    if near.messages == requested_call.messages:
+        return _explain_params(requested_call, request, near, draws)
+    changes = _changes(_text(near), _text(requested_call))
+    more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
+    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
 
 
-def _otherwise(asked: Call, request: Request, call: Call, draws: int) -> str:
+def _explain_params(requested_call: Call, request: Request, call: Call, draws: int) -> str:
     """What differs between two calls with the same messages."""
-    recorded, wanted = json.loads(call.params), json.loads(asked.params)
-    if recorded == wanted:
+    recorded, requested = json.loads(call.params), json.loads(requested_call.params)
+    if recorded == requested:
         last = request.draw + int(request.params.get("n", 1))
         return f"it holds {draws} draws of this prompt, and draw {last} was asked for (--draws {draws})"
-    names = sorted(name for name in {*recorded, *wanted} if recorded.get(name) != wanted.get(name))
-    said = [f"{name} {recorded.get(name, 'none')!s:.60}, not {wanted.get(name, 'none')!s:.60}" for name in names]
-    return f"this prompt was recorded with {'; '.join(said)} (--weighting, --temperature, --max-tokens)"
+    names = sorted(name for name in {*recorded, *requested} if recorded.get(name) != requested.get(name))
+    differences = [
+        f"{name} {recorded.get(name, 'none')!s:.60}, not {requested.get(name, 'none')!s:.60}" for name in names
+    ]
+    return f"this prompt was recorded with {'; '.join(differences)} (--weighting, --temperature, --max-tokens)"
 
 
 def _text(call: Call) -> str:
@@ -87,18 +86,18 @@ def _text(call: Call) -> str:
 
 def _changes(old: str, new: str) -> list[str]:
     """Where two prompts differ, word by word, with the words around it; the keys of fences say nothing."""
-    before, after = (_KEY.sub("", text).split() for text in (old, new))
-    found = []
+    before, after = (_FENCE_DIGEST.sub("", text).split() for text in (old, new))
+    changes = []
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
-            lead, rest = " ".join(before[max(0, i - _AROUND) : i]), " ".join(before[j : j + _AROUND])
-            was, now = (_cut(" ".join(words)) or "(nothing)" for words in (before[i:j], after[k:m]))
-            found.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
-    return found
+            lead, rest = " ".join(before[max(0, i - _CONTEXT_WORDS) : i]), " ".join(before[j : j + _CONTEXT_WORDS])
+            was, now = (_truncate(" ".join(words)) or "(nothing)" for words in (before[i:j], after[k:m]))
+            changes.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
+    return changes
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…"
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -136,9 +135,9 @@ class RecordingFile:
     def __init__(self, paths: Iterable[Path], *, strict: bool = False) -> None:
         self.note = ""
         self._strict = strict
-        self._where: dict[_Key, dict[int, int]] = {}
+        self._draws_by_key: dict[_Key, dict[int, int]] = {}
         self._servers = {""}
-        self._places = (array("B"), array("Q"), array("L"))
+        self._locations = (array("B"), array("Q"), array("L"))
         self._files: list[IO[bytes]] = []
         self._paths = list(paths)
         hashed = hashlib.sha256()
@@ -147,7 +146,7 @@ class RecordingFile:
                 self._files.append(opened.enter_context(_opened(path)))
                 for entry in _entries(path, self._files[-1]):
                     hashed.update(entry.raw)
-                    self._enter(number, entry)
+                    self._index(number, entry)
             self._close = finalize(self, opened.pop_all().close)
         self.digest = hashed.hexdigest()
 
@@ -159,7 +158,7 @@ class RecordingFile:
 
     def __len__(self) -> int:
         """How many calls have replies."""
-        return len(self._where)
+        return len(self._draws_by_key)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -168,36 +167,36 @@ class RecordingFile:
     @property
     def models(self) -> tuple[str, ...]:
         """The models that were asked, sorted."""
-        return tuple(sorted({key.model for key in self._where}))
+        return tuple(sorted({key.model for key in self._draws_by_key}))
 
     @property
     def draws(self) -> int:
         """The most replies that any prompt has."""
-        return max(map(len, self._where.values()), default=0)
+        return max(map(len, self._draws_by_key.values()), default=0)
 
     @property
     def ambiguous_servers(self) -> tuple[str, ...]:
         """The servers of a call that has replies of several; empty where none has."""
         named = sorted(self._servers - {""})
-        for key in self._where if len(named) > 1 else ():
-            having = [server for server in named if key._replace(endpoint=server) in self._where]
+        for key in self._draws_by_key if len(named) > 1 else ():
+            having = [server for server in named if key._replace(endpoint=server) in self._draws_by_key]
             if len(having) > 1:
                 return tuple(having)
         return ()
 
     def unused_count(self, taken: Collection[int]) -> int:
         """How many calls have replies and are not among those that a recorder has taken down."""
-        return sum(hash((key.model, key.prompt, key.params)) not in taken for key in self._where)
+        return sum(hash((key.model, key.prompt, key.params)) not in taken for key in self._draws_by_key)
 
     def decides(self, model: str) -> bool:
         """Whether all that a model was asked were typed questions."""
-        params = {key.params for key in self._where if key.model == model}
-        return bool(params) and all('"questions"' in one for one in params)
+        params = {key.params for key in self._draws_by_key if key.model == model}
+        return bool(params) and all('"questions"' in text for text in params)
 
     def exact(self, model: str) -> bool:
         """Whether a model was ever asked for the probabilities of labels that the request names."""
-        params = {key.params for key in self._where if key.model == model}
-        return any('"labels"' in one and '"questions"' not in one for one in params)
+        params = {key.params for key in self._draws_by_key if key.model == model}
+        return any('"labels"' in text and '"questions"' not in text for text in params)
 
     def find(self, request: Request) -> list[Response]:
         """The replies to the draws that a request asks for, as many as there are from the first one on.
@@ -205,37 +204,39 @@ class RecordingFile:
         Raises DataError where the file was changed under way.
         """
         call = format.call_of(request)
-        drawn = self._where.get(self._key(call), {})
-        wanted = range(request.draw, request.draw + int(request.params.get("n", 1)))
-        numbers = list(takewhile(lambda number: number is not None, map(drawn.get, wanted)))
+        drawn = self._draws_by_key.get(self._key(call), {})
+        draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
+        numbers = list(takewhile(lambda number: number is not None, map(drawn.get, draws)))
         read = {number: self._read(number) for number in dict.fromkeys(numbers) if number is not None}
         if any(line.call != call for line in read.values()):
             return []
-        return [read[number].replies[draw] for draw, number in zip(wanted, numbers, strict=False) if number is not None]
+        return [read[number].replies[draw] for draw, number in zip(draws, numbers, strict=False) if number is not None]
 
     def explain(self, request: Request) -> str:
         """Why there is no reply to a request: what differs from the call that is most like it."""
-        asked = format.call_of(request)
-        key = self._key(asked)
-        same = [one for one in self._where if one[:2] == key[:2]]
+        call = format.call_of(request)
+        key = self._key(call)
+        same = [candidate for candidate in self._draws_by_key if candidate[:2] == key[:2]]
         near: Call | None = None
-        if key in self._where or same:
-            key = key if key in self._where else same[0]
+        if key in self._draws_by_key or same:
+            key = key if key in self._draws_by_key else same[0]
             near = self._call(key)
-        elif any(one.model == request.model for one in self._where):
-            near = nearest(request, (self._call(one) for one in self._where if one.model == request.model))
+        elif any(candidate.model == request.model for candidate in self._draws_by_key):
+            near = nearest(
+                request, (self._call(candidate) for candidate in self._draws_by_key if candidate.model == request.model)
+            )
             key = self._key(near)
-        return explain(request, self.models, near, len(self._where.get(key, ())))
+        return explain(request, self.models, near, len(self._draws_by_key.get(key, ())))
 
     def write(self, path: Path) -> None:
         """Write everything into one file, sorted, whole or not at all. Raises StorageError."""
         with replacing(path) as file:
             file.write(format.encoded({"note": self.note}) if self.note else b"")
-            for key in sorted(self._where):
-                numbers = set(self._where[key].values())
+            for key in sorted(self._draws_by_key):
+                numbers = set(self._draws_by_key[key].values())
                 file.write(self._raw(*numbers) if len(numbers) == 1 else format.write(self._joined(key)))
 
-    def _enter(self, file: int, entry: Entry) -> None:
+    def _index(self, file: int, entry: Entry) -> None:
         if entry.line is None:
             self.note = self.note if entry.note in self.note else f"{self.note} {entry.note}".strip()
             return
@@ -244,39 +245,43 @@ class RecordingFile:
         (model, _, params), endpoint, replies = entry.line
         key = _Key(intern(model), format.digest(entry.line.call), intern(params), intern(endpoint))
         self._servers.add(key.endpoint)
-        drawn = self._where.setdefault(key, {})
+        drawn = self._draws_by_key.setdefault(key, {})
         if _JOURNAL not in self._paths[file].name:  # there the later one stands
-            for draw in [draw for draw, number in drawn.items() if self._places[0][number] == file and draw in replies]:
+            for draw in [
+                draw for draw, number in drawn.items() if self._locations[0][number] == file and draw in replies
+            ]:
                 if self._read(drawn[draw]).replies[draw] != replies[draw]:
                     raise duplicate_message(self._paths[file], entry.number)
-        number = len(self._places[0])
-        for column, value in zip(self._places, (file, entry.start, len(entry.raw)), strict=True):
+        number = len(self._locations[0])
+        for column, value in zip(self._locations, (file, entry.start, len(entry.raw)), strict=True):
             column.append(value)
         drawn.update(dict.fromkeys(replies, number))
 
     def _key(self, call: Call) -> _Key:
-        found = _Key(call.model, format.digest(call), call.params, "")
-        at = (found._replace(endpoint=server) for server in sorted(self._servers, reverse=True))  # "" last: it is older
-        return next((key for key in at if key in self._where), found)
+        plain_key = _Key(call.model, format.digest(call), call.params, "")
+        at = (
+            plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True)
+        )  # "" last: it is older
+        return next((key for key in at if key in self._draws_by_key), plain_key)
 
     def _joined(self, key: _Key) -> RecordedCall:
-        drawn = self._where[key]
+        drawn = self._draws_by_key[key]
         read = {number: self._read(number) for number in set(drawn.values())}
         call = next(iter(read.values())).call
         return RecordedCall(call, key.endpoint, {draw: read[number].replies[draw] for draw, number in drawn.items()})
 
     def _call(self, key: _Key) -> Call:
-        return self._read(next(iter(self._where[key].values()))).call
+        return self._read(next(iter(self._draws_by_key[key].values()))).call
 
     def _read(self, number: int) -> RecordedCall:
         try:
             return format.read(self._raw(number))
         except BadLine as error:
-            path = self._paths[self._places[0][number]]
+            path = self._paths[self._locations[0][number]]
             raise DataError(f"recording {path}: it was changed while it was read; start again") from error
 
     def _raw(self, number: int) -> bytes:
-        file, start, length = (column[number] for column in self._places)
+        file, start, length = (column[number] for column in self._locations)
         raw = _part(self._files[file], start, length).removeprefix(_BOM if start == 0 else b"")
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
@@ -357,8 +362,8 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
             if error.cut and not raw.endswith(b"\n"):
                 if _JOURNAL in path.name:
                     return
-                said = "this line is cut off: restore the file, or delete the line"
-                raise DataError(f"{path}:{number}: {said}") from error
+                hint = "this line is cut off: restore the file, or delete the line"
+                raise DataError(f"{path}:{number}: {hint}") from error
             raise DataError(f"{path}:{number}: {error}") from error
         yield Entry(line, note or "", whole, at, number)
 
@@ -394,16 +399,16 @@ class Recording:
 
 def read(path: Path) -> Recording:
     """The recording in a file. Raises DataError, with the line, for what is none."""
-    found = Recording()
+    recording = Recording()
     for entry in entries(path):
         if entry.line is None:
-            found.note = entry.note
+            recording.note = entry.note
         else:
-            drawn = found.replies.setdefault(entry.line.call, {})
+            drawn = recording.replies.setdefault(entry.line.call, {})
             if any(drawn.get(draw, reply) != reply for draw, reply in entry.line.replies.items()):
                 raise duplicate_message(path, entry.number)
             drawn.update(entry.line.replies)
-    return found
+    return recording
 
 
 class Recorder:
@@ -422,13 +427,13 @@ class Recorder:
         self._open = ExitStack()
         self._journal: Path | None = None
         self._written = 0
-        self._left: list[bytes] = []
+        self._pending: list[bytes] = []
         if path.exists() and not path.is_file():
             raise DataError(f"recording {path}: not a file")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with locked(path):
-                if not self._gather():
+                if not self._merge_journals():
                     RecordingFile([path]).close()
         except OSError as error:
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
@@ -438,7 +443,7 @@ class Recorder:
         if response.choices:
             line = format.line_of(request, response)
             self.taken.add(format.fingerprint(line.call))
-            self._left.append(format.write(line))
+            self._pending.append(format.write(line))
             self._write()
 
     def flush(self) -> None:
@@ -456,11 +461,11 @@ class Recorder:
             if self._journal is None:
                 return
             with locked(self._path):
-                self._gather(self._journal)
+                self._merge_journals(self._journal)
         except OSError as error:
-            raise StorageError(f"recording {self._path}: {error.strerror or error}; {self._kept()}") from error
+            raise StorageError(f"recording {self._path}: {error.strerror or error}; {self._kept_where()}") from error
         except (StorageError, DataError) as error:
-            raise type(error)(f"{error}; {self._kept()}") from error
+            raise type(error)(f"{error}; {self._kept_where()}") from error
         finally:
             self._open.close()
 
@@ -470,7 +475,7 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _kept(self) -> str:
+    def _kept_where(self) -> str:
         return (
             f"what was recorded is in {self._journal}" if self._journal and self._journal.exists() else "not recorded"
         )
@@ -478,9 +483,9 @@ class Recorder:
     def _write(self) -> OSError | None:
         """Append what is left to write, or nothing of it."""
         try:
-            if self._left:
-                self._append(b"".join(self._left))
-                self._left.clear()
+            if self._pending:
+                self._append(b"".join(self._pending))
+                self._pending.clear()
         except OSError as error:
             return error
         return None
@@ -499,19 +504,21 @@ class Recorder:
             raise
         self._written = os.fstat(self._file.fileno()).st_size
 
-    def _gather(self, own: Path | None = None) -> bool:
+    def _merge_journals(self, own_journal: Path | None = None) -> bool:
         """Put the journals into the recording that nobody writes any more, and one's own. Whether there were any."""
         with ExitStack() as until:  # they are gone: whoever waits for the lock on one then looks, and makes another
-            found = [one for one in journals(self._path) if one == own or _seized(one, until)]
-            if found:
-                with RecordingFile([self._path, *found]) as whole:
+            finished = [
+                journal for journal in journals(self._path) if journal == own_journal or _try_seize(journal, until)
+            ]
+            if finished:
+                with RecordingFile([self._path, *finished]) as whole:
                     whole.write(self._path)
-                for one in found:
-                    one.unlink()
-        return bool(found)
+                for journal in finished:
+                    journal.unlink()
+        return bool(finished)
 
 
-def _seized(journal: Path, until: ExitStack) -> bool:
+def _try_seize(journal: Path, until: ExitStack) -> bool:
     """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
     file = until.enter_context(FileIO(journal, "a", opener=files.private_opener))
     return try_lock(file) and is_same_file(file, journal)

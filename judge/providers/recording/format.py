@@ -11,7 +11,7 @@ from judge.core.records import Choice, Request, Response, Token, Usage
 
 T = TypeVar("T")
 _CONFLICT = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
-_KINDS: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
+_TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
 class Call(NamedTuple):
@@ -101,25 +101,25 @@ def note_in(line: bytes) -> str | None:
 def read(line: bytes) -> RecordedCall:
     """The line that `write` wrote, or a person in the same form. Raises Strange, with the reason."""
     try:
-        values = _is(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
-        model, params = _is(values["model"], str, "model"), _is(values["params"], dict, "params")
-        messages = [_is(message, dict, "a message") for message in _is(values["messages"], list, "messages")]
+        values = _expect(json.loads(line.decode("utf-8", "surrogatepass")), dict, "it")
+        model, params = _expect(values["model"], str, "model"), _expect(values["params"], dict, "params")
+        messages = [_expect(message, dict, "a message") for message in _expect(values["messages"], list, "messages")]
         for text in (text for message in messages for text in message.values()):
-            _is(text, str, "a message's text")
+            _expect(text, str, "a message's text")
         call = Call(model, _json(messages), _json(params))
-        replies = _by_draw(_is(values["replies"], list, "replies"))
-        told, endpoint = values["prompt"], _is(values.get("endpoint", ""), str, "endpoint")
+        replies = _by_draw(_expect(values["replies"], list, "replies"))
+        prompt_digest, endpoint = values["prompt"], _expect(values.get("endpoint", ""), str, "endpoint")
     except KeyError as error:
         raise BadLine(f"not a line of a recording: it has no {error}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         if line.startswith(_CONFLICT):
             raise BadLine("a conflict of two versions of this file, as git marks it: keep one side's lines") from error
-        said = f"not a line of a recording: {error}; a line that was cut off may be deleted"
-        raise BadLine(said, cut=True) from error
+        problem = f"not a line of a recording: {error}; a line that was cut off may be deleted"
+        raise BadLine(problem, cut=True) from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadLine(f"not a line of a recording: {error}") from error
-    if told != digest(call):
-        raise BadLine(f"the messages are not those that its digest {told} is of: record it anew")
+    if prompt_digest != digest(call):
+        raise BadLine(f"the messages are not those that its digest {prompt_digest} is of: record it anew")
     return RecordedCall(call, endpoint, replies)
 
 
@@ -127,8 +127,8 @@ def contradiction(line: RecordedCall) -> str:
     """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
     for draw, reply in line.replies.items():
         for choice in reply.choices:
-            text, made = (_letters(one) for one in (choice.text, "".join(t.text for t in choice.tokens or ())))
-            if text and made and text not in made and made not in text:
+            text, token_text = (_letters(part) for part in (choice.text, "".join(t.text for t in choice.tokens or ())))
+            if text and token_text and text not in token_text and token_text not in text:
                 return f"draw {draw} has the text {choice.text!r:.60}, and tokens that say another: record it anew"
     return ""
 
@@ -136,7 +136,7 @@ def contradiction(line: RecordedCall) -> str:
 def _letters(text: str) -> str:
     """What a reply says, however it is spaced; nothing of tokens that are parts of characters."""
     whole = not any(mark in text for mark in ("\ufffd", "bytes:", "\\x", "<0x"))
-    return "".join(one for one in text.casefold() if one.isalnum()) if whole else ""
+    return "".join(character for character in text.casefold() if character.isalnum()) if whole else ""
 
 
 def _json(value: Any) -> str:
@@ -148,7 +148,7 @@ def _reply(response: Response) -> dict[str, Any]:
     choice = response.choices[0]
     usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
     tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
-    told = {
+    fields = {
         "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
         "tokens": tokens,
         "shares": choice.shares,
@@ -156,13 +156,13 @@ def _reply(response: Response) -> dict[str, Any]:
         "served_by": response.served_by or None,
         "unmet": response.unmet or None,
     }
-    return {"text": choice.text} | {name: value for name, value in told.items() if value is not None}
+    return {"text": choice.text} | {name: value for name, value in fields.items() if value is not None}
 
 
 def _by_draw(listed: list[Any]) -> dict[int, Response]:
     replies: dict[int, Response] = {}
     for reply in listed:
-        draw = _count(_is(reply, dict, "a reply")["draw"], "draw")
+        draw = _count(_expect(reply, dict, "a reply")["draw"], "draw")
         if draw in replies:
             raise ValueError(f"it has two replies to draw {draw}")
         replies[draw] = _response(reply)
@@ -172,39 +172,39 @@ def _by_draw(listed: list[Any]) -> dict[int, Response]:
 def _response(reply: Mapping[str, Any]) -> Response:
     tokens, shares = reply.get("tokens"), reply.get("shares")
     choice = Choice(
-        _is(reply["text"], str, "text"),
-        _is(reply.get("finish_reason", "stop"), str, "finish_reason"),
-        None if tokens is None else tuple(map(_token, _is(tokens, list, "tokens"))),
+        _expect(reply["text"], str, "text"),
+        _expect(reply.get("finish_reason", "stop"), str, "finish_reason"),
+        None if tokens is None else tuple(map(_token, _expect(tokens, list, "tokens"))),
         None if shares is None else tuple(_pairs(shares)),
     )
-    usage = Usage(**{name: _count(n, name) for name, n in _is(reply.get("usage", {}), dict, "usage").items()})
-    unmet = [_is(name, str, "unmet") for name in _is(reply.get("unmet", []), list, "unmet")]
-    return Response((choice,), usage, _is(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
+    usage = Usage(**{name: _count(n, name) for name, n in _expect(reply.get("usage", {}), dict, "usage").items()})
+    unmet = [_expect(name, str, "unmet") for name in _expect(reply.get("unmet", []), list, "unmet")]
+    return Response((choice,), usage, _expect(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
 
 
 def _token(listed: Any) -> Token:
-    text, logprob, top = _is(listed, list, "a token")
+    text, logprob, top = _expect(listed, list, "a token")
     return Token(*_pair([text, logprob]), tuple(_pairs(top)))
 
 
 def _pairs(listed: Any) -> Iterator[tuple[str, float]]:
-    return map(_pair, _is(listed, list, "tokens or shares"))
+    return map(_pair, _expect(listed, list, "tokens or shares"))
 
 
 def _pair(listed: Any) -> tuple[str, float]:
-    text, number = _is(listed, list, "a token or share")
-    whole = number if isinstance(number, float) else _is(number, int, f"the number of {text!r}")
-    return _is(text, str, "a token or label"), float(whole)
+    text, number = _expect(listed, list, "a token or share")
+    whole = number if isinstance(number, float) else _expect(number, int, f"the number of {text!r}")
+    return _expect(text, str, "a token or label"), float(whole)
 
 
 def _count(value: object, name: str) -> int:
-    if (count := _is(value, int, name)) < 0:
+    if (count := _expect(value, int, name)) < 0:
         raise ValueError(f"{name} is {count}")
     return count
 
 
-def _is(value: object, kind: type[T], name: str) -> T:
+def _expect(value: object, kind: type[T], name: str) -> T:
     """The value, which has to be of this kind. Raises TypeError."""
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} is not {_KINDS[kind]}: {value!r:.60}")
+        raise TypeError(f"{name} is not {_TYPE_NAMES[kind]}: {value!r:.60}")
     return value

@@ -1,4 +1,4 @@
-"""A judge of one's own: a model of transformers in this process."""
+"""The provider for local models: a model of transformers in this process."""
 
 from judge.providers.transformers.provider import LocalProvider
 

@@ -1,6 +1,6 @@
-"""The ways in which questions about what follows many texts become forward passes: shared, or each for itself.
+"""Batching strategies: compute many texts in shared forward passes, or each text by itself.
 
-Whether a model gives the same when it computes texts together as when it reads each by itself.
+`differs` tests whether a model gives the same results both ways.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from judge.providers.transformers.forward import (
     read,
 )
 
-_WORTH = 64
+_MIN_KEPT = 64
 """Tokens without whose computing it is worth to keep, and to look for, a beginning."""
-_MOST_STEMS = 4  # each costs a copy; the next call goes on where this one ended
+_MAX_STEMS = 4  # each costs a copy; the next call goes on where this one ended
 
 Texts = Mapping[int, bytes]
 
@@ -87,8 +87,8 @@ class TreePacked:
         self._tokens = tokens if self.passes.selects else min(tokens, self.passes.most_rows)
         for beginning, part in self._parts(texts):
             self._forest = PrefixForest(part)
-            trunk = self.kept.take(beginning if beginning is not None else self._beginning())
-            trunk = trunk if trunk.length >= _WORTH else CachedPrefix()
+            trunk = self.kept.take(beginning if beginning is not None else self._common_prefix())
+            trunk = trunk if trunk.length >= _MIN_KEPT else CachedPrefix()
             fresh |= self._forest.fresh(trunk.length)
             yield from self._visit(trunk, 0, len(self._forest), trunk.length)
 
@@ -96,18 +96,18 @@ class TreePacked:
         """Texts of which at least half is kept, by that beginning; all others."""
         parts: dict[bytes | None, dict[int, bytes]] = defaultdict(dict)
         lead, chosen = b"", None
-        for number, text in sorted(texts.items(), key=lambda one: one[1]):
+        for number, text in sorted(texts.items(), key=lambda pair: pair[1]):
             if not lead or not text.startswith(lead):  # one that goes on with another goes with it
                 length = len(text) // WIDTH
                 same = min(self.kept.match(text), length - 1)
-                lead, chosen = text, text[: WIDTH * same] if same >= max(_WORTH, length // 2) else None
+                lead, chosen = text, text[: WIDTH * same] if same >= max(_MIN_KEPT, length // 2) else None
             parts[chosen][number] = text
         return list(parts.items())
 
-    def _beginning(self) -> bytes:
+    def _common_prefix(self) -> bytes:
         """What all texts have in common, less the end of the shortest, after which something is asked."""
         forest = self._forest
-        shortest = min(depth for asked in forest.asked for depth, _ in asked)
+        shortest = min(depth for questions in forest.asked for depth, _ in questions)
         return as_key(forest.leaves[0][: min(shortest, forest.trunk(0, len(forest)))])
 
     def _visit(self, trunk: CachedPrefix, i: int, j: int, held: int) -> Iterator[Answer]:
@@ -123,7 +123,7 @@ class TreePacked:
             rows, new = forest.along(i, trunk.length, end), forest.leaves[i][trunk.length : end]
             answer, trunk = self.passes.straight(trunk, new, rows, self._follows)
             yield answer
-        keep = stop >= _least(held)
+        keep = stop >= _min_length_to_keep(held)
         if j - i > 1:
             for a, b in forest.groups(i, j, self._tokens, most):
                 yield from self._visit(trunk, a, b, stop if keep else held)
@@ -135,64 +135,66 @@ class TreePacked:
         pack = forest.pack(i, j, start)
         self.size = len(pack.tokens)
         answer, states = self.passes.packed(trunk, pack, self.masks, self._follows)
-        stems = forest.stems(i, j, max(start + 1, _least(held))) if self.kept.most else []
-        for k, stop in stems[-_MOST_STEMS:]:
+        stems = forest.stems(i, j, max(start + 1, _min_length_to_keep(held))) if self.kept.most else []
+        for k, stop in stems[-_MAX_STEMS:]:
             columns = np.concatenate([np.arange(start), start + forest.columns(i, k, start, stop)])
             self.kept.keep(CachedPrefix(as_key(forest.leaves[k][:stop]), stop, self.passes.pick(states, columns)))
         return answer
 
 
-def _least(held: int) -> int:
+def _min_length_to_keep(held: int) -> int:
     """How long a beginning has to be to be kept where so many tokens of it are: a quarter of it has to be new."""
-    return held + max(_WORTH, held // 3)
+    return held + max(_MIN_KEPT, held // 3)
 
 
-_SEEN = 64
-_ALIKE = {"float32": 1e-3, "float64": 1e-3}
-_ALIKE_HALF = 0.05
+_COMPARED_TOKENS = 64
+_TOLERANCE = {"float32": 1e-3, "float64": 1e-3}
+_TOLERANCE_HALF = 0.05
 """The greatest `difference` that is taken for rounding, the second that of numbers of 16 bits (0.01 where all is right,
 0.15 where a mask is not heeded)."""
-_BROKEN = (RuntimeError, TypeError, ValueError, AttributeError, LookupError, AssertionError, MemoryError)
+_MODEL_ERRORS = (RuntimeError, TypeError, ValueError, AttributeError, LookupError, AssertionError, MemoryError)
 """What models raise that were not made for what they are given."""
 
 
 def limits(config: Any) -> list[int]:
     """Lengths beyond which a model may read a text in another way: its windows, its positions before stretching."""
-    found = {getattr(config, "attention_chunk_size", None), getattr(config, "original_max_position_embeddings", None)}
-    found.add(_window(config))
+    lengths = {getattr(config, "attention_chunk_size", None), getattr(config, "original_max_position_embeddings", None)}
+    lengths.add(_window(config))
     ropes = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
     for rope in [ropes, *ropes.values()]:
         if isinstance(rope, dict):
-            found.add(rope.get("original_max_position_embeddings"))
+            lengths.add(rope.get("original_max_position_embeddings"))
             if rope.get("rope_type") == "dynamic":
-                found.add(getattr(config, "max_position_embeddings", None))
-    return sorted(int(one) for one in found if one)
+                lengths.add(getattr(config, "max_position_embeddings", None))
+    return sorted(int(length) for length in lengths if length)
 
 
 def forms(passes: ForwardPass, config: Any) -> list[Masks]:
     """The forms of masks that models take, the likeliest for this one first."""
     near, kinds = _window(config), tuple(sorted(set(getattr(config, "layer_types", None) or ())))
-    wanted = [(near, kinds), (near, ()), (None, ())] if near else [(None, ()), (None, kinds)]
-    return [passes.masks(seen, names) for seen, names in dict.fromkeys(wanted)]
+    candidates = [(near, kinds), (near, ()), (None, ())] if near else [(None, ()), (None, kinds)]
+    return [passes.masks(seen, names) for seen, names in dict.fromkeys(candidates)]
 
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether this says that there was no room left, on whatever device."""
     named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return named or any(one in str(error) for one in ("out of memory", "DefaultCPUAllocator", "ALLOC_FAILED"))
+    return named or any(phrase in str(error) for phrase in ("out of memory", "DefaultCPUAllocator", "ALLOC_FAILED"))
 
 
-def differs(way: BatchingStrategy, passes: ForwardPass, length: int, most: float, tokens: int, *, least: int) -> bool:
+def differs(
+    strategy: BatchingStrategy, passes: ForwardPass, length: int, most: float, tokens: int, *, least: int
+) -> bool:
     """Whether a way gives other answers than each text by itself, for texts of about this length, or none at all.
 
     No text has more than `most` tokens, and no pass more than `tokens` where that can be; where there is no room for
     it, half as many, down to `least`. Raises MemoryError where there is none for that either.
     """
-    alike = _ALIKE.get(str(passes.dtype).removeprefix("torch."), _ALIKE_HALF)
+    alike = _TOLERANCE.get(str(passes.dtype).removeprefix("torch."), _TOLERANCE_HALF)
     while True:
         try:
-            return not difference(way, passes, _texts(passes.vocabulary, length, most), tokens) <= alike
-        except _BROKEN as error:
+            return not difference(strategy, passes, _texts(passes.vocabulary, length, most), tokens) <= alike
+        except _MODEL_ERRORS as error:
             if not out_of_memory(error):
                 return True
         tokens //= 2
@@ -200,31 +202,31 @@ def differs(way: BatchingStrategy, passes: ForwardPass, length: int, most: float
             raise MemoryError
 
 
-def difference(way: BatchingStrategy, passes: ForwardPass, texts: Sequence[Sequence[int]], tokens: int) -> float:
+def difference(strategy: BatchingStrategy, passes: ForwardPass, texts: Sequence[Sequence[int]], tokens: int) -> float:
     """How much the log probabilities that a way gives differ from those of each text by itself.
 
     It is the root mean square as a share of their standard deviation over the vocabulary, for the worst text.
     """
     keys = dict(enumerate(map(as_key, texts)))
-    follows = [np.unique(np.linspace(0, passes.vocabulary - 1, _SEEN).astype(int)).tolist()] * len(keys)
-    given = _logs(way, [keys], follows, tokens)
-    alone = _logs(Padded(passes, alone=True), [{n: key} for n, key in keys.items()], follows, tokens)
-    apart = np.sqrt(np.square(given - alone).mean(-1)) / np.maximum(alone.std(-1), 1e-6)
+    follows = [np.unique(np.linspace(0, passes.vocabulary - 1, _COMPARED_TOKENS).astype(int)).tolist()] * len(keys)
+    together = _log_probabilities(strategy, [keys], follows, tokens)
+    alone = _log_probabilities(Padded(passes, alone=True), [{n: key} for n, key in keys.items()], follows, tokens)
+    apart = np.sqrt(np.square(together - alone).mean(-1)) / np.maximum(alone.std(-1), 1e-6)
     return float(apart.max())
 
 
 def _window(config: Any) -> int | None:
     """How many tokens the layers with a sliding window see, None where there are none such."""
     used = getattr(config, "use_sliding_window", True)
-    found = getattr(config, "sliding_window", None)
-    return int(found) if used and found else None
+    window = getattr(config, "sliding_window", None)
+    return int(window) if used and window else None
 
 
-def _logs(
-    way: BatchingStrategy, parts: Sequence[Mapping[int, bytes]], follows: Follows, tokens: int
+def _log_probabilities(
+    strategy: BatchingStrategy, parts: Sequence[Mapping[int, bytes]], follows: Follows, tokens: int
 ) -> npt.NDArray[np.float64]:
-    found = read([answer for part in parts for answer in way.answers(part, follows, tokens, {})], follows)
-    return np.array([found[n][0] for n in range(len(follows))])
+    results = read([answer for part in parts for answer in strategy.answers(part, follows, tokens, {})], follows)
+    return np.array([results[n][0] for n in range(len(follows))])
 
 
 def _texts(vocabulary: int, length: int, most: float) -> list[list[int]]:

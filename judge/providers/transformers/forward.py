@@ -1,10 +1,9 @@
-"""Sequences of tokens that begin alike, as a forest: what is common to several is there once.
+"""Forward passes of a causal language model over token sequences that share prefixes.
 
-A sequence that others continue is a part of theirs, so the sequences that are left, the leaves, are the ends of all
-branches. They are sorted, so that those that begin alike are neighbours, and a run of leaves (i, j), from the i-th to
-before the j-th, is a tree. Depths count tokens from a sequence's beginning.
-
-Forward passes of a causal language model: what follows which tokens, and the keys and values that are kept.
+The sequences form a forest in which a shared prefix exists once. A sequence that another one continues is part of that
+one, so the leaves are the ends of all branches. Leaves are sorted, so that sequences with a common prefix are
+neighbours, and a run of leaves (i, j), from the i-th to before the j-th, is a tree. Depths count tokens from the start
+of a sequence.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ def as_key(tokens: Sequence[int] | Tokens) -> bytes:
     return np.asarray(tokens, dtype=_WORD).tobytes()
 
 
-def common(one: bytes, other: bytes) -> int:
+def common(first_key: bytes, second_key: bytes) -> int:
     """How many tokens two keys have in common at their beginning."""
-    n = min(len(one), len(other)) // WIDTH
-    differs = np.frombuffer(one, _WORD, n) != np.frombuffer(other, _WORD, n)
+    n = min(len(first_key), len(second_key)) // WIDTH
+    differs = np.frombuffer(first_key, _WORD, n) != np.frombuffer(second_key, _WORD, n)
     first = int(differs.argmax()) if n else 0
     return first if n and differs[first] else n
 
@@ -60,13 +59,17 @@ class PrefixForest:
 
     def __init__(self, texts: Mapping[int, bytes]) -> None:
         unique = sorted(set(texts.values()))
-        leaves = [one for one, after in zip(unique, [*unique[1:], b""], strict=True) if not after.startswith(one)]
+        leaves = [
+            sequence
+            for sequence, after in zip(unique, [*unique[1:], b""], strict=True)
+            if not after.startswith(sequence)
+        ]
         self.leaves: list[Tokens] = [np.frombuffer(leaf, _WORD).astype(np.int64) for leaf in leaves]
-        self.shared = [0, *(common(one, after) for one, after in pairwise(leaves))]
+        self.shared = [0, *(common(previous, after) for previous, after in pairwise(leaves))]
         """How many tokens a leaf has in common with the one before it."""
         self.asked: list[list[tuple[int, int]]] = [[] for _ in leaves]
         """For each leaf the questions of which it is the first to have all tokens: (depth of the last, number)."""
-        for number, text in sorted(texts.items(), key=lambda one: len(one[1])):
+        for number, text in sorted(texts.items(), key=lambda entry: len(entry[1])):
             self.asked[bisect_left(leaves, text)].append((len(text) // WIDTH - 1, number))
         self._new = [0, *accumulate(len(leaf) - n for leaf, n in zip(self.leaves, self.shared, strict=True))]
         self._questions = [0, *accumulate(map(len, self.asked))]
@@ -88,7 +91,7 @@ class PrefixForest:
 
     def along(self, i: int, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The questions on a leaf's own tokens from a depth to before another: (tokens after `start`, number)."""
-        return tuple((depth - start, one) for depth, one in self.asked[i] if start <= depth < stop)
+        return tuple((depth - start, number) for depth, number in self.asked[i] if start <= depth < stop)
 
     def branches(self, i: int, j: int) -> Iterator[tuple[int, int]]:
         """The runs into which a tree parts where its trunk ends."""
@@ -102,14 +105,14 @@ class PrefixForest:
         A branch that has more by itself is a group.
         """
         start = self.trunk(i, j)
-        made: list[tuple[int, int]] = []
+        groups: list[tuple[int, int]] = []
         for a, b in self.branches(i, j):
-            joined = (made[-1][0], b) if made else (a, b)
-            if made and self.size(*joined, start) <= tokens and self.questions(*joined) <= questions:
-                made[-1] = joined
+            joined = (groups[-1][0], b) if groups else (a, b)
+            if groups and self.size(*joined, start) <= tokens and self.questions(*joined) <= questions:
+                groups[-1] = joined
             else:
-                made.append((a, b))
-        return made
+                groups.append((a, b))
+        return groups
 
     def pack(self, i: int, j: int, start: int) -> PackedTree:
         """A tree without the first `start` tokens, which are in its trunk, in one row."""
@@ -118,9 +121,9 @@ class PrefixForest:
         depths = [np.arange(begin, begin + len(part)) for begin, part in zip(begins, parts, strict=True)]
         offsets = [0, *accumulate(map(len, parts))]
         rows = [
-            (offset + depth - begin, one)
+            (offset + depth - begin, number)
             for k, offset, begin in zip(range(i, j), offsets, begins, strict=False)
-            for depth, one in self.asked[k]
+            for depth, number in self.asked[k]
             if depth >= begin
         ]
         ends = self._ends(begins, offsets)
@@ -131,13 +134,13 @@ class PrefixForest:
 
         `start` is the depth that all have without computing; None says that each leaf is computed as a whole.
         """
-        found: dict[int, int] = {}
-        for shared, asked in zip(self.shared, self.asked, strict=True):
+        computed: dict[int, int] = {}
+        for shared, questions in zip(self.shared, self.asked, strict=True):
             done = 0 if start is None else max(shared, start)
-            for depth, number in asked:
-                found[number] = max(0, depth + 1 - done)
+            for depth, number in questions:
+                computed[number] = max(0, depth + 1 - done)
                 done = max(done, depth + 1)
-        return found
+        return computed
 
     def stems(self, i: int, j: int, least: int) -> list[tuple[int, int]]:
         """The stretches from the root that have this many tokens and go on for as long as nothing branches off.
@@ -146,19 +149,19 @@ class PrefixForest:
         """
         starts = [k for k in range(i, j) if k == i or self.shared[k] < least]
         runs = [(a, b) for a, b in zip(starts, [*starts[1:], j], strict=True) if self.trunk(a, b) >= least]
-        runs.sort(key=lambda run: max(number for asked in self.asked[slice(*run)] for _, number in asked))
+        runs.sort(key=lambda run: max(number for questions in self.asked[slice(*run)] for _, number in questions))
         return [(a, self.trunk(a, b)) for a, b in runs]
 
     def columns(self, i: int, k: int, start: int, stop: int) -> Tokens:
         """Where in the pack of a run that begins with leaf i the tokens of its leaf k stand, from `start` to `stop`."""
         begins = self._begins(i, k + 1, start)
         offsets = [0, *accumulate(len(self.leaves[m]) - begin for m, begin in zip(range(i, k), begins, strict=False))]
-        found = np.empty(stop - start, dtype=np.int64)
+        columns = np.empty(stop - start, dtype=np.int64)
         for begin, offset in zip(reversed(begins), reversed(offsets), strict=True):
             if begin < stop:
-                found[begin - start : stop - start] = np.arange(offset, offset + stop - begin)
+                columns[begin - start : stop - start] = np.arange(offset, offset + stop - begin)
                 stop = begin
-        return found
+        return columns
 
     def _begins(self, i: int, j: int, start: int) -> list[int]:
         """The depths from which on each leaf has tokens of its own."""
@@ -180,7 +183,7 @@ class PrefixForest:
         return ends
 
 
-_MOST_LOGITS = 2**26
+_MAX_LOGITS = 2**26
 """Logits computed at once: 0.7 GB with what their softmax takes."""
 _ALIGNED = 16  # a mask whose rows begin elsewhere is copied by every layer
 
@@ -236,7 +239,7 @@ class PrefixCache:
     def match(self, key: bytes) -> int:
         """How many tokens a sequence has in common at its beginning with the trunk that is most like it."""
         at = bisect_left(self._keys, key)
-        return max((common(key, one) for one in self._keys[max(at - 1, 0) : at + 1]), default=0)
+        return max((common(key, candidate) for candidate in self._keys[max(at - 1, 0) : at + 1]), default=0)
 
     def take(self, key: bytes) -> CachedPrefix:
         """As much of this beginning as is kept."""
@@ -249,7 +252,7 @@ class PrefixCache:
 
     def keep(self, trunk: CachedPrefix) -> None:
         """Holds on to a trunk, and lets go of those unused the longest. One that is part of another is not held."""
-        at, size = bisect_left(self._keys, trunk.key), _bytes(trunk)
+        at, size = bisect_left(self._keys, trunk.key), _size(trunk)
         if at < len(self._keys) and self._keys[at].startswith(trunk.key):
             self._trunks.move_to_end(self._keys[at])
             return
@@ -260,7 +263,7 @@ class PrefixCache:
         self.held += size
         while self.held > self.most:
             key, dropped = self._trunks.popitem(last=False)
-            self.held -= _bytes(dropped)
+            self.held -= _size(dropped)
             self._keys.remove(key)
 
     def clear(self) -> None:
@@ -269,20 +272,20 @@ class PrefixCache:
         self.held = 0
 
 
-def _bytes(trunk: CachedPrefix) -> int:
+def _size(trunk: CachedPrefix) -> int:
     """What a trunk occupies; one that is cut from another holds on to all of it."""
     return sum(state.untyped_storage().nbytes() for pair in trunk.states for state in pair)
 
 
 def read(answers: Sequence[Answer], follows: Follows) -> dict[int, tuple[list[float], int]]:
     """Answers brought over from the device, by question: log probabilities and likeliest token."""
-    found: dict[int, tuple[list[float], int]] = {}
-    logs = [log for one in answers for log in one.logs.tolist()]
-    likeliest = [token for one in answers for token in one.likeliest.tolist()]
+    results: dict[int, tuple[list[float], int]] = {}
+    logs = [log for each in answers for log in each.logs.tolist()]
+    likeliest = [token for each in answers for token in each.likeliest.tolist()]
     at = 0
-    for question, token in zip((one for answer in answers for one in answer.questions), likeliest, strict=True):
-        found[question] = logs[at : (at := at + len(follows[question]))], token
-    return found
+    for question, token in zip((number for answer in answers for number in answer.questions), likeliest, strict=True):
+        results[question] = logs[at : (at := at + len(follows[question]))], token
+    return results
 
 
 class ForwardPass:
@@ -296,20 +299,20 @@ class ForwardPass:
         self.model, self.device, self.dtype = model, model.device, model.dtype
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
         self.selects = "logits_to_keep" in inspect.signature(model.forward).parameters
-        self.most_rows = max(1, _MOST_LOGITS // self.vocabulary)
+        self.most_rows = max(1, _MAX_LOGITS // self.vocabulary)
 
     def straight(
         self, trunk: CachedPrefix, tokens: Tokens, rows: Rows, follows: Follows
     ) -> tuple[Answer, CachedPrefix]:
         """The trunk with more tokens, one after the other."""
         cache = self._states(trunk)
-        answer = self._asked(tokens[None], [rows], follows, past_key_values=cache, use_cache=True)
+        answer = self._run(tokens[None], [rows], follows, past_key_values=cache, use_cache=True)
         return answer, CachedPrefix(trunk.key + as_key(tokens), trunk.length + len(tokens), _pairs(cache))
 
     def packed(self, trunk: CachedPrefix, pack: PackedTree, masks: Masks, follows: Follows) -> tuple[Answer, States]:
         """A tree on the trunk; what is kept is of the trunk and the whole pack."""
         cache = self._states(trunk)
-        answer = self._asked(
+        answer = self._run(
             pack.tokens[None],
             [pack.rows],
             follows,
@@ -325,7 +328,7 @@ class ForwardPass:
         longest = max(map(len, texts))
         # The last token is as good a filling as any, and is not taken for padding that lacks a mask.
         block = np.stack([np.pad(text, (0, longest - len(text)), mode="edge") for text in texts])
-        return self._asked(block, rows, follows, use_cache=False)
+        return self._run(block, rows, follows, use_cache=False)
 
     def pick(self, states: States, columns: Tokens) -> States:
         """Only these tokens of what was kept, in memory of their own."""
@@ -335,14 +338,14 @@ class ForwardPass:
     def masks(self, window: int | None, kinds: Sequence[str]) -> Masks:
         """What makes the mask of a pack: one for all layers, or one for each kind of layer where `kinds` are given."""
 
-        def made(pack: PackedTree, past: int) -> Any:
+        def make_masks(pack: PackedTree, past: int) -> Any:
             wide = self._mask(pack, past, None if kinds else window)
             if not kinds:
                 return wide
             near = self._mask(pack, past, window) if window else wide
             return {kind: near if kind.startswith("sliding") else wide for kind in kinds}
 
-        return made
+        return make_masks
 
     def _mask(self, pack: PackedTree, past: int, window: int | None) -> Any:
         """0 where a token may look, the lowest number elsewhere: shape (1, 1, tokens, trunk and tokens)."""
@@ -369,23 +372,27 @@ class ForwardPass:
             cache.layers.append(layer)
         return cache
 
-    def _asked(self, block: Tokens, rows: Sequence[Rows], follows: Follows, **how: Any) -> Answer:
+    def _run(self, block: Tokens, rows: Sequence[Rows], follows: Follows, **arguments: Any) -> Answer:
         """The answers for the rows of each line of a block, of shape (lines, tokens)."""
         torch = self._torch
         places = sorted({place for each in rows for place, _ in each})
-        kept = torch.tensor(places or [0], device=self.device)
+        positions = torch.tensor(places or [0], device=self.device)
         tokens = torch.from_numpy(block).to(self.device)
         if self.selects:
-            logits = self.model(input_ids=tokens, logits_to_keep=kept, **how).logits
+            logits = self.model(input_ids=tokens, logits_to_keep=positions, **arguments).logits
         else:
-            logits = self.model(input_ids=tokens, **how).logits[:, kept]
+            logits = self.model(input_ids=tokens, **arguments).logits[:, positions]
         at = {place: n for n, place in enumerate(places)}
-        asked = [(line * len(places) + at[place], one) for line, each in enumerate(rows) for place, one in each]
-        wanted = [(row, token) for row, one in asked for token in follows[one]]
+        asked_rows = [
+            (line * len(places) + at[place], number) for line, each in enumerate(rows) for place, number in each
+        ]
+        row_tokens = [(row, token) for row, number in asked_rows for token in follows[number]]
         logs = logits.flatten(0, 1).float()
-        row, token = torch.tensor(wanted, dtype=torch.long, device=self.device).reshape(-1, 2).unbind(1)
-        last = torch.tensor([row for row, _ in asked], dtype=torch.long, device=self.device)
-        return Answer([one for _, one in asked], logs[row, token] - logs.logsumexp(-1)[row], logs.argmax(-1)[last])
+        row, token = torch.tensor(row_tokens, dtype=torch.long, device=self.device).reshape(-1, 2).unbind(1)
+        last = torch.tensor([row for row, _ in asked_rows], dtype=torch.long, device=self.device)
+        return Answer(
+            [number for _, number in asked_rows], logs[row, token] - logs.logsumexp(-1)[row], logs.argmax(-1)[last]
+        )
 
 
 def _pairs(cache: Any) -> States:

@@ -20,7 +20,7 @@ _TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GenerationTask:
     """A prompt to be answered once for each of its `seeds`, with `most` tokens at most.
 
     At temperature 0 every token is the likeliest; else it is drawn, by the seed alone and not by what else is written
@@ -39,7 +39,7 @@ class Wanted:
         return len(self.seeds) if self.temperature else 1
 
 
-class Written(NamedTuple):
+class GeneratedReply(NamedTuple):
     """A reply, and how many tokens it has, its end not counted."""
 
     choice: Choice
@@ -58,46 +58,48 @@ class Generator:
         self._torch, self._model, self._tokenizer = huggingface.import_optional("torch", "local"), model, tokenizer
         self._settings: Any = huggingface.import_optional("transformers", "local").GenerationConfig
         self._ends = _ends(model, tokenizer)
-        self._pad = next(one for one in (tokenizer.pad_token_id, *sorted(self._ends), 0) if one is not None)
+        self._pad = next(token for token in (tokenizer.pad_token_id, *sorted(self._ends), 0) if token is not None)
         # Also in the place of the model's own: a penalty or a cut there would change what is as likely as it is.
         model.generation_config = self._settings(eos_token_id=sorted(self._ends) or None, pad_token_id=self._pad)
-        self._most_tokens = most_tokens or _room(model)
+        self._most_tokens = most_tokens or _token_capacity(model)
         self.limit = positions(model, tokenizer)
         self._names: dict[int, str] = {}
-        self._places = "position_ids" in inspect.signature(model.forward).parameters
+        self._takes_positions = "position_ids" in inspect.signature(model.forward).parameters
 
-    def check(self, wanted: Wanted) -> Wanted:
+    def check(self, task: GenerationTask) -> GenerationTask:
         """What can be written of it. Raises Refused for a prompt after which there is no room for a reply."""
         if self.limit is None:
-            return wanted
-        room = self.limit - len(wanted.tokens)
+            return task
+        room = self.limit - len(task.tokens)
         if room < 1:
             raise Refused(
-                f"the prompt has {len(wanted.tokens):,} tokens, and with its reply the model reads {self.limit:,} at "
+                f"the prompt has {len(task.tokens):,} tokens, and with its reply the model reads {self.limit:,} at "
                 "most; shorten the text, or name a model that reads more"
             )
-        return replace(wanted, most=min(wanted.most, room))
+        return replace(task, most=min(task.most, room))
 
     def __call__(
-        self, wanted: Sequence[Wanted], given_up: Callable[[int], bool] = lambda place: False
-    ) -> Iterator[tuple[int, list[Written] | Refused]]:
+        self, tasks: Sequence[GenerationTask], given_up: Callable[[int], bool] = lambda place: False
+    ) -> Iterator[tuple[int, list[GeneratedReply] | Refused]]:
         """The place of each in `wanted` with its replies, in the order in which they are ready.
 
         Nothing more is written of those that `given_up` is true of. Refused in the place of replies to a prompt that
         is too much for the memory by itself.
         """
         kinds: dict[tuple[float, int, int, int], list[int]] = {}
-        for place, one in enumerate(wanted):
-            kinds.setdefault((one.temperature, one.most, one.top, one.draws), []).append(place)
+        for place, task in enumerate(tasks):
+            kinds.setdefault((task.temperature, task.most, task.top, task.draws), []).append(place)
         for (_, most, _, draws), places in kinds.items():
-            lengths = [len(wanted[place].tokens) + most for place in places]
+            lengths = [len(tasks[place].tokens) + most for place in places]
             for batch in huggingface.batches(lengths, max(1, self._most_tokens // draws)):
-                here = [places[one] for one in batch if not given_up(places[one])]
+                here = [places[n] for n in batch if not given_up(places[n])]
                 if here:
-                    found = self._written([wanted[place] for place in here], lambda: all(map(given_up, here)))  # noqa: B023
-                    yield from zip(here, found, strict=True)
+                    written = self._written([tasks[place] for place in here], lambda: all(map(given_up, here)))  # noqa: B023
+                    yield from zip(here, written, strict=True)
 
-    def _written(self, batch: Sequence[Wanted], given_up: Callable[[], bool]) -> list[list[Written] | Refused]:
+    def _written(
+        self, batch: Sequence[GenerationTask], given_up: Callable[[], bool]
+    ) -> list[list[GeneratedReply] | Refused]:
         """The replies to a batch; where the memory is not enough for it, those to its halves."""
         try:
             drawn = self._drawn(batch, given_up)
@@ -108,9 +110,9 @@ class Generator:
                 raise
             drawn = None
         if drawn is not None:
-            return [replies * (len(one.seeds) // one.draws) for one, replies in zip(batch, drawn, strict=True)]
+            return [replies * (len(task.seeds) // task.draws) for task, replies in zip(batch, drawn, strict=True)]
         self._torch.cuda.empty_cache()
-        rows = sum(one.draws for one in batch)
+        rows = sum(task.draws for task in batch)
         self._most_tokens = max(1, self._most_tokens // 2)
         self.learned["replies"] = f"written with {self._most_tokens:,} tokens at a time, as there is no room for more"
         if rows == 1:
@@ -119,87 +121,90 @@ class Generator:
         if len(batch) > 1:
             half = len(batch) // 2
             return self._written(batch[:half], given_up) + self._written(batch[half:], given_up)
-        one, half = batch[0], rows // 2
-        parts = [self._written([replace(one, seeds=s)], given_up)[0] for s in (one.seeds[:half], one.seeds[half:])]
+        task, half = batch[0], rows // 2
+        parts = [self._written([replace(task, seeds=s)], given_up)[0] for s in (task.seeds[:half], task.seeds[half:])]
         refused = next((part for part in parts if isinstance(part, Refused)), None)
         return [refused or [reply for part in parts if not isinstance(part, Refused) for reply in part]]
 
-    def _drawn(self, batch: Sequence[Wanted], given_up: Callable[[], bool]) -> list[list[Written]]:
+    def _drawn(self, batch: Sequence[GenerationTask], given_up: Callable[[], bool]) -> list[list[GeneratedReply]]:
         """What is written after each prompt of one kind. A prompt is read once, however many replies it has."""
         torch, device, first = self._torch, self._model.device, batch[0]
         rows, mask = (
-            torch.from_numpy(one[:, ::-1].copy()) for one in huggingface.padded([w.tokens[::-1] for w in batch], 0)
+            torch.from_numpy(padded[:, ::-1].copy())
+            for padded in huggingface.padded([w.tokens[::-1] for w in batch], 0)
         )
         ids = torch.where(mask.bool(), rows, self._pad).to(device)
         mask = mask.to(device)
         many, width = first.draws, ids.shape[1]
-        how: dict[str, Any] = {}
+        cache_arguments: dict[str, Any] = {}
         hand = _SamplingProcessor(
             torch, [seed for w in batch for seed in w.seeds[:many]], first.temperature, first.top, device
         )
         with torch.inference_mode():
             if many > 1 and width > 1:
-                how["past_key_values"] = self._read(ids, mask, many)
-            made = self._model.generate(
+                cache_arguments["past_key_values"] = self._read(ids, mask, many)
+            generated = self._model.generate(
                 ids.repeat_interleave(many, 0),
                 attention_mask=mask.repeat_interleave(many, 0),
                 generation_config=self._settings(max_new_tokens=first.most, do_sample=False, use_cache=True),
                 logits_processor=[hand],
                 stopping_criteria=[lambda ids, scores: torch.full((len(ids),), given_up(), device=ids.device)],
-                **how,
+                **cache_arguments,
             )
-            replies = made[:, width:].tolist()
+            replies = generated[:, width:].tolist()
         if hand.broken:
             raise Refused("the model computed what is no number (NaN): get its files again, or name another model")
         likely = hand.likely()
-        found = [self._reply(ids, likely(row) if first.top else None) for row, ids in enumerate(replies)]
-        return [found[place : place + many] for place in range(0, len(found), many)]
+        written = [self._reply(ids, likely(row) if first.top else None) for row, ids in enumerate(replies)]
+        return [written[place : place + many] for place in range(0, len(written), many)]
 
     def _read(self, ids: Any, mask: Any, many: int) -> Any:
         """What the model keeps of all but the last token of the prompts, `many` times each."""
-        how = {"attention_mask": mask[:, :-1], "use_cache": True}
-        if self._places:
-            how["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, :-1]
-        kept = self._model.base_model(ids[:, :-1], **how).past_key_values
-        kept.batch_repeat_interleave(many)
-        return kept
+        arguments = {"attention_mask": mask[:, :-1], "use_cache": True}
+        if self._takes_positions:
+            arguments["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, :-1]
+        cache = self._model.base_model(ids[:, :-1], **arguments).past_key_values
+        cache.batch_repeat_interleave(many)
+        return cache
 
-    def _reply(self, ids: list[int], likely: Sequence[tuple[float, Sequence[tuple[int, float]]]] | None) -> Written:
+    def _reply(
+        self, ids: list[int], likely: Sequence[tuple[float, Sequence[tuple[int, float]]]] | None
+    ) -> GeneratedReply:
         """A row of what was generated as a reply, which ends before the token that ends it."""
-        size = next((place for place, one in enumerate(ids) if one in self._ends), len(ids))
+        size = next((place for place, token in enumerate(ids) if token in self._ends), len(ids))
         finish = "stop" if size < len(ids) else "length"
         text = self._tokenizer.decode(ids[:size], skip_special_tokens=True)
         tokens = None
         if likely is not None:
             texts = self._texts(ids[:size])
             tokens = tuple(
-                Token(text, logprob, tuple((self._name(one), p) for one, p in top))
+                Token(text, logprob, tuple((self._name(token), p) for token, p in top))
                 for text, (logprob, top) in zip(texts, likely, strict=False)
             )
-        return Written(Choice(text, finish, tokens), size)
+        return GeneratedReply(Choice(text, finish, tokens), size)
 
     def _texts(self, ids: Sequence[int]) -> list[str]:
         """What each token adds to the text: where several are one character, the last of them has all of it."""
         texts, pending = [""] * len(ids), []
-        for place, one in enumerate(ids):
-            pending.append(one)
-            text = self._name(one) if len(pending) == 1 else self._decoded(pending)
+        for place, token in enumerate(ids):
+            pending.append(token)
+            text = self._name(token) if len(pending) == 1 else self._decoded(pending)
             if not text.endswith("\ufffd") or place == len(ids) - 1 or len(pending) == 4:
                 texts[place], pending = text, []
         return texts
 
-    def _name(self, one: int) -> str:
+    def _name(self, token: int) -> str:
         """A token's own text, with the space before it."""
-        if one not in self._names:
-            self._names[one] = self._decoded([one])
-        return self._names[one]
+        if token not in self._names:
+            self._names[token] = self._decoded([token])
+        return self._names[token]
 
     def _decoded(self, ids: Sequence[int]) -> str:
         """The text of tokens in the middle of a text: some tokenizers leave out the first one's space."""
         before = self._tokenizer.encode(_ANCHOR, add_special_tokens=False)
-        how = {"clean_up_tokenization_spaces": False}
-        start = self._tokenizer.decode(before, **how)
-        return str(self._tokenizer.decode([*before, *ids], **how)).removeprefix(start)
+        arguments = {"clean_up_tokenization_spaces": False}
+        start = self._tokenizer.decode(before, **arguments)
+        return str(self._tokenizer.decode([*before, *ids], **arguments)).removeprefix(start)
 
 
 class _SamplingProcessor:
@@ -211,7 +216,7 @@ class _SamplingProcessor:
     def __init__(self, torch: Any, seeds: Sequence[int], temperature: float, top: int, device: Any) -> None:
         self._torch, self._temperature, self._top = torch, temperature, top
         self._generators = [torch.Generator(device=device).manual_seed(seed) for seed in seeds] if temperature else []
-        self._taken: list[tuple[Any, Any, Any]] = []
+        self._recorded: list[tuple[Any, Any, Any]] = []
         self._broken: Any = False
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
@@ -226,7 +231,7 @@ class _SamplingProcessor:
         if self._top:
             logs = scores.log_softmax(-1)
             chosen = logs.gather(-1, weighed.argmax(-1, keepdim=True))
-            self._taken.append((chosen, *logs.topk(min(self._top, logs.shape[-1]), -1)))
+            self._recorded.append((chosen, *logs.topk(min(self._top, logs.shape[-1]), -1)))
         return weighed
 
     @property
@@ -236,13 +241,13 @@ class _SamplingProcessor:
 
     def likely(self) -> Callable[[int], list[tuple[float, list[tuple[int, float]]]]]:
         """For a row, at each place, the log probability of what was chosen, and the likeliest tokens with theirs."""
-        if not self._taken:
+        if not self._recorded:
             return lambda row: []
-        chosen, logs, ids = (self._torch.stack(part).cpu() for part in zip(*self._taken, strict=True))
+        chosen, logs, ids = (self._torch.stack(part).cpu() for part in zip(*self._recorded, strict=True))
 
         def row(place: int) -> list[tuple[float, list[tuple[int, float]]]]:
             tops = zip(ids[:, place].tolist(), logs[:, place].tolist(), strict=True)
-            listed = [[(one, round(p, 6)) for one, p in zip(*top, strict=True)] for top in tops]
+            listed = [[(token, round(p, 6)) for token, p in zip(*top, strict=True)] for top in tops]
             return [(round(p, 6), top) for p, top in zip(chosen[:, place, 0].tolist(), listed, strict=True)]
 
         return row
@@ -250,20 +255,24 @@ class _SamplingProcessor:
 
 def positions(model: Any, tokenizer: Any) -> int | None:
     """How many tokens a model reads, by its configuration, else by its tokenizer; None where neither says."""
-    found = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    if isinstance(found, int) and found > 0:
-        return found
+    length = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if isinstance(length, int) and length > 0:
+        return length
     return tokenizer.model_max_length if 0 < tokenizer.model_max_length < _MOST * 1000 else None
 
 
 def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
     """The tokens that end a reply."""
-    given = [model.generation_config.eos_token_id, model.config.get_text_config().eos_token_id, tokenizer.eos_token_id]
-    listed = [one if isinstance(one, list | tuple) else [one] for one in given]
-    return frozenset(one for ends in listed for one in ends if one is not None)
+    configured = [
+        model.generation_config.eos_token_id,
+        model.config.get_text_config().eos_token_id,
+        tokenizer.eos_token_id,
+    ]
+    listed = [end if isinstance(end, list | tuple) else [end] for end in configured]
+    return frozenset(end for ends in listed for end in ends if end is not None)
 
 
-def _room(model: Any) -> int:
+def _token_capacity(model: Any) -> int:
     """How many tokens can be held at once: of a GPU's memory, what is kept of each takes its part."""
     if model.device.type != "cuda":
         return _ON_CPU

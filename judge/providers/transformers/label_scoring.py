@@ -1,10 +1,9 @@
-"""The token sequences that write the labels of a scale, and what their probabilities make of each label.
+"""The exact probability of every label of a scale after each of many prompts.
 
-The exact probability of every label of a scale after each of many prompts.
-
-Prompts that begin alike share the computing of what they have in common: a tree of them goes through the model in one
-row, in which a token sees those before it in its own prompt only, on top of the keys and values of the trunk. Models
-for which this does not give what a prompt gives by itself are found out, and fed with one prompt after the other.
+A label's probability is that of all token sequences that write it. Prompts with a common prefix share its computation:
+a tree of them goes through the model in one row, in which a token sees only the earlier tokens of its own prompt, on
+top of the keys and values of the trunk. If a model gives other results this way than for single prompts, this is
+detected, and it gets one prompt at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from judge.providers.transformers.forward import WIDTH, Answer, Follows, Forward
 
 Path = tuple[int, ...]
 
-_MOST_WAYS, _MOST_KNOWN = 4096, 64
+_MAX_SPELLINGS, _MAX_REMEMBERED = 4096, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +68,20 @@ class Labels:
         for name, value in zip(("inner", "following", "depth", "_ends"), (*values, ends), strict=True):
             object.__setattr__(self, name, value)
 
-    def shares(self, found: Sequence[Sequence[float]]) -> tuple[tuple[str, float], ...]:
+    def shares(self, logs_by_place: Sequence[Sequence[float]]) -> tuple[tuple[str, float], ...]:
         """The probability of each label: that of all its sequences, less what goes on to be a longer label.
 
         `found` holds for each place of `inner` the log probabilities (nats) of the tokens in `following`, given that
         place. The shares are in [0, 1] and sum to at most 1.
         """
         logs: dict[Path, float] = {(): 0.0}
-        for path, tokens, each in zip(self.inner, self.following, found, strict=True):
+        for path, tokens, each in zip(self.inner, self.following, logs_by_place, strict=True):
             logs |= {(*path, token): logs[path] + log for token, log in zip(tokens, each, strict=True)}
-        own = {way: math.exp(logs[way]) for way in self._ends}
+        masses = {way: math.exp(logs[way]) for way in self._ends}
         for way, (_, before) in self._ends.items():
             if before is not None:
-                own[before] -= math.exp(logs[way])
-        sums = [math.fsum(max(0.0, own[way]) for way in ways) for ways in self.ways]
+                masses[before] -= math.exp(logs[way])
+        sums = [math.fsum(max(0.0, masses[way]) for way in ways) for ways in self.ways]
         whole = max(1.0, math.fsum(sums))  # above 1 by rounding only
         return tuple((name, share / whole) for name, share in zip(self.names, sums, strict=True))
 
@@ -105,44 +104,46 @@ class LabelTokenizer:
         """Raises ConfigError, which names the label and the model, for one that no sequence of tokens writes."""
         names = tuple(labels)
         if names not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
             self._known[names] = self._labels(names)
         return self._known[names]
 
     @cached_property
-    def _alone(self) -> Mapping[str, list[int]]:
+    def _single_tokens(self) -> Mapping[str, list[int]]:
         """The tokens by the text they write alone, white space around it left out."""
-        found: dict[str, list[int]] = defaultdict(list)
+        tokens: dict[str, list[int]] = defaultdict(list)
         ids = sorted(set(self._tokenizer.get_vocab().values()) - self._special)
-        for token, text in zip(ids, self._tokenizer.batch_decode([[one] for one in ids], **_AS_IS), strict=True):
-            found[text.strip()].append(token)
-        return found
+        for token, text in zip(
+            ids, self._tokenizer.batch_decode([[token_id] for token_id in ids], **_AS_IS), strict=True
+        ):
+            tokens[text.strip()].append(token)
+        return tokens
 
     def _labels(self, names: tuple[str, ...]) -> Labels:
         plain = [name.strip() for name in names]
         ways: dict[str, tuple[Path, ...]] = {}
         for text in sorted(set(plain), key=len):
-            found = self._spelled((), text, text)
-            for shorter in [one for one in ways if text.startswith(one)]:
+            spellings = self._spell((), text, text)
+            for shorter in [label for label in ways if text.startswith(label)]:
                 for way in ways[shorter]:
-                    found |= self._spelled(way, text[len(shorter) :], text)
-                    if len(found) > _MOST_WAYS:
+                    spellings |= self._spell(way, text[len(shorter) :], text)
+                    if len(spellings) > _MAX_SPELLINGS:
                         raise ConfigError(f"{self._model}: too many labels begin like {text!r}; use other ones")
-            if not found or not text:
+            if not spellings or not text:
                 raise ConfigError(
                     f"{self._model}: its tokenizer cannot write the label {text!r}: use labels that it can, "
                     "such as numbers, or another model"
                 )
-            ways[text] = tuple(sorted(found))
+            ways[text] = tuple(sorted(spellings))
         if len(ways) < len(names):
             raise ConfigError(f"{self._model}: two labels of {', '.join(map(repr, names))} are written alike")
         return Labels(names, tuple(ways[text] for text in plain))
 
-    def _spelled(self, start: Path, rest: str, whole: str) -> set[Path]:
+    def _spell(self, start: Path, rest: str, whole: str) -> set[Path]:
         """The sequences that begin with `start`, go on with what writes `rest`, and are then the text `whole`."""
         encode = self._tokenizer.encode
-        tried: set[Path] = {(token,) for token in self._alone.get(rest.strip(), ())}
+        tried: set[Path] = {(token,) for token in self._single_tokens.get(rest.strip(), ())}
         tried |= {tuple(encode(text, add_special_tokens=False)) for text in (rest, " " + rest)}
         return {
             start + path
@@ -160,9 +161,9 @@ _TOKENS = {"cuda": 4096, "cpu": 2048}
 """Tokens of a pass: enough for the device to be busy, few enough for the mask, which grows with their square."""
 _LEAST_TOKENS = 32
 _SHORT = 24
-_KEPT, _KEPT_SHARE = 2**30, 8
+_KEPT_BYTES, _KEPT_SHARE = 2**30, 8
 """Bytes kept for later calls, and on a GPU the part of the free memory."""
-_OFF = "as this model does not compute texts together as it does each by itself"
+_NOT_ALIKE = "as this model does not compute texts together as it does each by itself"
 _UNTRIED = "as there is no room to see whether this model computes texts together as it does each by itself"
 
 
@@ -184,7 +185,7 @@ class Cancelled(Exception):
     """Nobody waits for the answers any more."""
 
 
-_Found = dict[int, tuple[list[float], int]]
+_Results = dict[int, tuple[list[float], int]]
 """By question: the log probabilities of what may follow, and the likeliest token."""
 
 
@@ -205,23 +206,23 @@ class Scorer:
     ) -> None:
         self.learned: dict[str, str] = {}
         self._torch, self._passes = import_optional("torch", "local"), ForwardPass(model)
-        self._tokens = self._wanted = most_tokens or _TOKENS.get(self._passes.device.type, _TOKENS["cpu"])
+        self._tokens = self._initial_tokens = most_tokens or _TOKENS.get(self._passes.device.type, _TOKENS["cpu"])
         config = model.config.get_text_config()
         self._positions = getattr(config, "max_position_embeddings", None) or math.inf
-        self._kept = PrefixCache(self._room() if keep_bytes is None else keep_bytes)
+        self._prefixes = PrefixCache(self._free_bytes() if keep_bytes is None else keep_bytes)
         self._masks = forms(self._passes, config)
-        self._plain, self._shared = Padded(self._passes), TreePacked(self._passes, self._masks[0], self._kept)
+        self._plain, self._shared = Padded(self._passes), TreePacked(self._passes, self._masks[0], self._prefixes)
         self._most_shared = math.inf if share else 0
         """The length up to which texts share, and beyond which it still has to be seen whether they may."""
         self._untried = limits(config)
         with self._torch.inference_mode():
             short = int(min(_SHORT, self._positions // 2))
-            most = min([one for one in self._untried if one > 2 * short], default=self._positions)
+            most = min([limit for limit in self._untried if limit > 2 * short], default=self._positions)
             try:
                 self._plain.alone = differs(self._plain, self._passes, short, most, 16 * short, least=4 * short)
             except MemoryError:
                 self._plain.alone = True
-            if share and (why := self._why_not(short, most, 2 * short // 3)):
+            if share and (why := self._reason_not_shared(short, most, 2 * short // 3)):
                 self._most_shared, self.learned["sharing"] = 0, f"off, {why}"
 
     def check(self, prompt: Sequence[int], labels: Labels) -> None:
@@ -252,27 +253,29 @@ class Scorer:
         what `check` refuses; GivenUp once `given_up`, which is looked at after each pass, says that nobody waits.
         """
         numbers: dict[tuple[bytes, Path], int] = {}
-        asked: list[list[int]] = []
+        questions_by_prompt: list[list[int]] = []
         for prompt, scale in zip(prompts, labels, strict=True):
             self.check(prompt, scale)
             start = as_key(prompt)
             questions = zip(scale.inner, scale.following, strict=True)
-            asked.append([numbers.setdefault((start + as_key(on), next_), len(numbers)) for on, next_ in questions])
+            questions_by_prompt.append(
+                [numbers.setdefault((start + as_key(on), next_), len(numbers)) for on, next_ in questions]
+            )
         texts = {number: text for (text, _), number in numbers.items()}
         with self._torch.inference_mode():
-            found, fresh = self._found(texts, [following for _, following in numbers], given_up)
-        made = []
-        for prompt, scale, each in zip(prompts, labels, asked, strict=True):
+            results, fresh = self._compute(texts, [following for _, following in numbers], given_up)
+        scored = []
+        for prompt, scale, each in zip(prompts, labels, questions_by_prompt, strict=True):
             computed = fresh.pop(each[0], 0)  # for the first prompt of several that are equal
-            shares = scale.shares([found[number][0] for number in each])
-            made.append(LabelProbabilities(shares, len(prompt) - computed, found[each[0]][1]))
-        return made
+            shares = scale.shares([results[number][0] for number in each])
+            scored.append(LabelProbabilities(shares, len(prompt) - computed, results[each[0]][1]))
+        return scored
 
     def forget(self) -> None:
         """Lets go of the texts kept for later calls."""
-        self._kept.clear()
+        self._prefixes.clear()
 
-    def _why_not(self, length: int, most: float, tokens: int) -> str:
+    def _reason_not_shared(self, length: int, most: float, tokens: int) -> str:
         """Why texts of about this length may not share; empty where a form of mask gives what they give alone."""
         least = min(tokens, _LEAST_TOKENS)
         for n, masks in enumerate(self._masks):
@@ -285,27 +288,27 @@ class Scorer:
             if not off:
                 self._shared.masks, self._masks = masks, self._masks[n:]
                 return ""
-        return _OFF
+        return _NOT_ALIKE
 
-    def _found(self, texts: Texts, follows: Follows, given_up: Callable[[], bool]) -> tuple[_Found, dict[int, int]]:
+    def _compute(self, texts: Texts, follows: Follows, given_up: Callable[[], bool]) -> tuple[_Results, dict[int, int]]:
         """The answers to questions on texts, and how many tokens were computed for each."""
         lengths = {number: len(text) // WIDTH for number, text in texts.items()}
         while self._untried and self._untried[0] < min(self._most_shared, max(lengths.values(), default=0)):
             limit = self._untried.pop(0)
-            if why := self._why_not(limit, self._positions, self._tokens):
+            if why := self._reason_not_shared(limit, self._positions, self._tokens):
                 self._most_shared, self.learned["sharing"] = limit, f"off for more than {limit:,} tokens, {why}"
-        found: _Found = {}
+        results: _Results = {}
         fresh: dict[int, int] = {}
         long = {number for number, length in lengths.items() if length > self._most_shared}
         beyond = Padded(self._passes, alone=True) if self._most_shared else self._plain
-        for way, wanted in ((self._shared, lengths.keys() - long), (beyond, long)):
-            while left := {number: texts[number] for number in sorted(wanted - found.keys())}:
-                found |= self._answered(way, left, follows, fresh, given_up)
-        return found, fresh
+        for way, numbers in ((self._shared, lengths.keys() - long), (beyond, long)):
+            while remaining := {number: texts[number] for number in sorted(numbers - results.keys())}:
+                results |= self._run(way, remaining, follows, fresh, given_up)
+        return results, fresh
 
-    def _answered(
+    def _run(
         self, way: BatchingStrategy, texts: Texts, follows: Follows, fresh: dict[int, int], given_up: Callable[[], bool]
-    ) -> _Found:
+    ) -> _Results:
         """The answers to all questions, or to those for which there was room; from then on a pass is smaller.
 
         Raises Refused where it cannot be.
@@ -327,8 +330,8 @@ class Scorer:
 
     def _shrink(self, size: int) -> None:
         """Halves the passes after one of this size. Raises Refused where it could not be divided."""
-        self._kept.clear()
-        self._kept.most //= 2
+        self._prefixes.clear()
+        self._prefixes.most //= 2
         if self._passes.device.type == "cuda":
             self._torch.cuda.empty_cache()
         if size <= _LEAST_TOKENS:
@@ -337,9 +340,9 @@ class Scorer:
                 "memory, or end what else uses it"
             )
         self._tokens = max(_LEAST_TOKENS, min(size, self._tokens) // 2)
-        self.learned["memory"] = f"{self._tokens:,} tokens at a time, as there is no room for {self._wanted:,}"
+        self.learned["memory"] = f"{self._tokens:,} tokens at a time, as there is no room for {self._initial_tokens:,}"
 
-    def _room(self) -> int:
+    def _free_bytes(self) -> int:
         if self._passes.device.type != "cuda":
-            return _KEPT
+            return _KEPT_BYTES
         return int(self._torch.cuda.mem_get_info(self._passes.device)[0]) // _KEPT_SHARE

@@ -1,7 +1,4 @@
-"""Messages to the tokens of a prompt, by a model's own chat template.
-
-A model of one's own: found and checked before a run, loaded when it is first asked.
-"""
+"""Find and check a local model before a run, load it on first use, and apply its chat template."""
 
 from __future__ import annotations
 
@@ -39,49 +36,50 @@ class Chat:
         longest_first = sorted(marks, key=lambda mark: (-len(mark), mark))
         self._marks = re.compile("|".join(map(re.escape, longest_first))) if marks else None
         try:
-            shown = self._worded(({"role": "user", "content": _PROBE},))
+            text = self._apply_template(({"role": "user", "content": _PROBE},))
         except Refused as error:
             raise ConfigError(str(error)) from error
-        if _PROBE not in shown:
+        if _PROBE not in text:
             raise files.error("its chat template leaves out what a user says: name another model")
 
-    def tokens(self, asked: Sequence[Sequence[Message]]) -> list[list[int] | Refused]:
+    def tokens(self, conversations: Sequence[Sequence[Message]]) -> list[list[int] | Refused]:
         """The prompt of each list of messages, up to where the reply begins; Refused for one that has none."""
         worded: list[str | Refused] = []
-        for messages in asked:
+        for messages in conversations:
             try:
-                worded.append(self._worded(messages))
+                worded.append(self._apply_template(messages))
             except Refused as error:
                 worded.append(error)
         texts = [text for text in worded if isinstance(text, str)]
         read = iter(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else ())
         return [next(read) if isinstance(text, str) else text for text in worded]
 
-    def _worded(self, messages: Sequence[Message]) -> str:
+    def _apply_template(self, messages: Sequence[Message]) -> str:
         """The text that a template makes of messages. Raises Refused."""
-        said = [{"role": one["role"], "content": self._harmless(one["content"])} for one in messages]
+        escaped = [{"role": message["role"], "content": self._escape_marks(message["content"])} for message in messages]
         try:
             text = self.tokenizer.apply_chat_template(
-                said, tokenize=False, add_generation_prompt=True, enable_thinking=False
+                escaped, tokenize=False, add_generation_prompt=True, enable_thinking=False
             )
         except Exception as error:  # a template may raise whatever it likes
-            roles = ", ".join(dict.fromkeys(one["role"] for one in said))
+            roles = ", ".join(dict.fromkeys(message["role"] for message in escaped))
             raise Refused(
-                f"{self._files.label}: its chat template cannot word messages of {roles}: {huggingface.first_line(error)}"
+                f"{self._files.label}: its chat template cannot word messages of {roles}: "
+                f"{huggingface.first_line(error)}"
             ) from error
         return str(text)
 
-    def _harmless(self, text: str) -> str:
+    def _escape_marks(self, text: str) -> str:
         """The text, in which no token of the template's is spelt out."""
         text = whole(text)
-        return self._marks.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text) if self._marks else text
+        return self._marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text) if self._marks else text
 
 
 _WHO, _WHAT = "local", "model"
 _WEIGHTS = tuple(pattern for pattern in huggingface.PATTERNS if "safetensors" in pattern)
 _REST = tuple(pattern for pattern in huggingface.PATTERNS if pattern not in _WEIGHTS)
-_SHOWN = 12
-_INSTEAD = "name one that was tuned to follow instructions (often called -Instruct, -it or -chat)"
+_DIGEST_LENGTH = 12
+_ADVICE = "name one that was tuned to follow instructions (often called -Instruct, -it or -chat)"
 _LOADING = threading.Lock()  # what keeps transformers quiet meanwhile is the whole process's
 
 
@@ -113,7 +111,8 @@ class LocalModel:
                 return network.requires_grad_(False).to(chosen)
             except (RuntimeError, MemoryError) as error:
                 raise self.files.error(
-                    f"it does not fit on {chosen} ({huggingface.first_line(error)}); free memory there, or name a smaller model"
+                    f"it does not fit on {chosen} ({huggingface.first_line(error)}); free memory there, or name a "
+                    "smaller model"
                 ) from error
 
 
@@ -131,7 +130,7 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     for package in ("torch", "transformers"):  # what is not installed is said before anything is downloaded
         huggingface.version(package, _WHO)
     if online:
-        where, name, folder = model, model, _snapshot(model, _REST, _lacking)
+        where, name, folder = model, model, _snapshot(model, _REST, _missing_without_weights)
         files, digest = huggingface.ModelFiles(_WHO, _WHAT, name, folder, ""), folder.name
     else:
         where, name = str(path.resolve()), path.resolve().name
@@ -140,7 +139,9 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     _check_kind(files)
     chat = Chat(_tokenizer(files), files)
     dtype = dtype or ("bfloat16" if huggingface.import_optional("torch", _WHO).cuda.is_available() else "float32")
-    return LocalModel(where, name.replace("|", "_"), f"local://{digest[:_SHOWN]}:{dtype}", dtype, files, chat, online)
+    return LocalModel(
+        where, name.replace("|", "_"), f"local://{digest[:_DIGEST_LENGTH]}:{dtype}", dtype, files, chat, online
+    )
 
 
 def _refuse_path(model: str, path: Path) -> None:
@@ -154,7 +155,7 @@ def _refuse_path(model: str, path: Path) -> None:
         )
 
 
-def _lacking(folder: Path) -> list[str]:
+def _missing_without_weights(folder: Path) -> list[str]:
     """What a folder of a model lacks, not counting weights."""
     return [name for name in huggingface.missing_files(folder) if "safetensors" not in name]
 
@@ -164,22 +165,22 @@ def _snapshot(
 ) -> Path:
     """The folder of a commit of the hub's, as it lies in the hub's own cache; what is missing there is downloaded."""
     hugging_face = huggingface.import_optional("huggingface_hub", _WHO)
-    how = {"allow_patterns": list(patterns), "revision": revision}
+    arguments = {"allow_patterns": list(patterns), "revision": revision}
     try:
-        folder = Path(hugging_face.snapshot_download(name, local_files_only=True, **how))
+        folder = Path(hugging_face.snapshot_download(name, local_files_only=True, **arguments))
         if not lacking(folder):
             return folder
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:
         with huggingface.silenced():
-            folder = Path(hugging_face.snapshot_download(name, **how))
+            folder = Path(hugging_face.snapshot_download(name, **arguments))
     except Exception as error:
         raise ConfigError(
             f"--model local/{name}: there is no folder of this name, and it cannot be had from the Hugging Face hub "
-            f"({huggingface.first_line(error)}): check the name, name a folder made by save_pretrained, or set HF_HUB_CACHE "
-            "to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, HF_TOKEN for one that asks "
-            "who you are"
+            f"({huggingface.first_line(error)}): check the name, name a folder made by save_pretrained, or set "
+            "HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, HF_TOKEN for one "
+            "that asks who you are"
         ) from error
     if lacks := lacking(folder):
         raise ConfigError(
@@ -194,12 +195,14 @@ def _check_kind(files: huggingface.ModelFiles) -> None:
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KINDS
 
     config = files.config()
-    kind, made = config.get("model_type"), [str(one) for one in config.get("architectures") or ()]
+    kind, architectures = config.get("model_type"), [str(name) for name in config.get("architectures") or ()]
     if kind not in KINDS and "auto_map" in config:
-        raise files.error(f"it needs code of its own, which is not run; {_INSTEAD} of a kind that transformers has")
-    writes = made[0] in set(KINDS.values()) if made else kind in KINDS
+        raise files.error(f"it needs code of its own, which is not run; {_ADVICE} of a kind that transformers has")
+    writes = architectures[0] in set(KINDS.values()) if architectures else kind in KINDS
     if config.get("is_encoder_decoder") or not writes:
-        raise files.error(f"it is a {made[0] if made else kind}, which does not go on with a text: {_INSTEAD}")
+        raise files.error(
+            f"it is a {architectures[0] if architectures else kind}, which does not go on with a text: {_ADVICE}"
+        )
 
 
 def _tokenizer(files: huggingface.ModelFiles) -> Any:

@@ -1,6 +1,6 @@
-"""Where requests wait for the one thread that computes.
+"""The provider that runs a causal language model of transformers in this process.
 
-A judge in this process: a causal language model of transformers, with the probability of every label.
+One thread computes; requests wait for it and are answered in batches.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from judge.core import huggingface
 from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers.transformers import loading
-from judge.providers.transformers.generation import Generator, Wanted, Written
+from judge.providers.transformers.generation import GeneratedReply, GenerationTask, Generator
 from judge.providers.transformers.label_scoring import Cancelled, LabelProbabilities, Labels, LabelTokenizer, Scorer
 
-_PAUSE, _LONGEST = 0.005, 0.05
+_QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.005, 0.05
 """Seconds without a new request after which those that have come are taken, and after which they are in any case."""
 
 Outcome = Response | Exception
@@ -47,7 +47,7 @@ class Job:
     def settle(self, outcome: Outcome) -> None:
         """Hand over the answer, from whichever thread. An error loses its frames, which hold on to job and model."""
         if isinstance(outcome, Exception):
-            _unframe(outcome)
+            _drop_frames(outcome)
         try:
             self._loop.call_soon_threadsafe(self._settle, outcome)
         except RuntimeError:  # the loop is closed: nobody waits
@@ -71,7 +71,7 @@ class InferenceThread:
     def __init__(self, work: Callable[[Sequence[Job]], None]) -> None:
         self._work = work
         self._lock = threading.Lock()
-        self._shift: _Shift | None = None
+        self._worker: _Worker | None = None
 
     async def ask(self, request: Request) -> Response:
         """The answer to a request. Raises the error that came in its place."""
@@ -80,20 +80,20 @@ class InferenceThread:
     async def aclose(self) -> None:
         """End the thread, once it is done with what it was asked. A later request begins another, after it."""
         with self._lock:
-            shift = self._shift
+            shift = self._worker
         if shift is not None:
             shift.close()
             await asyncio.to_thread(shift.join)
 
     def _put(self, job: Job) -> asyncio.Future[Response]:
         with self._lock:
-            if self._shift is None or not self._shift.put(job):
-                self._shift = _Shift(self._work, self._shift, job)
-                self._shift.start()
+            if self._worker is None or not self._worker.put(job):
+                self._worker = _Worker(self._work, self._worker, job)
+                self._worker.start()
         return job.future
 
 
-class _Shift(threading.Thread):
+class _Worker(threading.Thread):
     """A thread with jobs of its own, which begins when the one before has ended."""
 
     def __init__(self, work: Callable[[Sequence[Job]], None], before: threading.Thread | None, first: Job) -> None:
@@ -135,25 +135,25 @@ class _Shift(threading.Thread):
                 if self._closing:
                     return []
                 self._condition.wait()
-            until, seen = time.monotonic() + _LONGEST, 0
+            until, seen = time.monotonic() + _MAX_WAIT_SECONDS, 0
             while seen != len(self._jobs) and time.monotonic() < until and not self._closing:
                 seen = len(self._jobs)
-                self._condition.wait(_PAUSE)
+                self._condition.wait(_QUIET_SECONDS)
             taken, self._jobs = self._jobs, []
             return taken
 
 
-def _unframe(error: BaseException) -> None:
+def _drop_frames(error: BaseException) -> None:
     """Takes the frames off an error, and off those that led to it."""
-    one: BaseException | None = error
-    while one is not None:
-        one.__traceback__ = None
-        one = one.__cause__ or one.__context__
+    current: BaseException | None = error
+    while current is not None:
+        current.__traceback__ = None
+        current = current.__cause__ or current.__context__
 
 
 LABELS = "labels"
-"""The parameter of a request that names the labels of which it wants the probabilities; see `judge.scoring.strategies`."""
-_LONGEST_REPLY = 1024
+"""The request parameter that names the labels whose probabilities are wanted; see `judge.scoring.strategies`."""
+_DEFAULT_MAX_TOKENS = 1024
 Prompted = tuple[Job, list[int]]
 
 
@@ -172,12 +172,12 @@ class LocalProvider:
     gpu = True
     keeps = True
 
-    def __init__(self, found: loading.LocalModel, keep: Path | None = None) -> None:
-        self.model, self.endpoint = found.model, found.endpoint
-        self._found, self._keep = found, keep
-        self._room = _Room(found)
-        self._desk = InferenceThread(self._room.answer)
-        self._told: dict[str, Any] = {}
+    def __init__(self, local_model: loading.LocalModel, keep: Path | None = None) -> None:
+        self.model, self.endpoint = local_model.model, local_model.endpoint
+        self._local_model, self._keep = local_model, keep
+        self._holder = _ModelHolder(local_model)
+        self._thread = InferenceThread(self._holder.answer)
+        self._inherited: dict[str, Any] = {}
 
     @classmethod
     def open(cls, model: str, plan: Plan, *, keep: Path | None = None) -> LocalProvider:
@@ -193,7 +193,7 @@ class LocalProvider:
 
     @property
     def learned(self) -> dict[str, Any]:
-        return {**self._told, **self._room.learned}
+        return {**self._inherited, **self._holder.learned}
 
     @property
     def shared_state(self) -> dict[str, Any]:
@@ -201,87 +201,89 @@ class LocalProvider:
         return self.learned
 
     @shared_state.setter
-    def shared_state(self, told: dict[str, Any]) -> None:
-        self._told = dict(told)
+    def shared_state(self, state: dict[str, Any]) -> None:
+        self._inherited = dict(state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._found.where, self.endpoint, self._found.dtype, self._keep)
+        return _rebuild, (self._local_model.where, self.endpoint, self._local_model.dtype, self._keep)
 
     async def complete(self, request: Request) -> Response:
         """One response. Raises Refused, and ConfigError where the network or the labels are no use."""
-        return await self._desk.ask(request)
+        return await self._thread.ask(request)
 
     async def aclose(self) -> None:
         """End the thread that computes. The network is kept for what is asked later."""
-        await self._desk.aclose()
+        await self._thread.aclose()
 
 
-def _again(where: str, endpoint: str, dtype: str, keep: Path | None) -> LocalProvider:
+def _rebuild(where: str, endpoint: str, dtype: str, keep: Path | None) -> LocalProvider:
     """The provider in another process, where the same files have to be. Raises ConfigError."""
-    found = loading.find(where, keep=keep, dtype=dtype)
-    if found.endpoint != endpoint:
-        raise ConfigError(f"{found.files.label}: its files here are others than where the run was started")
-    return LocalProvider(found, keep)
+    local_model = loading.find(where, keep=keep, dtype=dtype)
+    if local_model.endpoint != endpoint:
+        raise ConfigError(f"{local_model.files.label}: its files here are others than where the run was started")
+    return LocalProvider(local_model, keep)
 
 
-class _Room:
+class _ModelHolder:
     """Where the model stands once it is asked. It knows nothing of the provider, and goes when that goes."""
 
-    def __init__(self, found: loading.LocalModel) -> None:
-        self._found = found
-        self._machine: _Machine | None = None
+    def __init__(self, local_model: loading.LocalModel) -> None:
+        self._local_model = local_model
+        self._loaded: _LoadedModel | None = None
 
     @property
     def learned(self) -> dict[str, Any]:
-        return self._machine.learned if self._machine else {}
+        return self._loaded.learned if self._loaded else {}
 
     def answer(self, jobs: Sequence[Job]) -> None:
         """Settle all jobs that anyone waits for. Raises ConfigError where the network or the labels are no use."""
         if all(job.over for job in jobs):
             return
         try:
-            if self._machine is None:
+            if self._loaded is None:
                 gc.collect()  # a run that is over may be a cycle still, with a model as large as this one
-                self._machine = _Machine(self._found)
-            self._machine.answer(jobs)
+                self._loaded = _LoadedModel(self._local_model)
+            self._loaded.answer(jobs)
         except JudgeError:
             raise
         except Exception as error:  # whatever a network raises that was not made for what it is given
-            raise self._found.files.error(f"its network cannot compute: {huggingface.first_line(error)}") from error
+            raise self._local_model.files.error(
+                f"its network cannot compute: {huggingface.first_line(error)}"
+            ) from error
 
 
-class _Machine:
+class _LoadedModel:
     """The loaded model; all of it is for one thread."""
 
-    def __init__(self, found: loading.LocalModel) -> None:
-        network = found.load()
-        self._chat, self._speller = found.chat, LabelTokenizer(found.chat.tokenizer)
-        self._writer = Generator(network, found.chat.tokenizer)
+    def __init__(self, local_model: loading.LocalModel) -> None:
+        network = local_model.load()
+        self._chat, self._label_tokenizer = local_model.chat, LabelTokenizer(local_model.chat.tokenizer)
+        self._generator = Generator(network, local_model.chat.tokenizer)
         self._scorer = Scorer(network)
         self._by = f"transformers {huggingface.version('transformers', 'local')} on {_device(network.device)}"
 
     @property
     def learned(self) -> dict[str, Any]:
-        return {**self._writer.learned, **self._scorer.learned}
+        return {**self._generator.learned, **self._scorer.learned}
 
     def answer(self, jobs: Sequence[Job]) -> None:
         """Settle all jobs, each as soon as its answer is there."""
         jobs = [job for job in jobs if not job.over]
-        asked: list[Prompted] = []
+        prompted: list[Prompted] = []
         for job, prompt in zip(jobs, self._chat.tokens([job.request.messages for job in jobs]), strict=True):
             if isinstance(prompt, Refused):
                 job.settle(prompt)
             else:
-                asked.append((job, prompt))
-        for document in _by_document(one for one in asked if LABELS in one[0].request.params):
+                prompted.append((job, prompt))
+        for document in _by_document(pair for pair in prompted if LABELS in pair[0].request.params):
             self._score([(job, prompt) for job, prompt in document if not job.over])
-        self._write([(job, prompt) for job, prompt in asked if LABELS not in job.request.params and not job.over])
+        self._write([(job, prompt) for job, prompt in prompted if LABELS not in job.request.params and not job.over])
 
-    def _score(self, asked: Sequence[Prompted]) -> None:
+    def _score(self, prompted: Sequence[Prompted]) -> None:
         """Answer those whose labels are named."""
         fit: list[tuple[Job, list[int], Labels]] = []
-        for job, prompt in asked:
-            labels = self._speller(job.request.params[LABELS])
+        for job, prompt in prompted:
+            labels = self._label_tokenizer(job.request.params[LABELS])
             try:
                 self._scorer.check(prompt, labels)
             except Refused as error:
@@ -294,18 +296,18 @@ class _Machine:
     def _score_together(self, fit: Sequence[tuple[Job, list[int], Labels]]) -> None:
         prompts, scales = [prompt for _, prompt, _ in fit], [labels for *_, labels in fit]
         try:
-            found = self._scorer(prompts, scales, lambda: all(job.over for job, *_ in fit))
+            results = self._scorer(prompts, scales, lambda: all(job.over for job, *_ in fit))
         except Cancelled:
             return
         except Refused as error:
             if len(fit) == 1:
                 fit[0][0].settle(error)
                 return
-            for one in fit:  # one of them is too much by itself
-                if not one[0].over:
-                    self._score_together([one])
+            for triple in fit:  # one of them is too much by itself
+                if not triple[0].over:
+                    self._score_together([triple])
             return
-        for (job, prompt, _), scored in zip(fit, found, strict=True):
+        for (job, prompt, _), scored in zip(fit, results, strict=True):
             job.settle(self._scored(scored, len(prompt)))
 
     def _scored(self, scored: LabelProbabilities, size: int) -> Response:
@@ -313,43 +315,43 @@ class _Machine:
         usage = Usage(size, 1, cached_tokens=scored.reused)
         return Response((Choice(text, "stop", shares=scored.shares),), usage, self._by)
 
-    def _write(self, asked: Sequence[Prompted]) -> None:
+    def _write(self, prompted: Sequence[Prompted]) -> None:
         """Answer those that want text."""
-        fit: list[tuple[Job, Wanted]] = []
-        for job, prompt in asked:
+        fit: list[tuple[Job, GenerationTask]] = []
+        for job, prompt in prompted:
             try:
-                fit.append((job, self._writer.check(_wanted(job.request, prompt))))
+                fit.append((job, self._generator.check(_task(job.request, prompt))))
             except Refused as error:
                 job.settle(error)
         jobs = [job for job, _ in fit]
-        for place, replies in self._writer([wanted for _, wanted in fit], lambda place: jobs[place].over):
-            job, wanted = fit[place]
-            job.settle(replies if isinstance(replies, Refused) else self._written(job.request, wanted, replies))
+        for place, replies in self._generator([task for _, task in fit], lambda place: jobs[place].over):
+            job, task = fit[place]
+            job.settle(replies if isinstance(replies, Refused) else self._written(job.request, task, replies))
 
-    def _written(self, request: Request, wanted: Wanted, replies: Sequence[Written]) -> Response:
-        usage = Usage(len(wanted.tokens), sum(reply.tokens for reply in replies))
+    def _written(self, request: Request, task: GenerationTask, replies: Sequence[GeneratedReply]) -> Response:
+        usage = Usage(len(task.tokens), sum(reply.tokens for reply in replies))
         unmet = ("response_format",) if "response_format" in request.params else ()
         return Response(tuple(reply.choice for reply in replies), usage, self._by, unmet)
 
 
-def _by_document(asked: Iterable[Prompted]) -> Iterator[list[Prompted]]:
+def _by_document(prompted: Iterable[Prompted]) -> Iterator[list[Prompted]]:
     """The prompts on one document together, and those on no long one, in the order of their first."""
-    found: dict[str, list[Prompted]] = {}
-    for one in asked:
-        found.setdefault(one[0].request.prefix[0], []).append(one)
-    yield from found.values()
+    groups: dict[str, list[Prompted]] = {}
+    for pair in prompted:
+        groups.setdefault(pair[0].request.prefix[0], []).append(pair)
+    yield from groups.values()
 
 
-def _wanted(request: Request, prompt: list[int]) -> Wanted:
+def _task(request: Request, prompt: list[int]) -> GenerationTask:
     """What a request wants written. Each draw has the seed of the request that would ask for it alone."""
-    given = request.params
-    alone = {name: value for name, value in given.items() if name != "n"}
+    params = request.params
+    alone = {name: value for name, value in params.items() if name != "n"}
     seeds = []
-    for draw in range(request.draw, request.draw + int(given.get("n", 1))):
-        one = replace(request, params=alone, draw=draw)
-        seeds.append(int.from_bytes(hashlib.sha256(one.key().encode()).digest()[:7], "big"))
-    most, top = int(given.get("max_tokens") or _LONGEST_REPLY), int(given.get("top_logprobs") or 0)
-    return Wanted(prompt, tuple(seeds), float(given.get("temperature") or 0.0), most, top)
+    for draw in range(request.draw, request.draw + int(params.get("n", 1))):
+        single = replace(request, params=alone, draw=draw)
+        seeds.append(int.from_bytes(hashlib.sha256(single.key().encode()).digest()[:7], "big"))
+    most, top = int(params.get("max_tokens") or _DEFAULT_MAX_TOKENS), int(params.get("top_logprobs") or 0)
+    return GenerationTask(prompt, tuple(seeds), float(params.get("temperature") or 0.0), most, top)
 
 
 def _device(device: Any) -> str:

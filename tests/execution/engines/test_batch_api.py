@@ -253,7 +253,7 @@ def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> No
             echo.room = None
         await asyncio.sleep(0)
 
-    session.engine._out.sleep = sleep
+    session.engine._jobs.sleep = sleep
     assert right(go(session.run(named(5))), 5)
     assert echo.uploads == 1
     assert (tries[0], max(tries)) == (1, 60)
@@ -392,10 +392,10 @@ def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_
     eight = request("text", temperature=1, n=8)
     part.add(eight, {"model": "m", "messages": [], "n": 8, "prompt_cache_key": "k"})
     twenty = request("text", temperature=1, n=20)
-    assert part.claim(next(iter(part.asked)), twenty)
+    assert part.claim(next(iter(part.entries)), twenty)
     assert part.shape(twenty) == {"n": 8}
     part.done(eight.key())
-    assert (part.asked, part.wanted) == ({}, {})
+    assert (part.entries, part.expected) == ({}, {})
 
 
 def test_neither_key_nor_text_is_on_disk(echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,7 +201,9 @@ def test_the_callers_logging_is_as_it_was(starts: bool, monkeypatch: pytest.Monk
     before = list(said.handlers), said.propagate
     monkeypatch.setattr(said, "level", logging.INFO)
     monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(ray_cluster, "_mute", lambda _: None)  # it would import Ray, which has a handler of its own
+    monkeypatch.setattr(
+        ray_cluster, "_silence_death_messages", lambda _: None
+    )  # it would import Ray, which has a handler of its own
     for _ in range(3):
         if starts:
             ray_cluster.connect(1)
@@ -266,7 +268,7 @@ def test_nodes_that_cannot_be_reached_are_none(wanted: int | None, monkeypatch: 
             return nodes({"CPU": 4.0}, {"CPU": 4.0})
 
     monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: False)
+    monkeypatch.setattr(ray_cluster, "_is_reachable", lambda host, port: False)
     with pytest.raises(ConfigError, match="no machine of the cluster can be reached from here"):
         ray_cluster.spots(wanted, gpu=False)
 
@@ -279,7 +281,7 @@ def test_a_lost_node_is_replaced_by_one_that_can_be_reached(monkeypatch: pytest.
 
     there = {"10.0.0.0", "10.0.0.1", "10.0.0.2"}
     monkeypatch.setattr(ray_cluster, "ray", lambda: Ray)
-    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: host in there)
+    monkeypatch.setattr(ray_cluster, "_is_reachable", lambda host, port: host in there)
     first = Placement("id0", "host0", 1)
     assert ray_cluster.nearest_alive(first) == first
     there.remove("10.0.0.0")  # listed as alive for a while yet
@@ -468,15 +470,15 @@ def test_a_reply_that_cannot_be_sent_keeps_back_no_other() -> None:
 def crewed(count: int) -> tuple[ray.WorkerPool, list[Any]]:
     """A crew whose workers have no actors, and they."""
     one = ray.WorkerPool(ScriptedProvider(lambda _: "4"), JudgeProgress())
-    one._workers = [ray._Worker(ray_cluster.Placement("", f"w{n}"), manned=True) for n in range(count)]
+    one._workers = [ray._Worker(ray_cluster.Placement("", f"w{n}"), ready=True) for n in range(count)]
     return one, list(one._workers)
 
 
 def given(one: ray.WorkerPool, group: str) -> Any:
     """Who gets a request of a group; it stays under way."""
-    worker = one._picked(group)
+    worker = one._pick(group)
     assert worker is not None
-    worker.flying[len(worker.flying)] = None  # type: ignore[assignment]
+    worker.in_flight[len(worker.in_flight)] = None  # type: ignore[assignment]
     return worker
 
 
@@ -486,15 +488,15 @@ def test_a_group_stays_with_one_worker_until_others_stand_idle_beside_it() -> No
     assert given(one, "g") is b
     for _ in range(40):
         given(one, "g")
-    assert all(len(worker.flying) > 8 for worker in (a, b, c))
-    a.manned = False
-    a.flying.clear()
+    assert all(len(worker.in_flight) > 8 for worker in (a, b, c))
+    a.ready = False
+    a.in_flight.clear()
     assert given(one, "g") in (b, c)
 
 
 def test_a_group_stays_with_its_worker_where_all_are_busy() -> None:
     one, (a, b) = crewed(2)
-    a.flying, b.flying = (dict.fromkeys(range(n)) for n in (20, 30))
+    a.in_flight, b.in_flight = (dict.fromkeys(range(n)) for n in (20, 30))
     assert {given(one, "g") for _ in range(40)} == {a}
     assert given(one, "h") is b
     assert given(one, "") is b
@@ -530,7 +532,7 @@ def test_what_cannot_be_sent_is_not_waited_for(fault: str) -> None:
         goes = asyncio.create_task(one.complete(request("plain", "h")))
         with pytest.raises((TypeError, RuntimeError), match="pickle" if fault == "packing" else "not to be had"):
             await asyncio.wait_for(lost, 30)
-        assert (len(blocks), len(a.flying), len(b.flying)) == (1, 0, 1)
+        assert (len(blocks), len(a.in_flight), len(b.in_flight)) == (1, 0, 1)
         goes.cancel()
 
     asyncio.run(go())
@@ -582,7 +584,7 @@ on_ray = pytest.mark.ray
 @pytest.fixture(autouse=True)
 def all_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray gives nodes this machine's own address, to which a test may not connect; tests of a cluster are processes."""
-    monkeypatch.setattr(ray_cluster, "_reached", lambda host, port: True)
+    monkeypatch.setattr(ray_cluster, "_is_reachable", lambda host, port: True)
 
 
 @pytest.fixture(scope="module")
@@ -945,7 +947,7 @@ def test_workers_stay_from_round_to_round(connected: Any) -> None:
         session = Session(answering(answer))
         try:
             await session.round([])
-            assert not session.engine._crew._tasks  # type: ignore[attr-defined]  # nothing to ask starts nobody
+            assert not session.engine._pool._tasks  # type: ignore[attr-defined]  # nothing to ask starts nobody
             for n in range(3):
                 await session.round([request(f"{n} {i}") for i in range(5)])
         finally:

@@ -11,15 +11,17 @@ import pytest
 
 from judge.core.errors import Refused
 from judge.providers.transformers import loading
-from judge.providers.transformers.generation import Generator, Wanted, Written
+from judge.providers.transformers.generation import GeneratedReply, GenerationTask, Generator
 
 pytestmark = pytest.mark.torch
 LENGTHS = (40, 37, 9, 1, 90)
 END = 3
 
 
-def wanted(tokens: Sequence[int], *seeds: int, temperature: float = 0.0, most: int = 12, top: int = 0) -> Wanted:
-    return Wanted(tokens, seeds or (0,), temperature, most, top)
+def wanted(
+    tokens: Sequence[int], *seeds: int, temperature: float = 0.0, most: int = 12, top: int = 0
+) -> GenerationTask:
+    return GenerationTask(tokens, seeds or (0,), temperature, most, top)
 
 
 def prompts(local_models: Any, lengths: Sequence[int] = LENGTHS) -> list[list[int]]:
@@ -35,7 +37,7 @@ def writing(folder: str, **how: Any) -> tuple[Any, Any, Generator]:
     return network, found.chat.tokenizer, Generator(network, found.chat.tokenizer, **how)
 
 
-def texts(replies: list[Written] | Refused) -> list[str]:
+def texts(replies: list[GeneratedReply] | Refused) -> list[str]:
     assert not isinstance(replies, Refused)
     return [reply.choice.text for reply in replies]
 

@@ -59,8 +59,8 @@ def answers(judged: LocalProvider, *requests: Request) -> list[Response | BaseEx
 
 def naive(judged: LocalProvider, torch: Any, text: str, labels: Sequence[str]) -> dict[str, float]:
     """Each label's probability, token by token through whole passes of the network."""
-    network, tokenizer = judged._found.load(), judged._found.chat.tokenizer
-    (prompt,) = judged._found.chat.tokens([({"role": "user", "content": text},)])
+    network, tokenizer = judged._local_model.load(), judged._local_model.chat.tokenizer
+    (prompt,) = judged._local_model.chat.tokens([({"role": "user", "content": text},)])
     shares = dict.fromkeys(labels, 0.0)
     for name, ways in zip(labels, LabelTokenizer(tokenizer)(labels).ways, strict=True):
         for way in ways:
@@ -187,8 +187,8 @@ def test_the_network_is_loaded_once_and_kept_for_other_loops(
     local_models: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = opened(local_models.judge())
-    loads, load = [], type(judged._found).load
-    monkeypatch.setattr(type(judged._found), "load", lambda self: loads.append(1) or load(self))
+    loads, load = [], type(judged._local_model).load
+    monkeypatch.setattr(type(judged._local_model), "load", lambda self: loads.append(1) or load(self))
     first, second = answers(judged, asks("a")), answers(judged, asks("a"), asks("b"))
     assert dict(first[0].choices[0].shares) == pytest.approx(dict(second[0].choices[0].shares), abs=1e-6)
     assert len(loads) == 1
@@ -260,9 +260,9 @@ def test_what_is_cancelled_while_it_is_computed_ends_after_the_pass_in_hand(
     began, go_on, passes = threading.Event(), threading.Event(), []
     judged = opened(local_models.judge())
     answers(judged, asks("loaded"))
-    scorer = judged._room._machine._scorer
+    scorer = judged._holder._loaded._scorer
     scorer._tokens = 20
-    asked = scorer._passes._asked
+    asked = scorer._passes._run
 
     def slow(*given: Any, **how: Any) -> Any:
         passes.append(1)
@@ -270,7 +270,7 @@ def test_what_is_cancelled_while_it_is_computed_ends_after_the_pass_in_hand(
         assert go_on.wait(60)
         return asked(*given, **how)
 
-    monkeypatch.setattr(scorer._passes, "_asked", slow)
+    monkeypatch.setattr(scorer._passes, "_run", slow)
 
     async def run() -> None:
         waiting = asyncio.ensure_future(judged.complete(asks("The river rose. " * 20)))
@@ -328,7 +328,7 @@ def test_with_the_provider_its_model_leaves_the_memory(local_models: Any, kind: 
     gc.disable()
     try:
         found += map(type, answers(judged, *requests[kind]))
-        machine = judged._room._machine
+        machine = judged._holder._loaded
         left = [weakref.ref(one) for one in (judged, machine._scorer._passes.model, machine._chat.tokenizer)]
         del judged, machine
         assert [one() for one in left] == [None] * 3
@@ -345,7 +345,7 @@ def test_another_process_makes_it_again_from_the_same_files(local_models: Any) -
     again.shared_state = {"sharing": "off"}
     assert again.learned["sharing"] == "off"
     recipe = pickle.dumps(judged)
-    config = Path(judged._found.where) / "config.json"
+    config = Path(judged._local_model.where) / "config.json"
     config.write_text(config.read_text("utf-8") + " ", "utf-8")
     with pytest.raises(ConfigError, match="its files here are others than where the run was started"):
         pickle.loads(recipe)
@@ -390,7 +390,7 @@ def test_a_run_scores_all_and_a_second_one_computes_nothing(
     assert ":float32|" in column.signature
     assert folder not in json.dumps(result.info["judges"]) + column.signature
     assert result.info["cost"]["usd"] is None
-    monkeypatch.setattr(provider, "_Machine", lambda *_: pytest.fail("the network was loaded"))
+    monkeypatch.setattr(provider, "_LoadedModel", lambda *_: pytest.fail("the network was loaded"))
     for options in ({}, {"weighting": "logprobs"}):
         again = run(f"local/{folder}", criterion, min_mass=0, **options)
         assert [s.value for s in again.table.scores] == [s.value for s in result.table.scores]
@@ -467,7 +467,7 @@ def test_a_plan_s_folder_starts_beside_the_plan(local_models: Any, tmp_path: Pat
 def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
     local_models: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider, "_Machine", lambda *_: pytest.fail("the network was loaded"))
+    monkeypatch.setattr(provider, "_LoadedModel", lambda *_: pytest.fail("the network was loaded"))
     made = plan(given={"model": f"local/{local_models.judge()}", "criteria": [criterion], "metrics": []})
     foreseen = estimate_cost(prepare(made, texts(), providers=open_offline(made)))
     (asked,) = foreseen.judges
