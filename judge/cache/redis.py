@@ -118,7 +118,17 @@ class WriteBehindQueue:
         last = time.monotonic()
         while self._take_next(last):
             if self._in_flight:
-                self._settle(self._send(self._in_flight))
+                taken = self._send(self._in_flight)
+                with self._changed:
+                    for batch in self._in_flight:
+                        self._count -= len(batch)
+                        for key, text in batch.rows.items():
+                            if self._rows.get(key) is text:
+                                del self._rows[key]
+                        if not taken:
+                            self._rejected += batch.rows
+                    self._in_flight = []
+                    self._changed.notify_all()
             if time.monotonic() >= last + self._pause():
                 self._beat()
                 last = time.monotonic()
@@ -133,18 +143,6 @@ class WriteBehindQueue:
                 self._in_flight.append(self._queue.popleft())
                 count += 1 + len(self._in_flight[-1])
             return bool(self._in_flight) or not self._closed
-
-    def _settle(self, taken: bool) -> None:
-        with self._changed:
-            for batch in self._in_flight:
-                self._count -= len(batch)
-                for key, text in batch.rows.items():
-                    if self._rows.get(key) is text:
-                        del self._rows[key]
-                if not taken:
-                    self._rejected += batch.rows
-            self._in_flight = []
-            self._changed.notify_all()
 
 
 Kind = Literal["reply", "prompt", "claim"]

@@ -51,7 +51,9 @@ def recover_rows(path: Path) -> Iterator[tuple[Value, ...]]:
     """
     with ExitStack() as opened:
         main = _map_file(path, opened)
-        size = _page_size(main)
+        size: int = struct.unpack(">H", main[16:18])[0] if main[:6] == b"SQLite" else _USUAL_PAGE
+        size = 65536 if size == 1 else size
+        size = size if size >= 512 and size & (size - 1) == 0 else _USUAL_PAGE
         log = _map_file(path.with_name(path.name + "-wal"), opened)
         frames = _frames(log, size)
 
@@ -99,19 +101,13 @@ def _map_file(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
     return opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _page_size(main: mmap.mmap | bytes) -> int:
-    size: int = struct.unpack(">H", main[16:18])[0] if main[:6] == b"SQLite" else _USUAL_PAGE
-    size = 65536 if size == 1 else size
-    return size if size >= 512 and size & (size - 1) == 0 else _USUAL_PAGE
-
-
 def _frames(log: mmap.mmap | bytes, size: int) -> dict[int, int]:
     """Where in the log the newest version of each page is."""
     offsets = {}
     for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size):
-        number, salt = struct.unpack(">I4x8s", log[at : at + 16])
+        page_number, salt = struct.unpack(">I4x8s", log[at : at + 16])
         if salt == log[16:24]:  # of this round of the log, not of one before
-            offsets[number] = at + _FRAME_HEADER
+            offsets[page_number] = at + _FRAME_HEADER
     return offsets
 
 
@@ -488,7 +484,20 @@ def _carry_over(file: Path, folder: Path) -> int:
         texts: dict[str, str] = {}
         prompts: dict[str, str] = {}
         for row in recover_rows(file):
-            _collect(row, texts, prompts)
+            # Add what was salvaged to the replies or prompts if it is one of them.
+            if len(row) == _CELLS:
+                key, text = row[_KEY_CELL], row[_TEXT_CELL]
+                if isinstance(key, str) and isinstance(text, str) and _KEY.fullmatch(key):
+                    with suppress(ValueError):
+                        base.decode_reply(text)
+                        texts[key] = text
+            elif (
+                len(row) == 2
+                and isinstance(row[0], str)
+                and isinstance(row[1], str)
+                and base.digest_matches(row[0], row[1])
+            ):
+                prompts[row[0]] = row[1]
             if len(texts) + len(prompts) >= _BATCH:
                 _insert(store, texts.items(), prompts.items())
                 texts, prompts = {}, {}
@@ -506,26 +515,14 @@ def _add_name(file: Path, new_name: Path) -> None:
         file.rename(new_name)
 
 
-def _collect(row: tuple[Value, ...], texts: dict[str, str], prompts: dict[str, str]) -> None:
-    """Add what was salvaged to the replies or prompts if it is one of them."""
-    if len(row) == _CELLS:
-        key, text = row[_KEY_CELL], row[_TEXT_CELL]
-        if isinstance(key, str) and isinstance(text, str) and _KEY.fullmatch(key):
-            with suppress(ValueError):
-                base.decode_reply(text)
-                texts[key] = text
-    elif len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], str) and base.digest_matches(row[0], row[1]):
-        prompts[row[0]] = row[1]
-
-
 def _unused_name(file: Path) -> Path:
     """A name beside the file that nothing has yet."""
-    name = f"{file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
-    candidate = file.with_name(name)
-    number = 1
+    base_name = f"{file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
+    candidate = file.with_name(base_name)
+    suffix = 1
     while candidate.exists():
-        number += 1
-        candidate = file.with_name(f"{name}-{number}")
+        suffix += 1
+        candidate = file.with_name(f"{base_name}-{suffix}")
     return candidate
 
 

@@ -45,13 +45,13 @@ class TieredCache:
         responses: dict[str, Response] = {}
         for block in blocks(keys):
             texts = self._remote.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
-            remote_texts = self._remote.get("reply", [key for key in block if key not in texts])
-            responses |= _read(texts | remote_texts)
+            from_redis = self._remote.get("reply", [key for key in block if key not in texts])
+            responses |= _read(texts | from_redis)
             if (disk := self._disk) is not None:
-                self._copy_to_disk(disk, {key: text for key, text in remote_texts.items() if key in responses})
-                local_texts = disk.texts([key for key in block if key not in responses])
-                responses |= (read := _read(local_texts))
-                self._copy_to_redis(disk, {key: local_texts[key] for key in read}, remote_texts)
+                self._copy_to_disk(disk, {key: text for key, text in from_redis.items() if key in responses})
+                from_disk = disk.texts([key for key in block if key not in responses])
+                responses |= (read := _read(from_disk))
+                self._copy_to_redis(disk, {key: from_disk[key] for key in read}, from_redis)
         return responses
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
@@ -133,17 +133,17 @@ class TieredCache:
 
     def _copy_to_disk(self, disk: DiskCache, remote_texts: Mapping[str, str]) -> None:
         """Have on the disk, too, what Redis has of what is not there."""
-        new = {key: remote_texts[key] for key in disk.missing_keys(remote_texts)}
-        digests = _digests(new)
+        rows = {key: remote_texts[key] for key in disk.missing_keys(remote_texts)}
+        digests = _digests(rows)
         prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
-        disk.put_rows({key: new[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
+        disk.put_rows({key: rows[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
 
     def _copy_to_redis(self, disk: DiskCache, local_texts: Mapping[str, str], remote_keys: Collection[str]) -> None:
         """Have in Redis what is on the disk: in the place of what cannot be read, or where there still is nothing."""
         if local_texts and self._remote.writable:
             replaced = {key: text for key, text in local_texts.items() if key in remote_keys}
-            new = {key: text for key, text in local_texts.items() if key not in remote_keys}
-            self._remote.put(replaced, _messages(disk, local_texts), new=new)
+            absent = {key: text for key, text in local_texts.items() if key not in remote_keys}
+            self._remote.put(replaced, _messages(disk, local_texts), new=absent)
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:

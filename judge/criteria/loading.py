@@ -229,7 +229,11 @@ def load(
     wrong.
     """
     if text is not None:
-        criterion = _from_text(text, name, language)
+        if not name.strip() or "/" in name or os.sep in name:
+            raise CriterionError(
+                'a criterion of a text needs a name, without a slash: load_criterion(text=..., name="...")'
+            )
+        criterion = _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
     elif name_or_path is None:
         raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
     else:
@@ -250,14 +254,6 @@ def validate_name(value: Any) -> str:
     if "\n" in value or "{{" in value or "{%" in value:
         raise CriterionError(f"this is a criterion's text, not its name or file ({value.strip()[:40]!r}...); {of_text}")
     return value
-
-
-def _from_text(text: str, name: str, language: str) -> Criterion:
-    if not name.strip() or "/" in name or os.sep in name:
-        raise CriterionError(
-            'a criterion of a text needs a name, without a slash: load_criterion(text=..., name="...")'
-        )
-    return _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
 
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:

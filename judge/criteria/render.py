@@ -209,7 +209,13 @@ class Renderer:
         try:
             known = template_variables(sample, self._this, rival)
             if rival is not None:
-                self._check_shared_variables(known, sample, rival)
+                # What a comparison reads beside the two texts must be the same for both.
+                for name in sorted(self._criterion.needs - known.keys()):
+                    first, second = (template_variables(side, self._this).get(name) for side in (sample, rival))
+                    if first != second:
+                        raise ValueError(
+                            f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
+                        )
             with step_limit():
                 material, question = self._fill_template(known)
         except _RENDER_ERRORS as error:
@@ -229,15 +235,6 @@ class Renderer:
             parts = self._split_at_cut(self._template.render({**gaps, "this": self._this}))
             self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
         return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
-
-    def _check_shared_variables(self, known: Mapping[str, Any], sample: Sample, rival: Sample) -> None:
-        """What a comparison reads beside the two texts must be the same for both."""
-        for name in sorted(self._criterion.needs - known.keys()):
-            first, second = (template_variables(side, self._this).get(name) for side in (sample, rival))
-            if first != second:
-                raise ValueError(
-                    f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
-                )
 
     def _split_at_cut(self, text: str) -> tuple[str, str]:
         """The material and the question; all is material where there is no cut."""

@@ -174,7 +174,10 @@ class _Call:
         """Looked up and noted in one step, so that no answer comes in between unseen."""
         new: dict[str, Request] = {}
         for place in places:
-            request = self._request(self._questions[place])
+            question = self._questions[place]
+            message = {"role": "user", "content": question.prompt}
+            params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, question.max_tokens)}
+            request = Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
             key = request.key()
             if key not in self._places:
                 new[key] = request
@@ -199,11 +202,6 @@ class _Call:
         if self._recording:
             self._recording.add(request, response)
         return True
-
-    def _request(self, question: ModelQuestion) -> Request:
-        message = {"role": "user", "content": question.prompt}
-        params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, question.max_tokens)}
-        return Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
 
     def answered(self, request: Request, answer: Answer) -> None:
         """Give an answer to all who want it; keep a reply that any of them can read."""

@@ -178,14 +178,14 @@ class RequestBatcher:
         """The parameters that are sent for a part."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
 
-    def _combine(self, parts: tuple[Part, ...]) -> Request | None:
-        key, first = parts[0]
+    def _combine(self, bundled: tuple[Part, ...]) -> Request | None:
+        key, first = bundled[0]
         bundle = first
-        if len(parts) > 1 or MERGED in first.params:
-            bundle = _questions(parts) if self._decides else self._with_draws(parts)
+        if len(bundled) > 1 or MERGED in first.params:
+            bundle = _questions(bundled) if self._decides else self._with_draws(bundled)
             key = bundle.key()
         under_way = self._parts.get(key, ())
-        self._parts[key] = under_way + parts
+        self._parts[key] = under_way + bundled
         return None if under_way else bundle
 
     def _with_draws(self, parts: Sequence[Part]) -> Request:

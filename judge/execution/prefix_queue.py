@@ -97,7 +97,7 @@ class PrefixAwareQueue:
                 continue
             group = self._groups.setdefault(self._latest, _Group())
             if not group.waiting and not group.leading:
-                self._enqueue_group(self._latest, group, now)
+                (self._warm if now - group.answered_at <= _WARM_SECONDS else self._cold).append(self._latest)
             group.waiting.append(request)
 
     def take(self, now: float, *, last: bool) -> Request | None:
@@ -106,7 +106,8 @@ class PrefixAwareQueue:
         Unless it is the `last` choice, also None where more requests should be added first: a request that has none
         beside it yet may turn out to be a leader, and one of a group that has had its share of this minute can wait.
         """
-        self._wake_resting(now)
+        while self._resting and self._resting[0][0] <= now:
+            self._warm.append(heapq.heappop(self._resting)[1])
         while self._warm:
             name = self._warm[0]
             group = self._groups[name]
@@ -175,13 +176,6 @@ class PrefixAwareQueue:
         if not group.waiting:
             line.remove(name)
         return request
-
-    def _enqueue_group(self, name: str, group: _Group, now: float) -> None:
-        (self._warm if now - group.answered_at <= _WARM_SECONDS else self._cold).append(name)
-
-    def _wake_resting(self, now: float) -> None:
-        while self._resting and self._resting[0][0] <= now:
-            self._warm.append(heapq.heappop(self._resting)[1])
 
     def _remove(self, request: Request) -> Request:
         self._waiting -= 1

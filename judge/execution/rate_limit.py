@@ -139,16 +139,13 @@ class ConcurrencyLimit:
         """A request sent then was too much; whether that is news since the last cut."""
         if sent <= self._cut_at:
             return False
-        self._cut(now)
+        self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
         self._before_cut = None
         return True
 
     def forget(self, now: float) -> None:
         """Begin to measure anew, with the first reply to what is sent from now on."""
         self._durations, self._since, self._measured_from = [], now, None
-
-    def _cut(self, now: float) -> None:
-        self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
 
     def _review(self, took: float, rate: float) -> None:
         """Judge the replies since the last look by their median time and their number a second."""

@@ -173,7 +173,8 @@ class JudgeRun:
             room = more and not queue.full
             ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
             if self._leases.should_poll():
-                queue.add(self._batcher.of(self._given_up_elsewhere()), now())
+                # What another process was asking for, and gave up.
+                queue.add(self._batcher.of([part for part in self._leases.poll() if not self._cancel([part])]), now())
             elif not ahead and (request := queue.take(now(), last=not room)) is not None:
                 yield request
             elif room:
@@ -189,10 +190,6 @@ class JudgeRun:
             if len(self._traits.lacking) > known_lacking:
                 self._recall(now())
                 return
-
-    def _given_up_elsewhere(self) -> list[Part]:
-        """What another process was asking for, and gave up."""
-        return [part for part in self._leases.poll() if not self._cancel([part])]
 
     def _recall(self, now: float) -> None:
         """Take back what would be sent on a rung that is lacking."""

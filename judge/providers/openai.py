@@ -206,7 +206,15 @@ class OpenAIProvider:
         self.name, self.model = name, model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
-        self._adapter = replace(dialect or RequestAdapter(), caching=_caching(self._http, model))
+        # What to tell a server of prompt caching; where to break it off only for a model whose cache costs to write
+        # to.
+        http = self._http
+        prices = per_token(model, http.url) if http.caching == "explicit" else None
+        read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)
+        self._adapter = replace(
+            dialect or RequestAdapter(),
+            caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
+        )
         self.batches = BatchApi(self._http, self._body, self._read)
 
     @classmethod
@@ -267,13 +275,6 @@ class OpenAIProvider:
     def _read(self, request: Request, body: dict[str, Any], data: Any) -> Response:
         """The response that a reply to this body means."""
         return _response(data, body, self._adapter.unmet(request, body), self.endpoint, {})
-
-
-def _caching(http: HttpClient, model: str) -> Caching:
-    """What to tell a server of prompt caching; where to break it off only for a model whose cache costs to write to."""
-    prices = per_token(model, http.url) if http.caching == "explicit" else None
-    read_afresh, _, written, _ = prices or (0.0, 0.0, 0.0, 0.0)
-    return "key" if http.caching == "explicit" and written <= read_afresh else http.caching
 
 
 def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:

@@ -111,7 +111,13 @@ class ScriptedProvider:
         if not isinstance(reply, str | int | Mapping):
             raise ConfigError(f"a script returns text, probabilities by label, a Response or an error, not {reply!r}")
         if self.decides:
-            return Response((_decision(reply),), Usage(), "scripted")
+            shares = reply if isinstance(reply, Mapping) else {reply: 1.0}
+            listed = tuple((str(label), float(p)) for label, p in shares.items())
+            return Response(
+                (Choice(max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed),),
+                Usage(),
+                "scripted",
+            )
         return Response(to_choices(reply, request), Usage(), "scripted")
 
     async def aclose(self) -> None:
@@ -160,12 +166,6 @@ def _choose_label(likely: list[tuple[str, float]], draw: int) -> int:
     return len(likely) - 1
 
 
-def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
-    shares = reply if isinstance(reply, Mapping) else {reply: 1.0}
-    listed = tuple((str(label), float(p)) for label, p in shares.items())
-    return Choice(max(listed, key=lambda share: share[1], default=("", 0.0))[0], shares=listed)
-
-
 Judged = str | float | Mapping[Any, float]
 Function = Callable[[str], Judged | Awaitable[Judged]]
 _MAX_REASON = 500
@@ -185,7 +185,9 @@ class FunctionProvider:
     decides = False
 
     def __init__(self, function: Function) -> None:
-        self.model = _name(function)
+        # A function's own name, that of what a partial calls, or of an object's class.
+        inner = getattr(function, "func", function)
+        self.model = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
         self.notice = f"The replies came from the Python function {self.model}: what it asks is not known here."
         self._function = function
         self._awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
@@ -247,12 +249,6 @@ class FunctionProvider:
 def text_of(request: Request) -> str:
     """The prompt as one text: its messages, one below the other."""
     return "\n\n".join(message["content"] for message in request.messages)
-
-
-def _name(function: object) -> str:
-    """A function's own name, that of what a partial calls, or of an object's class."""
-    inner = getattr(function, "func", function)
-    return str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
 
 
 def _is_share(value: object) -> bool:

@@ -69,7 +69,15 @@ class RequestAdapter:
     def body(self, request: Request) -> dict[str, Any]:
         """The JSON body for `POST /chat/completions`."""
         messages: list[dict[str, Any]] = [{name: whole(text) for name, text in m.items()} for m in request.messages]
-        body: dict[str, Any] = {"model": request.model, "messages": messages, **self._cached(request)}
+        # What there is to say about the prompt cache.
+        group, _ = request.prefix
+        key = {_CACHE_KEY: group} if self.caching and group else {}
+        explicit = {_CACHE_OPTIONS: {"mode": "explicit"}} if self.caching == "explicit" else {}
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": messages,
+            **{name: value for name, value in (key | explicit).items() if name not in self.dropped},
+        }
         if _CACHE_OPTIONS in body and request.prefix[1]:
             messages[0]["content"] = _with_breakpoint(request.messages[0]["content"], request.prefix[1])
         params = dict(request.params)
@@ -82,13 +90,6 @@ class RequestAdapter:
             body["n"] = n
         body |= {name: value for name, value in params.items() if name not in self.dropped}
         return {_EFFORT: "none"} | body if self.unthinking and "logprobs" in body else body
-
-    def _cached(self, request: Request) -> dict[str, Any]:
-        """What there is to say about the prompt cache."""
-        group, _ = request.prefix
-        key = {_CACHE_KEY: group} if self.caching and group else {}
-        explicit = {_CACHE_OPTIONS: {"mode": "explicit"}} if self.caching == "explicit" else {}
-        return {name: value for name, value in (key | explicit).items() if name not in self.dropped}
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
         """The wanted parameters which that body does not ask for, or asks less of; and reasoning, where it is given up.

@@ -90,7 +90,10 @@ class BatchEngine:
     async def _round(self, requests: AsyncIterator[Request], online: Online, done: Done) -> None:
         fresh: list[Request] = []
         async for request in requests:
-            await self._load_existing()
+            if not self._begun:
+                await self._jobs.with_retries(self._jobs.api.check)
+                self._jobs.load_existing()
+                self._begun = True
             if self._jobs.adopt(request):
                 continue
             if self._jobs.first_sent:
@@ -104,12 +107,6 @@ class BatchEngine:
                 await self._watch(fresh, done, online, lambda unanswered: group.create_task(online(unanswered)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
-
-    async def _load_existing(self) -> None:
-        if not self._begun:
-            await self._jobs.with_retries(self._jobs.api.check)
-            self._jobs.load_existing()
-            self._begun = True
 
     async def _send_first(self, request: Request, online: Online) -> None:
         await online([request])
@@ -232,7 +229,11 @@ class BatchEngine:
         job = out.waiting_for_room.pop(0)
         if job.batch and alone:
             why, read = out.states[job.name].why, sum(map(budget.estimate_request, job.expected.values()))
-            takes = _accepted_tokens(why) or read // 2
+            # The tokens that one batch may safely have, by the words with which the provider refused one.
+            match = _LIMIT.search(why)
+            takes = (
+                int(_QUEUE_SHARE * int(match[1].replace(",", "")) * _MULTIPLIERS[match[2].upper()]) if match else None
+            ) or read // 2
             out.most_tokens = min(out.most_tokens or takes, takes)
             if read > out.most_tokens and len(job.expected) > 1:
                 rest[:0] = out.drop(job)
@@ -251,12 +252,6 @@ class BatchEngine:
 
     def _remark(self, remark: str) -> None:
         self._counts.remarks.append(remark)
-
-
-def _accepted_tokens(why: str) -> int | None:
-    """The tokens that one batch may safely have, by the words with which the provider refused one."""
-    match = _LIMIT.search(why)
-    return int(_QUEUE_SHARE * int(match[1].replace(",", "")) * _MULTIPLIERS[match[2].upper()]) if match else None
 
 
 def _status_line(states: Sequence[Batch], waiting_for_room: int) -> str:

@@ -94,7 +94,22 @@ def connect(processes: int) -> None:
     global _users, _started_here
     with _lock:
         if not _users and not ray().is_initialized():
-            _connect(os.environ.get("RAY_ADDRESS", "").strip() or "local", processes)
+            address = os.environ.get("RAY_ADDRESS", "").strip() or "local"
+            _silence_logging(True)
+            local_options = {"num_cpus": processes, "object_store_memory": _STORE, "include_dashboard": False}
+            try:
+                with _without_telemetry():
+                    ray().init(
+                        address=address, log_to_driver=False, configure_logging=False, logging_level=logging.ERROR,
+                        **(local_options if address == "local" else {}),
+                    )  # fmt: skip
+            except Exception as error:
+                _silence_logging(False)
+                where = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
+                raise ConfigError(
+                    f"--engine ray: no cluster {where}: {str(error).strip() or type(error).__name__}"
+                ) from error
+            _silence_death_messages(True)
             _started_here = True
         _users += 1
 
@@ -178,22 +193,6 @@ def restore_signal_handlers() -> None:
 
 def _identity(node: dict[str, str]) -> tuple[str, str]:
     return node["NodeID"], node["NodeManagerHostname"]
-
-
-def _connect(address: str, processes: int) -> None:
-    _silence_logging(True)
-    local_options = {"num_cpus": processes, "object_store_memory": _STORE, "include_dashboard": False}
-    try:
-        with _without_telemetry():
-            ray().init(
-                address=address, log_to_driver=False, configure_logging=False, logging_level=logging.ERROR,
-                **(local_options if address == "local" else {}),
-            )  # fmt: skip
-    except Exception as error:
-        _silence_logging(False)
-        where = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
-        raise ConfigError(f"--engine ray: no cluster {where}: {str(error).strip() or type(error).__name__}") from error
-    _silence_death_messages(True)
 
 
 def _silence_logging(silent: bool) -> None:

@@ -60,23 +60,19 @@ def explain(request: Request, models: Sequence[str], near: Call | None, draws: i
     if near is None:
         return f"it holds replies of {', '.join(models) or 'no model'}, none of {requested_call.model}"
     if near.messages == requested_call.messages:
-        return _explain_params(requested_call, request, near, draws)
+        # What differs between two calls with the same messages.
+        recorded, requested = json.loads(near.params), json.loads(requested_call.params)
+        if recorded == requested:
+            last = request.draw + int(request.params.get("n", 1))
+            return f"it holds {draws} draws of this prompt, and draw {last} was asked for (--draws {draws})"
+        names = sorted(name for name in {*recorded, *requested} if recorded.get(name) != requested.get(name))
+        differences = [
+            f"{name} {recorded.get(name, 'none')!s:.60}, not {requested.get(name, 'none')!s:.60}" for name in names
+        ]
+        return f"this prompt was recorded with {'; '.join(differences)} (--weighting, --temperature, --max-tokens)"
     changes = _changes(_text(near), _text(requested_call))
     more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
     return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
-
-
-def _explain_params(requested_call: Call, request: Request, call: Call, draws: int) -> str:
-    """What differs between two calls with the same messages."""
-    recorded, requested = json.loads(call.params), json.loads(requested_call.params)
-    if recorded == requested:
-        last = request.draw + int(request.params.get("n", 1))
-        return f"it holds {draws} draws of this prompt, and draw {last} was asked for (--draws {draws})"
-    names = sorted(name for name in {*recorded, *requested} if recorded.get(name) != requested.get(name))
-    differences = [
-        f"{name} {recorded.get(name, 'none')!s:.60}, not {requested.get(name, 'none')!s:.60}" for name in names
-    ]
-    return f"this prompt was recorded with {'; '.join(differences)} (--weighting, --temperature, --max-tokens)"
 
 
 def _text(call: Call) -> str:
@@ -329,12 +325,12 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _part(file: IO[bytes], start: int, length: int) -> bytes:
+def _part(handle: IO[bytes], start: int, length: int) -> bytes:
     """A part of a file, which may be under way of being read."""
-    at = file.tell()
-    file.seek(start)
-    raw = file.read(length)
-    file.seek(at)
+    at = handle.tell()
+    handle.seek(start)
+    raw = handle.read(length)
+    handle.seek(at)
     return raw
 
 
@@ -484,25 +480,23 @@ class Recorder:
         """Append what is left to write, or nothing of it."""
         try:
             if self._pending:
-                self._append(b"".join(self._pending))
+                text = b"".join(self._pending)
+                if self._journal is None:
+                    journal = journal_name(self._path, secrets.token_hex(4))
+                    self._file = self._open.enter_context(locked(journal))
+                    self._journal = journal
+                    text = (format.encoded({"note": self._note}) if self._note else b"") + text
+                try:
+                    while text:
+                        text = text[self._file.write(text) or 0 :]
+                except OSError:
+                    os.ftruncate(self._file.fileno(), self._written)
+                    raise
+                self._written = os.fstat(self._file.fileno()).st_size
                 self._pending.clear()
         except OSError as error:
             return error
         return None
-
-    def _append(self, text: bytes) -> None:
-        if self._journal is None:
-            journal = journal_name(self._path, secrets.token_hex(4))
-            self._file = self._open.enter_context(locked(journal))
-            self._journal = journal
-            text = (format.encoded({"note": self._note}) if self._note else b"") + text
-        try:
-            while text:
-                text = text[self._file.write(text) or 0 :]
-        except OSError:
-            os.ftruncate(self._file.fileno(), self._written)
-            raise
-        self._written = os.fstat(self._file.fileno()).st_size
 
     def _merge_journals(self, own_journal: Path | None = None) -> bool:
         """Put the journals into the recording that nobody writes any more, and one's own. Whether there were any."""

@@ -107,7 +107,12 @@ def read(line: bytes) -> RecordedCall:
         for text in (text for message in messages for text in message.values()):
             _expect(text, str, "a message's text")
         call = Call(model, _json(messages), _json(params))
-        replies = _by_draw(_expect(values["replies"], list, "replies"))
+        replies: dict[int, Response] = {}
+        for reply in _expect(values["replies"], list, "replies"):
+            draw = _count(_expect(reply, dict, "a reply")["draw"], "draw")
+            if draw in replies:
+                raise ValueError(f"it has two replies to draw {draw}")
+            replies[draw] = _response(reply)
         prompt_digest, endpoint = values["prompt"], _expect(values.get("endpoint", ""), str, "endpoint")
     except KeyError as error:
         raise BadLine(f"not a line of a recording: it has no {error}") from error
@@ -157,16 +162,6 @@ def _reply(response: Response) -> dict[str, Any]:
         "unmet": response.unmet or None,
     }
     return {"text": choice.text} | {name: value for name, value in fields.items() if value is not None}
-
-
-def _by_draw(listed: list[Any]) -> dict[int, Response]:
-    replies: dict[int, Response] = {}
-    for reply in listed:
-        draw = _count(_expect(reply, dict, "a reply")["draw"], "draw")
-        if draw in replies:
-            raise ValueError(f"it has two replies to draw {draw}")
-        replies[draw] = _response(reply)
-    return replies
 
 
 def _response(reply: Mapping[str, Any]) -> Response:

@@ -136,9 +136,9 @@ class TreePacked:
         self.size = len(pack.tokens)
         answer, states = self.passes.packed(trunk, pack, self.masks, self._follows)
         stems = forest.stems(i, j, max(start + 1, _min_length_to_keep(held))) if self.kept.most else []
-        for k, stop in stems[-_MAX_STEMS:]:
-            columns = np.concatenate([np.arange(start), start + forest.columns(i, k, start, stop)])
-            self.kept.keep(CachedPrefix(as_key(forest.leaves[k][:stop]), stop, self.passes.pick(states, columns)))
+        for k, depth in stems[-_MAX_STEMS:]:
+            columns = np.concatenate([np.arange(start), start + forest.columns(i, k, start, depth)])
+            self.kept.keep(CachedPrefix(as_key(forest.leaves[k][:depth]), depth, self.passes.pick(states, columns)))
         return answer
 
 

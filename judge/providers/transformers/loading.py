@@ -126,7 +126,14 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     path = Path(model).expanduser()
     online = not path.is_dir()
     if online:
-        _refuse_path(model, path)
+        # Refuses what can only be meant as a folder, and is none: the hub's names are NAME or OWNER/NAME.
+        if path.exists():
+            raise ConfigError(f"--model local/{model}: this is a file; name the folder that it lies in")
+        if model.startswith((".", "/", "~")) or model.count("/") > 1:
+            raise ConfigError(
+                f"--model local/{model}: there is no such folder; name one made by save_pretrained, or a model on the "
+                "Hugging Face hub, as in local/OWNER/NAME"
+            )
     for package in ("torch", "transformers"):  # what is not installed is said before anything is downloaded
         huggingface.version(package, _WHO)
     if online:
@@ -142,17 +149,6 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     return LocalModel(
         where, name.replace("|", "_"), f"local://{digest[:_DIGEST_LENGTH]}:{dtype}", dtype, files, chat, online
     )
-
-
-def _refuse_path(model: str, path: Path) -> None:
-    """Refuses what can only be meant as a folder, and is none: the hub's names are NAME or OWNER/NAME."""
-    if path.exists():
-        raise ConfigError(f"--model local/{model}: this is a file; name the folder that it lies in")
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise ConfigError(
-            f"--model local/{model}: there is no such folder; name one made by save_pretrained, or a model on the "
-            "Hugging Face hub, as in local/OWNER/NAME"
-        )
 
 
 def _missing_without_weights(folder: Path) -> list[str]:

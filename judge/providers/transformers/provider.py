@@ -47,7 +47,11 @@ class Job:
     def settle(self, outcome: Outcome) -> None:
         """Hand over the answer, from whichever thread. An error loses its frames, which hold on to job and model."""
         if isinstance(outcome, Exception):
-            _drop_frames(outcome)
+            # Takes the frames off an error, and off those that led to it.
+            current: BaseException | None = outcome
+            while current is not None:
+                current.__traceback__ = None
+                current = current.__cause__ or current.__context__
         try:
             self._loop.call_soon_threadsafe(self._settle, outcome)
         except RuntimeError:  # the loop is closed: nobody waits
@@ -141,14 +145,6 @@ class _Worker(threading.Thread):
                 self._condition.wait(_QUIET_SECONDS)
             taken, self._jobs = self._jobs, []
             return taken
-
-
-def _drop_frames(error: BaseException) -> None:
-    """Takes the frames off an error, and off those that led to it."""
-    current: BaseException | None = error
-    while current is not None:
-        current.__traceback__ = None
-        current = current.__cause__ or current.__context__
 
 
 LABELS = "labels"
@@ -308,12 +304,10 @@ class _LoadedModel:
                     self._score_together([triple])
             return
         for (job, prompt, _), scored in zip(fit, results, strict=True):
-            job.settle(self._scored(scored, len(prompt)))
-
-    def _scored(self, scored: LabelProbabilities, size: int) -> Response:
-        text = self._chat.tokenizer.decode([scored.likeliest])
-        usage = Usage(size, 1, cached_tokens=scored.reused)
-        return Response((Choice(text, "stop", shares=scored.shares),), usage, self._by)
+            size = len(prompt)
+            text = self._chat.tokenizer.decode([scored.likeliest])
+            usage = Usage(size, 1, cached_tokens=scored.reused)
+            job.settle(Response((Choice(text, "stop", shares=scored.shares),), usage, self._by))
 
     def _write(self, prompted: Sequence[Prompted]) -> None:
         """Answer those that want text."""
