@@ -15,7 +15,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
 from judge.metrics import Metric, asks_judge
-from judge.providers import Provider
+from judge.providers import KeepingProviderFactory, Provider
 from judge.providers.replay import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, Vendor, host_of_another
 
@@ -131,7 +131,7 @@ def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
     kind = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     folder = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
-    kept = {"keep": folder} if getattr(kind, "keeps", False) else {}
+    kept = {"keep": folder} if isinstance(kind, KeepingProviderFactory) and kind.keeps else {}
     provider: Provider = (
         kind(model, base_url=plan.base_url, needs_key=False) if keyless else kind.open(model, plan, **kept)
     )

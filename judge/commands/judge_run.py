@@ -21,7 +21,7 @@ from judge.core.messages import one_line, option, plural
 from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, Sample, Score, whole
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger
-from judge.execution.engines import Engine
+from judge.execution.engines import ClosableEngine, Engine
 from judge.execution.metric_client import MetricClient, from_thread
 from judge.execution.pending import Judgment, Row
 from judge.execution.progress import Progress
@@ -442,8 +442,8 @@ async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncI
     try:
         yield engine
     finally:
-        if (close := getattr(engine, "aclose", None)) is not None:
-            await close()
+        if isinstance(engine, ClosableEngine):
+            await engine.aclose()
 
 
 def _in_turn(first: Callable[P, None], second: Callable[P, None]) -> Callable[P, None]:

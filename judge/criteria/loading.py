@@ -353,7 +353,7 @@ _EXTENDS = re.compile(rf"""({{%[-+]?\s*extends\s+["']){re.escape(_LAYOUT)}(?=["'
 
 
 def paraphrase(criterion: Criterion, wording: str) -> Criterion:
-    """The criterion in another of the PARAPHRASES, by the name `NAME~b`: its own text is the same, what is around differs.
+    """The criterion in another of the PARAPHRASES, named `NAME~b`: its own text is the same, the layout differs.
 
     Raises CriterionError where its prompt has no words around it that could be said otherwise: it extends another
     layout than the built-in one, or none.

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from judge.cache import Cache, NoCache
 from judge.core import plugins
@@ -280,6 +280,14 @@ class _ThreadClient:
                 asking.close()
 
 
+@runtime_checkable
+class _Signed(Protocol):
+    """An `Ask` that says which model answers it and how."""
+
+    @property
+    def signature(self) -> str: ...
+
+
 class DeferredClient:
     """An Ask to hand to metrics before there is a loop; `to` is set to what `beside` returns before they are run."""
 
@@ -288,7 +296,7 @@ class DeferredClient:
 
     @property
     def signature(self) -> str:
-        return str(getattr(self.to, "signature", ""))
+        return self.to.signature if isinstance(self.to, _Signed) else ""
 
     def __call__(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         if self.to is None:

@@ -10,7 +10,7 @@ from judge.cache import Cache
 from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
 from judge.core.records import Criterion, Failure, Request, Response, Score
-from judge.execution.engines import Ask, Engine
+from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
 from judge.execution.pending import (
     Judgment,
@@ -74,9 +74,9 @@ class JudgeRun:
         self._concurrency, self._suffix = concurrency, suffix
         self._record: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or plugins.load("engines", "local")
-        self._complete: Ask = getattr(engine, "complete", provider.complete)
+        self._complete: Ask = engine.complete if isinstance(engine, RemoteEngine) else provider.complete
         traits = Capabilities.of(provider)
-        gathers = getattr(engine, "gathers", False)
+        gathers = isinstance(engine, GatheringEngine) and engine.gathers
         self._grouped = not provider.decides and not gathers
         self._strategies = strategies.strategies_for(settings, provider.decides)
         self._first_judgments = firsts(judgments)

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judge.config import Plan
     from judge.providers.openai import BatchApi
 
 
@@ -24,8 +27,8 @@ class Provider(Protocol):
     mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
     is True for an endpoint of typed questions, which gives probabilities and no text.
 
-    Some have more, which whoever wraps one passes on: `Traits`. A class whose `open` also takes `keep` (a folder that
-    outlives the run, None for none) says so by `keeps = True`.
+    Optional attributes are declared in `Capabilities`; a provider that wraps another passes them on. A registered class
+    whose `open` also takes `keep` is a `KeepingProviderFactory`.
     """
 
     name: str
@@ -45,6 +48,17 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Let go of connections. The provider may be used again afterwards, in another event loop."""
+        ...
+
+
+@runtime_checkable
+class KeepingProviderFactory(Protocol):
+    """A registered provider class that, if `keeps` is true, stores results in a folder that outlives the run."""
+
+    keeps: bool
+
+    def open(self, model: str, plan: Plan, *, keep: Path | None = None) -> Provider:
+        """Return the provider. `keep` is the folder, None if nothing may be stored. Raises ConfigError."""
         ...
 
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from judge.core import plugins
 from judge.core.errors import ProviderError
@@ -27,14 +27,44 @@ Done = Callable[[Request, Answer], Awaitable[None] | None]
 class Engine(Protocol):
     """Calls `ask` for the requests and `done` with each answer, and waits for what that returns.
 
-    One that has `gathers = True` answers nothing but the first request before it has taken all of them: who makes the
-    requests must not wait for answers to go on. One that has requests answered elsewhere than in this process has a
-    coroutine function `complete`, which `ask` then calls in the place of the provider's. One that holds anything
-    between rounds has a coroutine function `aclose`, called once when its judge has nothing more to ask.
+    What an engine can do besides is declared in `GatheringEngine`, `RemoteEngine`, `ClosableEngine` and `EngineFactory`.
     """
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Raises an error whose `stops` is not `never`, after letting go of everything in flight."""
+        ...
+
+
+@runtime_checkable
+class GatheringEngine(Protocol):
+    """An engine that, if `gathers` is true, answers only the first request before it has taken all of them.
+
+    The caller must not wait for answers before it makes the other requests.
+    """
+
+    gathers: bool
+
+
+@runtime_checkable
+class RemoteEngine(Protocol):
+    """An engine whose requests are answered outside this process: `ask` calls its `complete`, not the provider's."""
+
+    async def complete(self, request: Request) -> Response: ...
+
+
+@runtime_checkable
+class ClosableEngine(Protocol):
+    """An engine that holds resources between rounds. `aclose` is called once, when its judge has no more requests."""
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class EngineFactory(Protocol):
+    """A registered engine that is made for each judge of a run. Any other registered engine is used as it is."""
+
+    def open(self, context: EngineContext) -> Engine:
+        """Return the engine of one judge. Raises ConfigError if it cannot run there."""
         ...
 
 
@@ -56,9 +86,8 @@ class EngineContext:
 
 def create_engine(name: str, context: EngineContext) -> Engine:
     """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
-    plugin = plugins.load("engines", name)
-    engine: Engine = plugin.open(context) if hasattr(plugin, "open") else plugin
-    return engine
+    plugin: Engine | EngineFactory = plugins.load("engines", name)
+    return plugin.open(context) if isinstance(plugin, EngineFactory) else plugin
 
 
 async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:

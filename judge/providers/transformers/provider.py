@@ -21,7 +21,7 @@ from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers.transformers import loading
 from judge.providers.transformers.generation import GeneratedReply, GenerationTask, Generator
-from judge.providers.transformers.label_scoring import Cancelled, LabelProbabilities, Labels, LabelTokenizer, Scorer
+from judge.providers.transformers.label_scoring import Cancelled, Labels, LabelTokenizer, Scorer
 
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.005, 0.05
 """Seconds without a new request after which those that have come are taken, and after which they are in any case."""
