@@ -110,7 +110,7 @@ def decode_reply(text: str) -> Response:
 
 
 def decode_request(text: str, messages: str | None) -> Request | None:
-    """What was asked; None for a row that does not say, or without its messages. Raises ValueError as `reply`."""
+    """Return the request, None if the row does not hold it or its messages are missing. Raises ValueError."""
     fields = _request_fields(text)
     if fields is None or messages is None:
         return None
@@ -119,7 +119,7 @@ def decode_request(text: str, messages: str | None) -> Request | None:
 
 
 def digest_of(text: str) -> str:
-    """The digest of the messages; empty for a row that does not say what was asked. Raises ValueError as `reply`."""
+    """Return the digest of the messages, "" for a row without a request. Raises ValueError."""
     fields = _request_fields(text)
     return str(fields[-1]) if fields is not None else ""
 

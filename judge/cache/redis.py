@@ -44,7 +44,7 @@ class WriteBatch:
 
 
 class WriteBehindQueue:
-    """Hands parcels to `send` in their order, several at once, which says whether all of them were taken.
+    """Hands batches to `send` in their order, several at once; it returns whether all of them were taken.
 
     `beat` is called by the same thread whenever the seconds that `pause` returns have gone by.
     """
@@ -176,7 +176,7 @@ T = TypeVar("T")
 class RedisClient:
     """One Redis, for as long as it is in reach: what is asked of it while it is not finds nothing and keeps nothing.
 
-    `told` is called, from any thread, when it is lost, back, or refuses to be written to. Methods whose docstring
+    `on_change` is called, from any thread, when it is lost, back, or refuses to be written to. Methods whose docstring
     names an error raise that instead. Raises ConfigError.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -51,7 +51,13 @@ class TieredCache:
                 self._copy_to_disk(disk, {key: text for key, text in from_redis.items() if key in responses})
                 from_disk = disk.texts([key for key in block if key not in responses])
                 responses |= (read := _read(from_disk))
-                self._copy_to_redis(disk, {key: from_disk[key] for key in read}, from_redis)
+                # Have in Redis what is on the disk: in the place of what cannot be read, or where there still is
+                # nothing.
+                local_texts = {key: from_disk[key] for key in read}
+                if local_texts and self._remote.writable:
+                    replaced = {key: text for key, text in local_texts.items() if key in from_redis}
+                    absent = {key: text for key, text in local_texts.items() if key not in from_redis}
+                    self._remote.put(replaced, _messages(disk, local_texts), new=absent)
         return responses
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
@@ -137,13 +143,6 @@ class TieredCache:
         digests = _digests(rows)
         prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
         disk.put_rows({key: rows[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
-
-    def _copy_to_redis(self, disk: DiskCache, local_texts: Mapping[str, str], remote_keys: Collection[str]) -> None:
-        """Have in Redis what is on the disk: in the place of what cannot be read, or where there still is nothing."""
-        if local_texts and self._remote.writable:
-            replaced = {key: text for key, text in local_texts.items() if key in remote_keys}
-            absent = {key: text for key, text in local_texts.items() if key not in remote_keys}
-            self._remote.put(replaced, _messages(disk, local_texts), new=absent)
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:

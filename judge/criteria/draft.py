@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from pathlib import Path
@@ -48,7 +48,9 @@ def drafting(criterion: Criterion) -> dict[str, str]:
     Raises CriterionError where the criterion has no block `criterion` to draft from.
     """
     texts = template_bodies(criterion)
-    chain = list(_chain(criterion, texts))
+    chain = [own_name(criterion)]  # the criterion's file, the template that it extends, and so on
+    while parent := parse_template(texts[chain[-1]]).find(nodes.Extends):
+        chain.append(reference(display_name(criterion, chain[-1]), parent))
     named = (block.name for name in chain[:-1] for block in parse_template(texts[name]).find_all(nodes.Block))
     if "criterion" not in named:
         raise CriterionError(
@@ -58,15 +60,6 @@ def drafting(criterion: Criterion) -> dict[str, str]:
     asking = changed(criterion, template=f'{{% extends "{_LAYOUT}" %}}')
     layouts = {name: template_body(text) for name, text in read_layouts(asking).items()}
     return {**texts, **layouts, chain[-1]: layouts[_LAYOUT]}
-
-
-def _chain(criterion: Criterion, texts: dict[str, str]) -> Iterator[str]:
-    """The names of the criterion's file, of the template that it extends, and so on."""
-    name: str | None = own_name(criterion)
-    while name:
-        yield name
-        parent = parse_template(texts[name]).find(nodes.Extends)
-        name = reference(display_name(criterion, name), parent) if parent else None
 
 
 # Reading.

@@ -43,7 +43,7 @@ _FIELDS = ("source", "reference", "references")
 
 
 def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset[str]:
-    """The variables that a rendering reads and cannot do without, of the templates in `texts` (`sources`).
+    """The variables that a rendering reads and cannot do without, of the templates in `texts` (`template_texts`).
 
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
@@ -107,7 +107,7 @@ def _check_comparison(criterion: Criterion) -> None:
 
 
 def _has(sample: Sample, name: str) -> bool:
-    """Whether a sample brings a variable; `render.context` holds exactly those."""
+    """Whether a sample brings a variable; `render.template_variables` has exactly those."""
     if name == "source":
         return bool(sample.source)
     if name == "references" or (name == "reference" and sample.extra.get(name) is None):

@@ -1,7 +1,7 @@
 """Criterion and sample or pair to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
 
-Templates come as texts (`criteria.bodies`), so that what is rendered is what a run keeps. Judged text is data: it
-is put in once, never rendered again, between marks that it cannot contain.
+Templates come as texts (`criteria.template_bodies`), so that what is rendered is what a run keeps. Judged text is data:
+it is put in once, never rendered again, between marks that it cannot contain.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type
 class Renderer:
     """A criterion's templates, compiled once.
 
-    `templates` are the texts by name, without headers, the criterion's own file among them (`criteria.bodies`).
+    `templates` are the texts by name, without headers, the criterion's own among them (`criteria.template_bodies`).
     Raises CriterionError where they do not compile.
     """
 

@@ -184,7 +184,7 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
 
 
 def template_bodies(criterion: Criterion) -> dict[str, str]:
-    """`sources` without their headers, each line where it was: what `render.Renderer` takes."""
+    """`template_texts` without their headers, each line where it was: what `render.Renderer` takes."""
     return {name: template_body(text) for name, text in template_texts(criterion).items()}
 
 
@@ -251,7 +251,7 @@ def template_parser() -> Sandbox:
 
 
 def parse_template(text: str) -> nodes.Template:
-    """A new syntax tree of a template whose text has been `checked`."""
+    """A new syntax tree of a template whose text has passed `parse_cached`."""
     return template_parser().parse(template_body(text))
 
 

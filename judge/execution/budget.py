@@ -1,4 +1,4 @@
-"""How many tokens a text has, without any model's vocabulary.
+"""Token estimates without any model's vocabulary, and the ledger of what a run may spend.
 
 Measured: the constants are least squares, by relative error, on pieces of 1,200 characters of news, summaries, answers
 and whole prompts in English, Japanese, Korean and Chinese, against two vocabularies, OpenAI's o200k_base and Mistral's
@@ -6,13 +6,11 @@ tekken, together. `docs/performance.md` has the errors. With cl100k_base (GPT-4,
 English and a quarter to two fifths too low on the other three. Measured on one paragraph each, and up to two fifths
 off: German, French, Spanish, Polish, Vietnamese, and other scripts. Not measured: Claude, Gemini, Llama, Qwen.
 Folklore: what a chat adds around its messages. What a server has counted itself goes before any of this: see
-`api.forecast`.
+`judge plan`.
 
-What a run may spend: kept before a request is sent, and settled when it has been answered.
-
-One `Purse` for all judges of a run and for the metrics that ask them. A budget is not crossed: a request only goes
-when the most it can cost is left. That is a token for each byte of UTF-8 it sends, what a chat template may add, and as
-many as it allows the reply.
+One `BudgetLedger` serves all judges of a run and the metrics that ask them. The maximum cost of a request is reserved
+before it is sent, and committed or released when it has been answered, so that the budget is never exceeded. The
+maximum is a token for each byte of UTF-8 it sends, what a chat template may add, and as many as it allows the reply.
 """
 
 from __future__ import annotations
@@ -153,7 +151,11 @@ class BudgetLedger:
 
     def commit(self, reserved: float, request: Request, used: Usage, share: float = 1.0) -> None:
         """A reply has come; one that does not say what it cost is taken to have cost the most."""
-        real = self._price(request, used) * self._discounted(share) if _is_count(request, used) else reserved
+        real = reserved
+        if _is_count(request, used):
+            tokens = used.prompt_tokens + used.completion_tokens
+            full_price = float(tokens) if self._in_tokens else cost(used, self._prices_of(request))
+            real = full_price * self._discounted(share)
         if real > reserved > 0:  # kept at the factor of that time, while others in flight may have raised it
             self._factor = max(self._factor, real / (self.max_cost(request) * self._discounted(share)))
         self.release(reserved, spent=real)
@@ -209,11 +211,6 @@ class BudgetLedger:
     @property
     def _remaining(self) -> float:
         return float("inf") if self.budget is None else self.budget.amount - self.spent - self._reserved
-
-    def _price(self, request: Request, used: Usage) -> float:
-        if self._in_tokens:
-            return float(used.prompt_tokens + used.completion_tokens)
-        return cost(used, self._prices_of(request))
 
     def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
         return self._prices[request.model, request.endpoint, "questions" in request.params]

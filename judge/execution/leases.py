@@ -29,11 +29,11 @@ class RequestLeases:
     """The replies of one run that are this process's to ask for, and those that another process is asking for.
 
     A claim comes before the request and lasts until its reply is kept or given up. What another process has claimed is
-    looked up again every 0.2 s: its reply goes to `found`, which says whether it was of use; once nobody asks for it
+    looked up again every 0.2 s: its reply goes to `on_found`, which says whether it was of use; once nobody asks for it
     any more, it is claimed here. Nobody must hold claims whose requests wait for another's: so a run with anything of
     its own left to send does that before it waits.
 
-    `counts.awaited` says how many are waited for until `deadline`, a time of the event loop's clock. Without `on`,
+    `counts.batch_status` says how many are waited for until `deadline`, a time of the event loop's clock. Without `on`,
     everything is to be asked for here. `here` is what all that go by the same cache in this process hold together:
     what one of them asks for the others wait for, too.
     """
@@ -63,7 +63,7 @@ class RequestLeases:
         return bool(self._awaited)
 
     def acquire(self, parts: Iterable[Part]) -> list[Part]:
-        """Claim these; those that are to be asked for here. `found` gets what was kept since it was last looked up."""
+        """Claim these; return those to request here. `on_found` gets what was stored since it was last looked up."""
         requests = dict(parts)
         if not self._enabled or not requests:
             return list(requests.items())
@@ -89,7 +89,7 @@ class RequestLeases:
         return free
 
     def should_poll(self) -> bool:
-        """Whether it is time to look `again`."""
+        """Return whether it is time to `poll`."""
         return bool(self._awaited) and asyncio.get_running_loop().time() >= self._next
 
     def poll(self) -> list[Part]:

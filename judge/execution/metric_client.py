@@ -16,7 +16,7 @@ from judge.cache import Cache, NoCache
 from judge.core import plugins
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.records import Request, Response
-from judge.execution.engines import Answer, Done
+from judge.execution.engines import Answer
 from judge.execution.leases import GroupCommit, RequestLeases
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Retrier
@@ -99,9 +99,15 @@ class MetricClient:
             max_tokens=self._max_tokens, recording=self._recording, deadline=self._retrier.deadline,
             claimed=self._claimed,
         )  # fmt: skip
+
+        def done(request: Request, answer: Answer) -> Awaitable[None]:
+            """The reply is on disk before another request takes its place."""
+            call.answered(request, answer)
+            return self._commit.committed()
+
         self._asking[task] = call
         try:
-            await engine(call.requests(), self._send, self._on_answer(call), concurrency=self._concurrency)
+            await engine(call.requests(), self._send, done, concurrency=self._concurrency)
         finally:
             self._server_decides = self._server_decides or call.server_decides
             try:
@@ -123,18 +129,9 @@ class MetricClient:
 
         return await self._retrier(send, request)
 
-    def _on_answer(self, call: _Call) -> Done:
-        """What the engine calls with each answer: the reply is on disk before another request takes its place."""
-
-        def done(request: Request, answer: Answer) -> Awaitable[None]:
-            call.answered(request, answer)
-            return self._commit.committed()
-
-        return done
-
 
 class _Call:
-    """Prompts on their way to `said`, by their place. `places` are those of equal prompts, by request key."""
+    """Prompts on their way to `replies`, by their place. `_places` are those of equal prompts, by request key."""
 
     def __init__(
         self,
@@ -289,7 +286,7 @@ class _Signed(Protocol):
 
 
 class DeferredClient:
-    """An Ask to hand to metrics before there is a loop; `to` is set to what `beside` returns before they are run."""
+    """An `Ask` for metrics that are made before there is a loop; `to` is set to the real one before they run."""
 
     def __init__(self) -> None:
         self.to: Ask | None = None

@@ -32,11 +32,12 @@ class Judgment:
 
 @dataclass(slots=True, eq=False)
 class PendingJudgment:
-    """A judgment on its way down the ladder: `rungs[0]` is being tried, and `missing` of its replies are to come.
+    """A judgment in progress: `strategies[0]` is being tried, and `missing` of its replies are still to come.
 
-    `requests` are those of this rung by their keys, `answers` what they brought; `fresh` are the keys of what the cache
-    does not hold yet. `spare` is a reply from a higher rung that `single` can be read from. `asked` says that it waited
-    for requests, `own` that some of them were sent for it and not for an equal one. `prefix` is its requests'.
+    `requests` are those of this strategy by their keys, `answers` their replies. `uncached` are the keys of replies
+    that the cache does not hold yet. `fallback` is a reply to an earlier strategy from which the strategy `single` can
+    be read. `asked` says that the judgment waited for requests, `requested_here` that some of them were sent for it and
+    not for an equal one. `prefix` is its requests'.
     """
 
     judgment: Judgment
@@ -182,15 +183,16 @@ class RequestBatcher:
         key, first = bundled[0]
         bundle = first
         if len(bundled) > 1 or MERGED in first.params:
-            bundle = _questions(bundled) if self._decides else self._with_draws(bundled)
+            if self._decides:
+                params = {"questions": [question for _, part in bundled for question in part.params["questions"]]}
+            else:
+                draws = len(_by_draw(bundled))
+                params = self._sent_params(first) | ({"n": draws} if draws > 1 else {})
+            bundle = replace(first, params=params)
             key = bundle.key()
         under_way = self._parts.get(key, ())
         self._parts[key] = under_way + bundled
         return None if under_way else bundle
-
-    def _with_draws(self, parts: Sequence[Part]) -> Request:
-        draws, first = len(_by_draw(parts)), parts[0][1]
-        return replace(first, params=self._sent_params(first) | ({"n": draws} if draws > 1 else {}))
 
     def parts(self, request: Request) -> tuple[Part, ...]:
         """The parts of a request under way."""
@@ -244,8 +246,3 @@ def _by_draw(parts: Sequence[Part]) -> list[list[Part]]:
     for part in parts:
         rows.setdefault(part[1].draw, []).append(part)
     return list(rows.values())
-
-
-def _questions(parts: Sequence[Part]) -> Request:
-    questions = [question for _, part in parts for question in part.params["questions"]]
-    return replace(parts[0][1], params={"questions": questions})

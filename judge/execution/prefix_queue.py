@@ -139,7 +139,11 @@ class PrefixAwareQueue:
             group.leading = False
             if group.waiting:
                 self._warm.append(name)
-        self._drop_cold_groups(now)
+        # Groups end in this order; a group is forgotten once its prefix is out of the provider's cache.
+        for oldest, group in list(self._groups.items())[:2]:
+            if group.waiting or group.leading or now - group.answered_at <= _WARM_SECONDS:
+                break
+            del self._groups[oldest]
 
     def drain(self) -> Iterator[Request]:
         """Take everything out, unsent."""
@@ -181,13 +185,6 @@ class PrefixAwareQueue:
         self._waiting -= 1
         self._bytes -= _size(request)
         return request
-
-    def _drop_cold_groups(self, now: float) -> None:
-        """Groups come to an end; nothing of them is kept once their prefix is out of the provider's cache."""
-        for name, group in list(self._groups.items())[:2]:
-            if group.waiting or group.leading or now - group.answered_at <= _WARM_SECONDS:
-                return
-            del self._groups[name]
 
 
 def _size(request: Request) -> int:

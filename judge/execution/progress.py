@@ -26,10 +26,9 @@ class JudgeProgress:
     `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
     `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
     requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
-    `flying` are those under way, by the time of their first try, `held` those that may not be tried yet; once
-    `stopping`, no more are sent. Of batches:
-    `awaited` says what is under way at the provider, `batched` is the part of `usage` that costs half, `remarks` are
-    what the report has to say.
+    `in_flight` are those under way, by the time of their first try, `blocked` those that may not be tried yet; once
+    `stopping`, no more are sent. Of batches: `batch_status` says what is under way at the provider, `batched` is the
+    part of `usage` that costs half, `remarks` are what the report has to say.
     """
 
     total: int = 0

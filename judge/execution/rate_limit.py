@@ -1,6 +1,6 @@
-"""How fast requests go out: as many at once as the server bears, no more a minute than it or the user allows.
+"""Limit the rate of requests: as many at once as the server bears, no more a minute than it or the user allows.
 
-One `Pace` for each judge. It learns from what comes back (replies, their `x-ratelimit-*` headers, 429s, time-outs),
+Each judge has one `RateLimiter`. It learns from replies, their `x-ratelimit-*` headers, 429s and time-outs,
 keeps to `--rpm` and `--tpm`, and holds everything while one request has been told to wait.
 """
 
@@ -244,8 +244,10 @@ class RateLimiter:
         self._resume_at = self._last = float("-inf")
 
     async def acquire(self, request: Request) -> Permit:
-        """Wait for leave to send. Every permit goes back with `answered` or `failed`."""
-        cost, now = self._cost(request), asyncio.get_running_loop().time()
+        """Wait for leave to send. Every permit goes back with `on_success` or `on_failure`."""
+        cost, now = 0.0, asyncio.get_running_loop().time()
+        if self._configured[1] is not None or self._reported[1] is not None:  # else nobody limits tokens
+            cost = budget.estimate_request(request) * (self._ratio or 1.0)
         if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
         waiter = _Waiter(cost)
@@ -338,12 +340,6 @@ class RateLimiter:
             if reported is not None:
                 delay = max(delay, min(reported.wait(amount, now), self._last + _MAX_HEADER_WAIT - now))
         return delay
-
-    def _cost(self, request: Request) -> float:
-        """The tokens that a request may come to; 0 where nobody limits them."""
-        if self._configured[1] is None and self._reported[1] is None:
-            return 0.0
-        return budget.estimate_request(request) * (self._ratio or 1.0)
 
     def _count(self, permit: Permit, request: Request, used: int) -> None:
         if not used:

@@ -44,9 +44,9 @@ class JudgeRun:
     was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
     where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
 
-    `Run(...)()` finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError where going
-    on is pointless (wrong key, unknown model, unreachable endpoint) and StorageError where replies can no longer be
-    kept; every row emitted until then stands, and what was paid for is in the cache.
+    A call finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError if going on is
+    pointless (wrong key, unknown model, unreachable endpoint) and StorageError if replies can no longer be stored.
+    Every row emitted until then stands, and every reply that was paid for is in the cache.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class JudgeRun:
     async def _rounds(self) -> None:
         """Ask until every judgment has its row: one round, and another for what stepped down or came incomplete.
 
-        A round ends early when a rung turns out to be lacking, so that the next one starts with a single request on
-        the rung below: what that one teaches is learned once. It also ends when the prompts of what has stepped down
+        A round ends early when a strategy turns out to be lacking, so that the next one starts with a single request
+        of the next strategy: what that one teaches is learned once. It also ends when the postponed prompts
         take as much memory as may wait.
         """
         rest = self._cases()
@@ -192,7 +192,7 @@ class JudgeRun:
                 return
 
     def _recall(self, now: float) -> None:
-        """Take back what would be sent on a rung that is lacking."""
+        """Take back requests of a strategy that is lacking."""
         others = []
         for request in self._queue.drain():
             if self._cancel(self._batcher.parts(request)):
@@ -202,7 +202,7 @@ class JudgeRun:
         self._queue.add(others, now)
 
     def _cancel(self, parts: Sequence[Part]) -> bool:
-        """Whether these are on a rung that is lacking, which asks one request about a judgment: it goes a rung down."""
+        """Return whether these belong to a strategy that is lacking; if so, their judgments try the next one."""
         keys = [key for key, _ in parts]
         cases = self._subscribers.of(keys)
         if not all(case.strategies[0] in self._traits.lacking for case in cases):
@@ -216,8 +216,8 @@ class JudgeRun:
     def _unanswered(self, cases: Sequence[PendingJudgment]) -> list[Part]:
         """One part for each reply that neither the cache nor a request under way brings, here or elsewhere.
 
-        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A rung
-        that is known to be lacking still serves what the cache holds of it; all else goes to the rung below at once.
+        Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
+        strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
         new: list[Part] = []
         while cases:
@@ -236,7 +236,7 @@ class JudgeRun:
         return self._leases.acquire(new)
 
     def _try_next_strategy(self, case: PendingJudgment, why: str) -> list[PendingJudgment]:
-        """The case, sent a rung down; none, once it is failed unpaid where there is no rung below."""
+        """The case with its next strategy; empty if there is none, and the case fails without a request."""
         if len(case.strategies) == 1:
             self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
             return []
@@ -313,7 +313,7 @@ class JudgeRun:
                 self._keep(case, has_score)
 
     def _resolve(self, case: PendingJudgment) -> None:
-        """Score a case whose answers are complete, send it a rung down, or fail it."""
+        """Score a case whose answers are complete, try its next strategy, or fail it."""
         self._leases.complete(case.requests)
         judgment = case.judgment
         answers = [answer for answer in case.answers.values() if answer is not None]

@@ -428,7 +428,7 @@ async def _read_parts(reply: httpx2.Response, url: str, most: int) -> AsyncGener
 
 
 async def _read_body(reply: httpx2.Response, url: str) -> httpx2.Response:
-    """The same reply with all of its content, unpacked. Raises Refused for more than `MOST` bytes."""
+    """The same reply with all of its content, unpacked. Raises Refused for more than `MAX_REPLY_BYTES` bytes."""
     async with aclosing(_read_parts(reply, url, MAX_REPLY_BYTES)) as parts:
         content = b"".join([part async for part in parts])
     headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _ENCODING_HEADERS]

@@ -50,8 +50,12 @@ class ReplayProvider:
         each = [replace(request, params={"questions": [q]}) for q in questions] if len(questions) > 1 else [request]
         responses = [response for part in each for response in self._recorded.find(part)]
         if len(responses) < (len(questions) if self.decides else 1):
+            self._explained += 1
+            why = f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
+            if self._explained <= _MAX_EXPLAINED:
+                why = self._recorded.explain(each[0])
             raise Unrecorded(
-                f"{self._path.name} does not hold the reply: {self._explain(each[0])}\n"
+                f"{self._path.name} does not hold the reply: {why}\n"
                 f"Record it anew with --model {self.model} --record {self._path}",
                 stops="if_first",
             )
@@ -62,12 +66,6 @@ class ReplayProvider:
 
     async def aclose(self) -> None:
         return
-
-    def _explain(self, request: Request) -> str:
-        self._explained += 1
-        if self._explained > _MAX_EXPLAINED:
-            return f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
-        return self._recorded.explain(request)
 
 
 def _rebuild(path: Path, model: str) -> ReplayProvider:

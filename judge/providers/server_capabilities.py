@@ -40,7 +40,7 @@ class RequestAdapter:
     `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
     `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
     them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
-    Every other step of `after` takes one more thing away, so that asking again comes to an end.
+    Every other step of `after_refusal` takes one more thing away, so that asking again comes to an end.
 
     `caching` "key" names a request's group, so that those of one document meet at one machine; "explicit" is for models
     that charge for what is written to the cache: nothing is, but what will be read again.
@@ -79,7 +79,10 @@ class RequestAdapter:
             **{name: value for name, value in (key | explicit).items() if name not in self.dropped},
         }
         if _CACHE_OPTIONS in body and request.prefix[1]:
-            messages[0]["content"] = _with_breakpoint(request.messages[0]["content"], request.prefix[1])
+            text, length = request.messages[0]["content"], request.prefix[1]
+            head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
+            tail = [{"type": "text", "text": whole(text[length:])}] if text[length:] else []
+            messages[0]["content"] = [head, *tail]
         params = dict(request.params)
         if (limit := params.pop("max_tokens", None)) is not None and self.limit_name:
             body[self.limit_name] = limit
@@ -118,9 +121,14 @@ class RequestAdapter:
         if name is None and refused.status in (400, 422) and _EFFORT in body:
             name = _EFFORT  # the one thing in this body that not even the request asked for
         if name == "n":
-            return replace(self, n=_fewer_choices(message, body["n"]))
-        if name == "top_logprobs" and (lower := _lower_top(message, body[name])):
-            return replace(self, top_logprobs=lower)
+            # As many as the message allows, else one if the server knows no `n`, else half of them.
+            fewer = _largest_below(body["n"], message) or (1 if _UNSUPPORTED.search(message) else body["n"] // 2)
+            return replace(self, n=fewer)
+        if name == "top_logprobs":
+            # A message that names no smaller number may say that the server takes none at all.
+            takes_some = _largest_below(body[name], message) or not _UNSUPPORTED.search(message)
+            if takes_some and (lower := _LOWER_TOP.get(body[name])):
+                return replace(self, top_logprobs=lower)
         if name == "max_completion_tokens" and refused.status is not None:
             return replace(self, limit_name="max_tokens")
         if name in ("max_completion_tokens", "max_tokens"):
@@ -139,12 +147,6 @@ class RequestAdapter:
         if name == "logprobs":
             return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, name})
         return replace(self, dropped=self.dropped | {name})
-
-
-def _with_breakpoint(text: str, length: int) -> list[dict[str, Any]]:
-    """A text in two parts, with the cache's breakpoint between them."""
-    head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
-    return [head, {"type": "text", "text": whole(text[length:])}] if text[length:] else [head]
 
 
 def _server_message(refused: Refused) -> str:
@@ -167,16 +169,6 @@ def _rejected_parameter(refused: Refused, body: dict[str, Any]) -> str | None:
     if first in ("n", "response_format"):  # no text is refused in these words
         return first
     return first if _ABOUT_PARAMETER.search(message) and not _ABOUT_TEXT.search(message) else None
-
-
-def _fewer_choices(message: str, requested: int) -> int:
-    """How many choices to ask for after so many were refused: what the message allows, else one, or half of them."""
-    return _largest_below(requested, message) or (1 if _UNSUPPORTED.search(message) else requested // 2)
-
-
-def _lower_top(message: str, requested: int) -> int | None:
-    """A smaller top_logprobs to try, None where the message says that the server takes none at all."""
-    return _LOWER_TOP.get(requested) if _largest_below(requested, message) or not _UNSUPPORTED.search(message) else None
 
 
 def _largest_below(requested: int, message: str) -> int:

@@ -27,7 +27,7 @@ Done = Callable[[Request, Answer], Awaitable[None] | None]
 class Engine(Protocol):
     """Calls `ask` for the requests and `done` with each answer, and waits for what that returns.
 
-    What an engine can do besides is declared in `GatheringEngine`, `RemoteEngine`, `ClosableEngine` and `EngineFactory`.
+    Optional abilities are declared in `GatheringEngine`, `RemoteEngine`, `ClosableEngine` and `EngineFactory`.
     """
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:

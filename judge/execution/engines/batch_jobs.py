@@ -49,9 +49,9 @@ def key_without_n(request: Request) -> str:
 class BatchJob:
     """The requests of one batch; `name` is what the provider knows it by: its file's name and its metadata.
 
-    `asked` has, by `plain_key`, a request's custom id and the place in `shapes` of what its body had besides texts.
-    `file` and `batch` are the provider's ids, empty until they are known. `wanted` are, by custom id, the requests that
-    this run waits for.
+    `entries` maps `key_without_n` to a request's custom id and its index in `shapes` (the body without its texts).
+    `file` and `batch` are the provider's ids, empty until they are known. `expected` are, by custom id, the requests
+    that this run waits for.
     """
 
     path: Path
@@ -183,10 +183,11 @@ _MAX_TRIES = 8
 
 
 class BatchJobs:
-    """What one judge has at its Batch API: `parts` by their names, `states` as they were last seen.
+    """The jobs of one judge at its Batch API: `jobs` by their names, `states` as they were last seen.
 
-    `held` are parts that are uploaded and wait for room in the provider's queue, of which one batch may take
-    `most_tokens`, where that is known. Until `led` nothing is packed: nobody knows yet what the server accepts.
+    `waiting_for_room` are jobs that are uploaded and wait for room in the provider's queue. One batch may take
+    `most_tokens` of that queue, if this is known. Nothing is packed before `first_sent`, because the first request
+    shows what the server accepts.
     """
 
     def __init__(

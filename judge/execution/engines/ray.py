@@ -38,9 +38,9 @@ _STARTING = "Ray: workers are starting"
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """One place in the crew. `flying` are the requests it has and `asked` those of them that have yet to be sent.
+    """One place in the pool. `in_flight` are the requests it has, `queued` those of them that are not sent yet.
 
-    `manned` says that its actor takes requests, `deaths` how many in a row have died there without an answer.
+    `ready` says that its actor takes requests, `deaths` how many actors in a row died there without an answer.
     """
 
     spot: Placement
@@ -381,8 +381,8 @@ class RayEngine:
     with the first request: to the cluster of $RAY_ADDRESS, or to one it starts on this machine and ends again.
     """
 
-    def __init__(self, crew: WorkerPool) -> None:
-        self._pool = crew
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = pool
 
     @classmethod
     def open(cls, context: EngineContext) -> Self:

@@ -87,13 +87,10 @@ def _changes(old: str, new: str) -> list[str]:
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
             lead, rest = " ".join(before[max(0, i - _CONTEXT_WORDS) : i]), " ".join(before[j : j + _CONTEXT_WORDS])
-            was, now = (_truncate(" ".join(words)) or "(nothing)" for words in (before[i:j], after[k:m]))
+            was, now = (" ".join(words) or "(nothing)" for words in (before[i:j], after[k:m]))
+            was, now = (text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…" for text in (was, now))
             changes.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
     return changes
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…"
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -278,7 +275,11 @@ class RecordingFile:
 
     def _raw(self, number: int) -> bytes:
         file, start, length = (column[number] for column in self._locations)
-        raw = _part(self._files[file], start, length).removeprefix(_BOM if start == 0 else b"")
+        handle = self._files[file]
+        before = handle.tell()
+        handle.seek(start)
+        raw = handle.read(length).removeprefix(_BOM if start == 0 else b"")
+        handle.seek(before)  # somebody may be reading the file line by line
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
@@ -323,15 +324,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError):
             raise StorageError(f"recording {path}: {error.strerror or error}") from error
         raise
-
-
-def _part(handle: IO[bytes], start: int, length: int) -> bytes:
-    """A part of a file, which may be under way of being read."""
-    at = handle.tell()
-    handle.seek(start)
-    raw = handle.read(length)
-    handle.seek(at)
-    return raw
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -87,7 +87,12 @@ class TreePacked:
         self._tokens = tokens if self.passes.selects else min(tokens, self.passes.most_rows)
         for beginning, part in self._parts(texts):
             self._forest = PrefixForest(part)
-            trunk = self.kept.take(beginning if beginning is not None else self._common_prefix())
+            if beginning is None:
+                # All that the texts have in common, less the end of the shortest: something is asked after it.
+                shortest = min(depth for questions in self._forest.asked for depth, _ in questions)
+                common_length = self._forest.trunk(0, len(self._forest))
+                beginning = as_key(self._forest.leaves[0][: min(shortest, common_length)])
+            trunk = self.kept.take(beginning)
             trunk = trunk if trunk.length >= _MIN_KEPT else CachedPrefix()
             fresh |= self._forest.fresh(trunk.length)
             yield from self._visit(trunk, 0, len(self._forest), trunk.length)
@@ -103,12 +108,6 @@ class TreePacked:
                 lead, chosen = text, text[: WIDTH * same] if same >= max(_MIN_KEPT, length // 2) else None
             parts[chosen][number] = text
         return list(parts.items())
-
-    def _common_prefix(self) -> bytes:
-        """What all texts have in common, less the end of the shortest, after which something is asked."""
-        forest = self._forest
-        shortest = min(depth for questions in forest.asked for depth, _ in questions)
-        return as_key(forest.leaves[0][: min(shortest, forest.trunk(0, len(forest)))])
 
     def _visit(self, trunk: CachedPrefix, i: int, j: int, held: int) -> Iterator[Answer]:
         """The answers in a tree, on as much of its trunk as there is, of which `held` tokens are kept."""

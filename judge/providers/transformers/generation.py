@@ -81,7 +81,7 @@ class Generator:
     def __call__(
         self, tasks: Sequence[GenerationTask], given_up: Callable[[int], bool] = lambda place: False
     ) -> Iterator[tuple[int, list[GeneratedReply] | Refused]]:
-        """The place of each in `wanted` with its replies, in the order in which they are ready.
+        """The place of each in `tasks` with its replies, in the order in which they are ready.
 
         Nothing more is written of those that `given_up` is true of. Refused in the place of replies to a prompt that
         is too much for the memory by itself.

@@ -71,8 +71,8 @@ class Labels:
     def shares(self, logs_by_place: Sequence[Sequence[float]]) -> tuple[tuple[str, float], ...]:
         """The probability of each label: that of all its sequences, less what goes on to be a longer label.
 
-        `found` holds for each place of `inner` the log probabilities (nats) of the tokens in `following`, given that
-        place. The shares are in [0, 1] and sum to at most 1.
+        `logs_by_place` holds for each place of `inner` the log probabilities (nats) of the tokens in `following`, given
+        that place. The shares are in [0, 1] and sum to at most 1.
         """
         logs: dict[Path, float] = {(): 0.0}
         for path, tokens, each in zip(self.inner, self.following, logs_by_place, strict=True):

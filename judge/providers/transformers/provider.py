@@ -10,7 +10,7 @@ import gc
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from judge.core import huggingface
 from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers.transformers import loading
-from judge.providers.transformers.generation import GeneratedReply, GenerationTask, Generator
+from judge.providers.transformers.generation import GenerationTask, Generator
 from judge.providers.transformers.label_scoring import Cancelled, Labels, LabelTokenizer, Scorer
 
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.005, 0.05
@@ -79,7 +79,12 @@ class InferenceThread:
 
     async def ask(self, request: Request) -> Response:
         """The answer to a request. Raises the error that came in its place."""
-        return await self._put(Job(request))
+        job = Job(request)
+        with self._lock:
+            if self._worker is None or not self._worker.put(job):
+                self._worker = _Worker(self._work, self._worker, job)
+                self._worker.start()
+        return await job.future
 
     async def aclose(self) -> None:
         """End the thread, once it is done with what it was asked. A later request begins another, after it."""
@@ -88,13 +93,6 @@ class InferenceThread:
         if shift is not None:
             shift.close()
             await asyncio.to_thread(shift.join)
-
-    def _put(self, job: Job) -> asyncio.Future[Response]:
-        with self._lock:
-            if self._worker is None or not self._worker.put(job):
-                self._worker = _Worker(self._work, self._worker, job)
-                self._worker.start()
-        return job.future
 
 
 class _Worker(threading.Thread):
@@ -256,7 +254,10 @@ class _LoadedModel:
         self._chat, self._label_tokenizer = local_model.chat, LabelTokenizer(local_model.chat.tokenizer)
         self._generator = Generator(network, local_model.chat.tokenizer)
         self._scorer = Scorer(network)
-        self._by = f"transformers {huggingface.version('transformers', 'local')} on {_device(network.device)}"
+        device = str(network.device.type)
+        if device == "cuda":
+            device = huggingface.import_optional("torch", "local").cuda.get_device_name(network.device)
+        self._by = f"transformers {huggingface.version('transformers', 'local')} on {device}"
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -271,7 +272,12 @@ class _LoadedModel:
                 job.settle(prompt)
             else:
                 prompted.append((job, prompt))
-        for document in _by_document(pair for pair in prompted if LABELS in pair[0].request.params):
+        # Prompts on one document share its computation, so they are scored together.
+        documents: dict[str, list[Prompted]] = {}
+        for job, prompt in prompted:
+            if LABELS in job.request.params:
+                documents.setdefault(job.request.prefix[0], []).append((job, prompt))
+        for document in documents.values():
             self._score([(job, prompt) for job, prompt in document if not job.over])
         self._write([(job, prompt) for job, prompt in prompted if LABELS not in job.request.params and not job.over])
 
@@ -320,20 +326,12 @@ class _LoadedModel:
         jobs = [job for job, _ in fit]
         for place, replies in self._generator([task for _, task in fit], lambda place: jobs[place].over):
             job, task = fit[place]
-            job.settle(replies if isinstance(replies, Refused) else self._written(job.request, task, replies))
-
-    def _written(self, request: Request, task: GenerationTask, replies: Sequence[GeneratedReply]) -> Response:
-        usage = Usage(len(task.tokens), sum(reply.tokens for reply in replies))
-        unmet = ("response_format",) if "response_format" in request.params else ()
-        return Response(tuple(reply.choice for reply in replies), usage, self._by, unmet)
-
-
-def _by_document(prompted: Iterable[Prompted]) -> Iterator[list[Prompted]]:
-    """The prompts on one document together, and those on no long one, in the order of their first."""
-    groups: dict[str, list[Prompted]] = {}
-    for pair in prompted:
-        groups.setdefault(pair[0].request.prefix[0], []).append(pair)
-    yield from groups.values()
+            if isinstance(replies, Refused):
+                job.settle(replies)
+                continue
+            usage = Usage(len(task.tokens), sum(reply.tokens for reply in replies))
+            unmet = ("response_format",) if "response_format" in job.request.params else ()
+            job.settle(Response(tuple(reply.choice for reply in replies), usage, self._by, unmet))
 
 
 def _task(request: Request, prompt: list[int]) -> GenerationTask:
@@ -346,11 +344,3 @@ def _task(request: Request, prompt: list[int]) -> GenerationTask:
         seeds.append(int.from_bytes(hashlib.sha256(single.key().encode()).digest()[:7], "big"))
     most, top = int(params.get("max_tokens") or _DEFAULT_MAX_TOKENS), int(params.get("top_logprobs") or 0)
     return GenerationTask(prompt, tuple(seeds), float(params.get("temperature") or 0.0), most, top)
-
-
-def _device(device: Any) -> str:
-    return (
-        str(huggingface.import_optional("torch", "local").cuda.get_device_name(device))
-        if device.type == "cuda"
-        else str(device.type)
-    )
