@@ -201,11 +201,11 @@ def _only(table: Table, other_table: Table) -> Apart:
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
     """The columns of both runs on the same scale, as the second run has them, and why others are not compared."""
-    had = {column.name: column for column in before.columns}
-    both = [column for column in after.columns if column.name in had]
+    columns_before = {column.name: column for column in before.columns}
+    both = [column for column in after.columns if column.name in columns_before]
     refused = {}
     for column in both:
-        ends = [(c.low, c.high) for c in (had[column.name], column)]
+        ends = [(c.low, c.high) for c in (columns_before[column.name], column)]
         if ends[0] != ends[1]:
             refused[column.name] = f"its scale was {_format_scale(*ends[0])} and is {_format_scale(*ends[1])}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
@@ -268,11 +268,18 @@ def _moved_row(both: _ColumnInBoth, systems: Sequence[str], place: int, estimate
     differences = both.differences[here]
     known = ~np.isnan(differences)
     up, down = int((differences > 0).sum()), int((differences < 0).sum())
-    had, has = (_mean(np.where(known, side[here], np.nan)) for side in (both.before, both.after))
+    before, after = (_mean(np.where(known, side[here], np.nan)) for side in (both.before, both.after))
     system = "" if place < 0 else systems[place]
-    had, has = had[known.any(axis=0)], has[known.any(axis=0)]
+    before, after = before[known.any(axis=0)], after[known.any(axis=0)]
     return Moved(
-        both.column.name, system, float(had.mean()), float(has.mean()), estimate, up, int(known.sum()) - up - down, down
+        both.column.name,
+        system,
+        float(before.mean()),
+        float(after.mean()),
+        estimate,
+        up,
+        int(known.sum()) - up - down,
+        down,
     )
 
 

@@ -12,9 +12,9 @@ from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.messages import one_line, plural
 from judge.core.records import Sample, whole
 from judge.results.result import Result, load
-from judge.suite.records import Case, Drift, Suite
+from judge.suite.records import Drift, Suite
 from judge.suite.samples import Key
-from judge.table import RUN
+from judge.table import RUN, Table
 
 PAIRS = "pairs"
 """The folder, in that of a suite's run, of the texts that were compared two by two."""
@@ -49,7 +49,16 @@ def locate(
     where, place = _baseline_folder(suite, folder)
     drifts = [case for case in suite.cases if isinstance(case.expected, Drift)]
     if place is None:
-        return _without_baseline(suite, drifts, update=update)
+        if update:
+            raise ConfigError(
+                f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR"
+            )
+        if drifts:
+            raise ConfigError(
+                f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
+                "or add --baseline DIR"
+            )
+        return Baseline()
     if not samples:
         reason = "a baseline has scores of single texts, and every case here compares two"
         if folder is None:
@@ -75,7 +84,7 @@ def locate(
             raise ConfigError(f"no text has a judge's score in {place}")
         edited, notes = _compare_texts(before, samples)
         return Baseline(
-            _without_texts(before, edited),
+            replace(before, table=_without_texts(before.table, edited)) if edited else before,
             keep,
             notes,
             () if known is None or update else _warn_of_missing_texts(before, known),
@@ -90,18 +99,6 @@ def locate(
 def save(result: Result, folder: Path) -> None:
     """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
     result.save(folder, pages=False, overwrite=True)
-
-
-def _without_baseline(suite: Suite, drifts: Sequence[Case], *, update: bool) -> Baseline:
-    """Nothing to compare with. Raises ConfigError where that is needed."""
-    if update:
-        raise ConfigError(f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR")
-    if drifts:
-        raise ConfigError(
-            f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
-            "or add --baseline DIR"
-        )
-    return Baseline()
 
 
 def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
@@ -124,15 +121,14 @@ def _check_folder(where: str, folder: Path) -> None:
         raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
 
 
-def _without_texts(before: Result, texts: Collection[Key]) -> Result:
-    """The run as if it had not had these texts."""
-    if not texts:
-        return before
-    table = before.table
-    samples = tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts)
-    scores = tuple(row for row in table.scores if (row.item, row.system) not in texts)
-    failures = tuple(row for row in table.failures if (row.item, row.system) not in texts)
-    return replace(before, table=replace(table, samples=samples, scores=scores, failures=failures))
+def _without_texts(table: Table, texts: Collection[Key]) -> Table:
+    """The table as if it had not had these texts."""
+    return replace(
+        table,
+        samples=tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts),
+        scores=tuple(row for row in table.scores if (row.item, row.system) not in texts),
+        failures=tuple(row for row in table.failures if (row.item, row.system) not in texts),
+    )
 
 
 def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:

@@ -142,7 +142,13 @@ class _TextCollector:
         """Raises ConfigError, CriterionError or DataError, without the file and line of the case."""
         texts = case.texts or self._chosen(case)
         expectations.for_case(case).check(case.expected, criterion, texts)
-        self._check_needs(criterion, texts, inline=bool(case.texts))
+        for sample in case.texts:
+            _check_inline_text(criterion, sample)
+        if not case.texts:
+            new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
+            if new:
+                criteria_module.check_samples(criterion, new)
+            self._checked.update((criterion.digest, _key(sample)) for sample in new)
         if criterion.pairwise:
             of_data = not case.texts
             texts = tuple(
@@ -186,26 +192,6 @@ class _TextCollector:
             raise ConfigError(f"none of these items has a text of {both_of}")
         return matching
 
-    def _check_needs(self, criterion: Criterion, texts: Sequence[Sample], *, inline: bool) -> None:
-        """Raise ConfigError, CriterionError or DataError for texts that lack what the criterion reads."""
-        if inline:
-            for sample in texts:
-                has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
-                has |= {"source"} if sample.source else set()
-                has |= {"references", "reference"} if sample.references else set()
-                reads = criterion.needs - {"first", "second"}
-                if lacking := sorted(reads - has):
-                    near = get_close_matches(lacking[0], sorted(has), n=1)
-                    hint = f"; is that {near[0]!r}?" if near else ""
-                    raise ConfigError(
-                        f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}"
-                    )
-            return
-        new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
-        if new:
-            criteria_module.check_samples(criterion, new)
-        self._checked.update((criterion.digest, _key(sample)) for sample in new)
-
 
 def _key(sample: Sample) -> Key:
     return sample.item, sample.system
@@ -232,3 +218,15 @@ def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[i
             )
             wrong.setdefault(case.criterion, (case.line, message))
     return list(wrong.values())
+
+
+def _check_inline_text(criterion: Criterion, sample: Sample) -> None:
+    """Raise ConfigError for a text in a case that lacks what the criterion's template reads."""
+    has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
+    has |= {"source"} if sample.source else set()
+    has |= {"references", "reference"} if sample.references else set()
+    reads = criterion.needs - {"first", "second"}
+    if lacking := sorted(reads - has):
+        near = get_close_matches(lacking[0], sorted(has), n=1)
+        hint = f"; is that {near[0]!r}?" if near else ""
+        raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")

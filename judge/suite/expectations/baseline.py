@@ -86,7 +86,7 @@ class PairedRuns:
         if flips:
             return f"{flips:,} of {plural(len(self.texts), unit)} flipped"
         both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
-        moved = sum(abs(had.value - has.value) > NEAR for had, has in both if had and has)
+        moved = sum(abs(old.value - new.value) > NEAR for old, new in both if old and new)
         return f"{moved:,} of {plural(len(both), 'score')} moved" if moved else ""
 
     def flips(self) -> list[Text]:
@@ -110,21 +110,21 @@ def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence
     its scale is another one.
     """
     try:
-        had = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
+        scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
     except Undecidable:
         raise Undecidable(f"{display_name(criterion_name(criterion))} is not in the baseline: {_REMAKE}") from None
-    was, now = (_scale(column) for column in (had.column, after.column))
-    if was != now:
-        raise Rescaled(f"its scale was {was} and is {now}: {_REMAKE}")
-    here = [text for text in texts if after.score(*text)]
-    shared = [text for text in here if had.score(*text)]
+    old_scale, new_scale = (_scale(column) for column in (scores_before.column, after.column))
+    if old_scale != new_scale:
+        raise Rescaled(f"its scale was {old_scale} and is {new_scale}: {_REMAKE}")
+    scored = [text for text in texts if after.score(*text)]
+    shared = [text for text in scored if scores_before.score(*text)]
     if not shared:
         raise Undecidable("no text has a score both here and in the baseline")
-    if 2 * len(shared) < len(here):
+    if 2 * len(shared) < len(scored):
         raise Undecidable(
-            f"only {len(shared):,} of {plural(len(here), 'text')} scored here have a score there: {_REMAKE}"
+            f"only {len(shared):,} of {plural(len(scored), 'text')} scored here have a score there: {_REMAKE}"
         )
-    return PairedRuns(had, after, shared, len(here))
+    return PairedRuns(scores_before, after, shared, len(scored))
 
 
 def _scale(column: Column) -> str:
