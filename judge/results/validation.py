@@ -187,21 +187,21 @@ def _row(stored: Mapping[str, Any]) -> Row:
         for entry in stored["correlations"]
     }
     agreed = {entry["measure"]: _estimate(entry["measure"], entry) for entry in stored["agreement"]}
+    calibration = None
+    if curve := stored["calibration"]:
+        bins = tuple(Bin(**{**stored_bin, "people": Estimate(**stored_bin["people"])}) for stored_bin in curve["bins"])
+        error, bias = Estimate(**curve["error"]), Estimate(**curve["bias"])
+        calibration = Calibration(curve["low"], curve["high"], bins, error, bias)
     return Row(
         stored["name"],
         stored["kind"],
         stored["signature"],
         Correlation(stored["texts"], estimates, stored["lacking"]),
         Agreement(agreed, stored["no_agreement"]),
-        _calibration(stored["calibration"]) if stored["calibration"] else None,
+        calibration,
         stored["no_calibration"] or "",
         stored.get("few") or {},
     )
-
-
-def _calibration(stored: Mapping[str, Any]) -> Calibration:
-    bins = tuple(Bin(**{**stored_bin, "people": Estimate(**stored_bin["people"])}) for stored_bin in stored["bins"])
-    return Calibration(stored["low"], stored["high"], bins, Estimate(**stored["error"]), Estimate(**stored["bias"]))
 
 
 def _estimate(name: str, stored: Mapping[str, Any]) -> Estimate:

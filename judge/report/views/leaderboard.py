@@ -185,9 +185,14 @@ def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
     for name, places in others:
         if len(_level(places)) == 1:
             elsewhere.setdefault(places[0].system, []).append(name)
-    if len(_level(placed)) > 1:
+    if len(level := _level(placed)) > 1:
         alone = [f"{_name(system)} ranks first on {_names(names, 'criterion')}." for system, names in elsewhere.items()]
-        return [_level_sentence(criterion, placed), *alone]
+        intervals = {place.interval for place in level}
+        rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
+        before = "" if len(level) == len(placed) else " before all others"
+        names = _names([place.system for place in level], "system")
+        tie = f"{names} are level on {one_line(criterion, _MAX_NAME)}{before}: each has a win rate of {rate}."
+        return [tie, *alone]
     first, second, *_ = placed
     rates = [f"{place.win_rate} {place.interval}".rstrip() for place in (first, second)]
     low = first.standing.low if first.standing else None
@@ -207,16 +212,6 @@ def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
             f"It also does so on {_names(same, 'criterion')}." if same else "It does so on no other criterion."
         )
     return sentences
-
-
-def _level_sentence(criterion: str, placed: Sequence[StandingCells]) -> str:
-    """Say that several systems come first with the same win rate."""
-    level = _level(placed)
-    intervals = {place.interval for place in level}
-    rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
-    before = "" if len(level) == len(placed) else " before all others"
-    names = _names([place.system for place in level], "system")
-    return f"{names} are level on {one_line(criterion, _MAX_NAME)}{before}: each has a win rate of {rate}."
 
 
 def _level(placed: Sequence[StandingCells]) -> list[StandingCells]:

@@ -230,6 +230,10 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
     total = sum(_methods_by_column(result).values(), Counter[str]())
     duration = info.get("seconds")
     took = f"took\u00a0{seconds(duration)}" if isinstance(duration, int | float) else ""
+    spent = ""
+    if budget := info.get("budget"):
+        form = "${:,.4f} of ${:,.2f} spent" if budget["unit"] == "usd" else "{:,.0f} of {:,.0f} tokens spent"
+        spent = form.format(budget["spent"], budget["amount"])
     facts = {
         "Data": _joined(data.get("path"), shards, digest),
         "Texts": size,
@@ -245,20 +249,10 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
             info.get("status"), f"{lost:,} failed" if lost else "", f"{abstained:,} abstained" if abstained else ""
         ),
         "Slowest": "; ".join(slowest),
-        "Budget": _budget(info.get("budget") or {}),
+        "Budget": spent,
         "Version": _joined(f"judge {info['judge_version']}" if info.get("judge_version") else ""),
     }
     return tuple((name, text) for name, text in facts.items() if text)
-
-
-def _budget(budget: Mapping[str, Any]) -> str:
-    """Return how much of the budget was spent, at most."""
-    if not budget:
-        return ""
-    amounts = (budget["spent"], budget["amount"])
-    if budget["unit"] == "usd":
-        return "${:,.4f} of ${:,.2f} spent".format(*amounts)
-    return "{:,.0f} of {:,.0f} tokens spent".format(*amounts)
 
 
 def _methods_by_column(result: Result) -> dict[str, Counter[str]]:

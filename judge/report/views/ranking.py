@@ -99,7 +99,21 @@ def build_ranking(result: Result) -> RankingView:
         for column in group.columns
         if column.name in rankings
     )
-    return RankingView(build_provenance(result), contests, _caption(contests), agreement(result))
+    parts = [
+        "Win rate: the mean preference for a system over its pairs, of which 50% is even",
+        "Strength: Bradley-Terry, which takes the rivals into account; one system's less another's is the log-odds of "
+        "its being preferred, with one tie added to every two systems that met",
+        "Won-lost-tied: pairs of texts",
+    ]
+    if any(place.undecided for contest in contests for place in contest.places):
+        parts.append("Undecided: the two orders cancel out")
+    parts.append("Flips: pairs whose verdict changed with the order")
+    bounded = {contest.ranking.method: any(p.interval for p in contest.places) for contest in contests}
+    parts += [
+        f"[low, high]: {method}" if has_interval else f"No interval: {method}"
+        for method, has_interval in bounded.items()
+    ]
+    return RankingView(build_provenance(result), contests, ". ".join(parts) + ".", agreement(result))
 
 
 def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Contest:
@@ -178,21 +192,3 @@ def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
     elif ranking.pairs > identical:
         sentences.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
     return tuple(sentences)
-
-
-def _caption(contests: tuple[Contest, ...]) -> str:
-    parts = [
-        "Win rate: the mean preference for a system over its pairs, of which 50% is even",
-        "Strength: Bradley-Terry, which takes the rivals into account; one system's less another's is the log-odds of "
-        "its being preferred, with one tie added to every two systems that met",
-        "Won-lost-tied: pairs of texts",
-    ]
-    if any(place.undecided for contest in contests for place in contest.places):
-        parts.append("Undecided: the two orders cancel out")
-    parts.append("Flips: pairs whose verdict changed with the order")
-    bounded = {contest.ranking.method: any(p.interval for p in contest.places) for contest in contests}
-    parts += [
-        f"[low, high]: {method}" if has_interval else f"No interval: {method}"
-        for method, has_interval in bounded.items()
-    ]
-    return ". ".join(parts) + "."

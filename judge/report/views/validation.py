@@ -297,7 +297,13 @@ def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
         if estimate is not None and estimate.high is not None and round(estimate.high, _PLACES) < 0:
             opposite = number(-estimate.value, _PLACES)
             yield f"{floor.name} goes the other way, {_difference(estimate)}: its opposite is a floor of {opposite}."
-    yield from _best_judge_sentences(rated, level)
+    estimates_by_judge = {row.name: row.correlation.estimates.get((level, "spearman")) for row in rated.judges}
+    values = {name: estimate.value for name, estimate in estimates_by_judge.items() if estimate is not None}
+    if len(values) > 1:
+        best = max(values, key=lambda name: values[name])
+        for versus in rated.versus:
+            if versus.level == level and best in (versus.judge, versus.other):
+                yield _versus_sentence(rated, versus, best)
 
 
 def _counted(rated: Rated, level: Level) -> list[Row]:
@@ -350,18 +356,6 @@ def _difference(estimate: Estimate) -> str:
     sign = "+" if estimate.value >= 0 else ""
     interval = format_interval(estimate.low, estimate.high, _PLACES)
     return f"{sign}{number(estimate.value, _PLACES)} {interval or 'without an interval'}"
-
-
-def _best_judge_sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """Compare the judge that correlates best with people with every other one."""
-    estimates = {row.name: row.correlation.estimates.get((level, "spearman")) for row in rated.judges}
-    values = {name: estimate.value for name, estimate in estimates.items() if estimate is not None}
-    if len(values) < 2:
-        return
-    best = max(values, key=lambda name: values[name])
-    for versus in rated.versus:
-        if versus.level == level and best in (versus.judge, versus.other):
-            yield _versus_sentence(rated, versus, best)
 
 
 def _versus_sentence(rated: Rated, versus: Versus, best: str) -> str:
