@@ -1,8 +1,8 @@
 """The command line: one short function per subcommand, each a call to `judge.commands`.
 
-Exit codes: 0 all judged; 1 the run finished and some judgments failed, or something that a suite expects is not met;
-2 it could not run, or had to stop (the message says why); 130 interrupted. Heavy imports stand inside the commands, so
-that --help is quick.
+Exit codes: 0 all judged; 1 the run finished, but some judgments failed or a suite's expectation is not met; 2 the run
+could not start or had to stop (the message says why); 130 interrupted. Heavy imports are inside the commands, so that
+--help is quick.
 """
 
 from __future__ import annotations

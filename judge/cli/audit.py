@@ -1,4 +1,4 @@
-"""`judge audit`: a judge tried on controlled changes to a user's own texts."""
+"""`judge audit`: test a judge with controlled changes to the user's texts."""
 
 from __future__ import annotations
 
@@ -84,11 +84,15 @@ def audit_command(
     card = _run(plan_audit(run_plan, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:
         print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
-    _exit_with_status(card, folder)
+    if card.failures:
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
+        print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
+    print_message(f"card: {folder / 'card.html'}")
+    raise typer.Exit(1 if card.failures else 0)
 
 
 def _run(audit_plan: AuditPlan, *, quiet: bool) -> JudgeCard:
-    """Ask all that there is to ask, watched; on Ctrl-C say how to go on."""
+    """Run the audit with a progress display; on Ctrl-C print how to resume."""
     from judge.cli.progress_bar import watch
     from judge.commands.audit import audit_estimate, run_audit
     from judge.execution.progress import Progress
@@ -107,12 +111,3 @@ def _run(audit_plan: AuditPlan, *, quiet: bool) -> JudgeCard:
     hint = " What is in the cache is not asked or paid again." if audit_plan.plan.cache is not False else ""
     message = f"interrupted: start the same command again to go on.{hint}"
     return run_interruptibly(run_audit(audit_plan, progress, watch_run), progress, lambda: message)
-
-
-def _exit_with_status(card: JudgeCard, folder: Path) -> None:
-    """Say what failed and where the card is, and leave with 1 where a judgment failed."""
-    if card.failures:
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
-        print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
-    print_message(f"card: {folder / 'card.html'}")
-    raise typer.Exit(1 if card.failures else 0)

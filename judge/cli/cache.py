@@ -1,4 +1,4 @@
-"""`judge cache`: what was paid for or took long, and is kept."""
+"""`judge cache`: inspect, clear and share the cache."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
 
 
 def _place(location: str | None) -> RedisUrl | Path:
-    """Where a cache is. Raises ConfigError."""
+    """The place of the cache. Raises ConfigError."""
     from judge.cache import cache_location
     from judge.config import plan
 
@@ -113,7 +113,7 @@ def _place(location: str | None) -> RedisUrl | Path:
 
 
 def _existing_place(location: str | None) -> RedisUrl | Path:
-    """Where a cache is that has to be there. Raises ConfigError."""
+    """The place of the cache. Raises ConfigError if there is none yet."""
     from judge.cache import metrics_folder
     from judge.core.errors import ConfigError
 
@@ -128,7 +128,7 @@ def _name(place: RedisUrl | Path) -> str:
 
 
 def _counts(place: RedisUrl | Path) -> dict[str, int]:
-    """How many replies there are, and their bytes."""
+    """Number of replies and their bytes."""
     from judge.cache import open_for_admin
 
     with open_for_admin(place, beneath=False) as store:

@@ -1,4 +1,4 @@
-"""`judge compare`: two runs side by side."""
+"""`judge compare`: what changed between two runs."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
-"""`judge criteria diff`: two wordings of a criterion side by side.
-
-`judge criteria` and `judge metrics`: what there is to judge and to measure by.
-"""
+"""`judge criteria` and `judge metrics`: list, show, render, draft and compare criteria; list metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,12 +51,11 @@ from judge.cli.terminal import (
 if TYPE_CHECKING:
     from judge.commands.diff_criteria import DiffPlan
     from judge.commands.preparation import PreparedRun
-    from judge.config import Plan
     from judge.core.records import Criterion
     from judge.results.comparison import CriterionDiff
 
 _SIDES = ("A", "B")
-"""What the two criteria are called where their runs are told of."""
+"""Names of the two criteria in messages."""
 
 
 @with_options(
@@ -94,11 +89,16 @@ def diff_command(
     where judgments failed.
     """
     from judge.commands.diff_criteria import plan_diff
+    from judge.config import plan
     from judge.data import samples
     from judge.results.comparison import check_diff_format
 
     check_diff_format(format)
-    run_plan = _plan_of_options(data, params)
+    options = parse_option(params)
+    if data is not None:
+        require_existing(data)
+    is_plan = data is not None and data.suffix in PLANS
+    run_plan = plan(data, options) if is_plan else plan(given={"data": data, **options})
     shards = [] if run_plan.data is None else [path for path, _ in samples.files(run_plan.data)]
     reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, run_plan.replay, run_plan.record])
     check_writable({"--output": output})
@@ -111,18 +111,8 @@ def diff_command(
     raise typer.Exit(1 if diff.failed else 0)
 
 
-def _plan_of_options(data: Path | None, params: Mapping[str, Any]) -> Plan:
-    from judge.config import plan
-
-    options = parse_option(params)
-    if data is not None:
-        require_existing(data)
-    is_plan = data is not None and data.suffix in PLANS
-    return plan(data, options) if is_plan else plan(given={"data": data, **options})
-
-
 def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
-    """Ask what there is to ask, watched."""
+    """Judge with both criteria if there is a judge, with a progress display."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.diff_criteria import run_diff

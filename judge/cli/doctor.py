@@ -1,16 +1,13 @@
-"""`judge doctor`: what there is here, and whether a model can be asked."""
+"""`judge doctor`: check the setup, and optionally test a model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from judge.cli.options import BaseUrl, CacheFolder, KeyEnv, format_option, option
 from judge.cli.terminal import BOTH, check_format, console, print_json, print_message
-
-if TYPE_CHECKING:
-    from judge.commands.doctor import Finding
 
 _SECONDS = 60.0
 _MARKS = {"ok": ("✓", "green"), "lacking": ("–", "dim"), "wrong": ("✗", "bold red")}
@@ -51,25 +48,21 @@ def doctor_command(
     if format == "json":
         print_json(diagnosis.to_dict())
     else:
-        _print_findings(diagnosis.findings)
+        from rich.table import Table
+        from rich.text import Text
+
+        screen = console()
+        for part in dict.fromkeys(finding.part for finding in diagnosis.findings):
+            table = Table.grid(padding=(0, 1))
+            table.add_column(no_wrap=True)
+            table.add_column(no_wrap=True)
+            table.add_column(overflow="fold")
+            for finding in diagnosis.findings:
+                if finding.part == part:
+                    table.add_row(Text(*_MARKS[finding.state]), Text(finding.name), Text(finding.said))
+                    if finding.mend:
+                        table.add_row("", "", Text(finding.mend, "dim" if finding.state == "lacking" else "bold"))
+            screen.print(Text(part, "bold"))
+            screen.print(table)
+            screen.print()
     raise typer.Exit(0 if diagnosis.ok else 2)
-
-
-def _print_findings(findings: tuple[Finding, ...]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    screen = console()
-    for part in dict.fromkeys(finding.part for finding in findings):
-        table = Table.grid(padding=(0, 1))
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for finding in findings:
-            if finding.part == part:
-                table.add_row(Text(*_MARKS[finding.state]), Text(finding.name), Text(finding.said))
-                if finding.mend:
-                    table.add_row("", "", Text(finding.mend, "dim" if finding.state == "lacking" else "bold"))
-        screen.print(Text(part, "bold"))
-        screen.print(table)
-        screen.print()

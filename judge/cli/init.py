@@ -1,4 +1,4 @@
-"""`judge init`: a project to begin with."""
+"""`judge init`: write a starter project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that commands share, and how what was given becomes a plan."""
+"""The options that commands share, and how their values become a plan."""
 
 from __future__ import annotations
 
@@ -212,8 +212,10 @@ def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
             for parameter in named.values()
             if parameter.name not in offered and parameter.kind is not Parameter.VAR_KEYWORD
         ]
+        # A flag that was not given is False, any other option None.
         defaults = {
-            name: named[name].default if name in named else _value_if_omitted(kind) for name, kind in offered.items()
+            name: named[name].default if name in named else (False if get_args(kind)[0] is bool else None)
+            for name, kind in offered.items()
         }
         shared = [
             Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=defaults[name])
@@ -226,13 +228,8 @@ def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def _value_if_omitted(kind: Any) -> bool | None:
-    """What an option of this kind is that was not given."""
-    return False if get_args(kind)[0] is bool else None
-
-
 def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
-    """The plan of a command's options, and the folder of its results."""
+    """The plan of a command's options, and the folder of its results. Raises ConfigError."""
     from judge.data import samples
 
     require_existing(data)
@@ -246,7 +243,7 @@ def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., Plan]) 
 
 
 def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:
-    """The options of a command that asks for no criterion; its `own` are short for `--set METRIC.NAME=VALUE`."""
+    """The options of a command without criteria; `short_options` are short for `--set METRIC.NAME=VALUE`."""
     short = [
         f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}"
         for name, value in short_options.items()
@@ -256,7 +253,7 @@ def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | N
 
 
 def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as a plan has it; lists and mappings whether given at once with commas or one by one."""
+    """The given options as a plan has them; lists and mappings may come with commas or as repeated options."""
     from judge.config import pairs, settings, split, where_values
 
     readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": where_values}

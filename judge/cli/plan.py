@@ -1,4 +1,4 @@
-"""`judge plan`: what a run is going to ask, cost and take, before anything is sent."""
+"""`judge plan`: estimate the requests, cost and time of a run without sending anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`judge power`: what a run of this size can show, and how many items a difference takes."""
+"""`judge power`: the differences that a run can detect, and the items that a difference needs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ _COUNTS = (
 )
 
 
+class _Request(NamedTuple):
+    """The question to a run; the field names are keys of the JSON output."""
+
+    difference: float | None
+    items: int | None
+    power: float
+
+
 def power_command(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run, as a pilot.")] = None,
     *,
@@ -43,8 +51,17 @@ def power_command(
     """Say which differences a run can show.
 
     Between systems, and how many items a difference takes."""
+    from judge.stats.power import ALPHA
+
     check_format(format, "power")
-    _check_numbers(difference, items, sd, power)
+    for name, value, holds, requirement in (
+        ("difference", difference, difference is None or 0 < abs(difference) < float("inf"), "a number other than 0"),
+        ("items", items, items is None or items > 1, "2 or more"),
+        ("sd", sd, sd is None or 0 < sd < float("inf"), "above 0"),
+        ("power", power, ALPHA < power < 1, f"between {ALPHA:g} and 1"),
+    ):
+        if not holds or value != value:
+            raise ConfigError(f"--{name} {value:g}: has to be {requirement}")
     if run is not None and sd is None:
         values = parse_option({"where": where}).get("where", {})
         _show_for_run(run, _Request(difference, items, power), column, pair, format=format, where=values)
@@ -54,30 +71,8 @@ def power_command(
         raise ConfigError("give the folder of a run, or --sd with --items or --difference")
 
 
-class _Request(NamedTuple):
-    """What is asked of a run."""
-
-    difference: float | None
-    items: int | None
-    power: float
-
-
-def _check_numbers(difference: float | None, items: int | None, sd: float | None, power: float) -> None:
-    """Raises ConfigError for a number that means nothing."""
-    from judge.stats.power import ALPHA
-
-    for name, value, holds, requirement in (
-        ("difference", difference, difference is None or 0 < abs(difference) < float("inf"), "a number other than 0"),
-        ("items", items, items is None or items > 1, "2 or more"),
-        ("sd", sd, sd is None or 0 < sd < float("inf"), "above 0"),
-        ("power", power, ALPHA < power < 1, f"between {ALPHA:g} and 1"),
-    ):
-        if not holds or value != value:
-            raise ConfigError(f"--{name} {value:g}: has to be {requirement}")
-
-
 def _show_for_sd(sd: float, difference: float | None, items: int | None, power: float, format: str) -> None:
-    """What follows from a standard deviation alone."""
+    """Print what follows from a standard deviation alone."""
     from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 
     if items and items < MIN_ITEMS:
@@ -107,7 +102,7 @@ def _show_for_run(
     format: str,
     where: Mapping[str, list[str]],
 ) -> None:
-    """The same, column by column, from what the pairs of systems of a run differ by, or one of them."""
+    """Print the same for each column of a run, from the differences between its pairs of systems or one of them."""
     from judge.commands.validate import check_run
     from judge.results.result import load
 
@@ -116,7 +111,7 @@ def _show_for_run(
     if where:
         result = result.where(**where)
     named_pair = None if pair is None else _parse_pair(pair, result.table.systems)
-    scatters = _scatters(result, run, names, named_pair)
+    scatters = _select_scatters(result, run, names, named_pair)
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
     notes += [*_warnings(scatters, request.items)]
     if "streamed" in result.info:
@@ -132,7 +127,7 @@ def _show_for_run(
 
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
-    """The two systems, of which either may have a comma in its name. Raises ConfigError."""
+    """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
     from judge.core.plugins import unknown_name_message
 
     parts = pair.split(",")
@@ -147,7 +142,7 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
 
 
 def _warnings(scatters: Sequence[Scatter], items: int | None) -> Iterator[str]:
-    """What cannot be said of a column, and where there are too few items for anything."""
+    """Columns without a result, and columns with too few items for any significant difference."""
     from judge.core.messages import one_line
 
     for scatter in scatters:
@@ -160,13 +155,13 @@ def _warnings(scatters: Sequence[Scatter], items: int | None) -> Iterator[str]:
             few.setdefault((n_items, scatter.systems, scatter.least), []).append(one_line(scatter.column))
     for (n_items, systems, least), names in few.items():
         yield (
-            f"{', '.join(names)}: {n_items} items are too few to tell any two of {systems} systems apart, whatever they "
-            f"score: it takes {least}"
+            f"{', '.join(names)}: {n_items} items are too few to tell any two of {systems} systems apart, whatever "
+            f"they score: it takes {least}"
         )
 
 
 def _explanations(scatters: Sequence[Scatter], named_pair: tuple[str, str] | None) -> list[str]:
-    """What the numbers mean, and the level that they rest on."""
+    """The meaning of the numbers and the level of the tests."""
     notes = [_COUNTS] if named_pair is None else ["sd: the standard deviation of the differences, item by item."]
     known = {scatter.systems: scatter for scatter in scatters if scatter.pairs}
     for systems, scatter in sorted(known.items()):
@@ -175,7 +170,8 @@ def _explanations(scatters: Sequence[Scatter], named_pair: tuple[str, str] | Non
         else:
             correction = (
                 f"Two-sided tests, by the normal approximation, corrected as the run's own are: {systems} systems are "
-                f"{scatter.tests:,} pairs, so p has to be below .05 / {scatter.tests:,} = {scatter.level:.2g} (Holm's first step)."
+                f"{scatter.tests:,} pairs, so p has to be below .05 / {scatter.tests:,} = {scatter.level:.2g} "
+                "(Holm's first step)."
             )
         notes.append(
             f"{correction} A sign-flip test takes {scatter.least} items for that, even where all of them agree."
@@ -214,7 +210,7 @@ def _print_table(
 
 
 def _table_rows(scatter: Scatter, named_pair: tuple[str, str] | None, request: _Request) -> Iterator[list[str]]:
-    """The cells of a column: of the pair, or of the median and the worst one; the name alone where there is none."""
+    """The rows of a column: of the pair, or of the median and the worst one; the name alone if there is no pair."""
     from judge.core.messages import one_line
 
     if not scatter.pairs:
@@ -231,9 +227,9 @@ def _table_rows(scatter: Scatter, named_pair: tuple[str, str] | None, request: _
 
 
 def _cells(pair: Spread, request: _Request, *, mean_too: bool = False) -> list[str]:
-    """Items, standard deviation, the difference that is found, and the items that the one asked about takes.
+    """Items, standard deviation, detectable difference, and the items that the requested difference needs.
 
-    Of one that was `found`, also that and the items that it takes.
+    `mean_too` adds the difference in the run and the items that it needs.
     """
     from judge.core.messages import minus
 
@@ -250,7 +246,7 @@ def _cells(pair: Spread, request: _Request, *, mean_too: bool = False) -> list[s
 
 
 def _column_json(scatter: Scatter, request: _Request) -> dict[str, Any]:
-    """A column as plain JSON: of each number that of the median pair and of the worst, null where there is none."""
+    """A column as plain JSON, each number for the median and the worst pair; null if there is no pair."""
     numbers: dict[str, Any] = {"sd": None, "found": None, "pair": None}
     if request.difference:
         numbers["items_needed"] = None
@@ -267,7 +263,7 @@ def _column_json(scatter: Scatter, request: _Request) -> dict[str, Any]:
 
 
 def _pair_json(scatter: Scatter, named_pair: tuple[str, str], request: _Request) -> dict[str, Any]:
-    """The same of one pair, with the difference of the first less the second and the items that this one takes."""
+    """A column as plain JSON for one pair: the difference of the first less the second, and the items it needs."""
     numbers: dict[str, Any] = {"items": None, "difference": None, "sd": None, "found": None, "items_for_it": None}
     if request.difference:
         numbers["items_needed"] = None
@@ -285,7 +281,7 @@ def _numbers_json(pair: Spread, request: _Request) -> dict[str, Any]:
 
 
 def _correction_json(scatter: Scatter) -> dict[str, Any]:
-    """A column, and what its tests are corrected by."""
+    """The column and the correction of its tests."""
     return {
         "column": scatter.column,
         "systems": scatter.systems,
@@ -295,8 +291,8 @@ def _correction_json(scatter: Scatter) -> dict[str, Any]:
     }
 
 
-def _scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
-    """Of the columns named, or of all that have a better end and values of single texts. Raises ConfigError."""
+def _select_scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
+    """The columns by `names`, by default all with a better direction and values of single texts. Raises ConfigError."""
     from judge.config import split
     from judge.core.plugins import unknown_name_message
     from judge.stats.analyze import overall

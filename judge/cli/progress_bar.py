@@ -1,4 +1,4 @@
-"""What a person sees while a run is going: a progress bar on a terminal, a plain line now and then elsewhere."""
+"""Show the progress of a run: a bar on a terminal, a plain line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from judge.providers.pricing import cost_usd
 
 _PLAIN_SECONDS = 10.0
 _LONG = 30.0
-"""Seconds after which a request that is under way is named."""
-_SHORT = 2.0
-"""Seconds in which measuring alone is done before anybody wonders."""
+"""Seconds after which a request in flight is named."""
+_QUICK = 2.0
+"""Seconds without a bar if there is nothing but measuring: most measuring takes less."""
 
 
 @contextmanager
 def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, label: str = "") -> Iterator[None]:
-    """Show the counts on standard error while the block runs, as those `of` one run among several.
+    """Show the counts on standard error while the block runs; `label` names the run among several.
 
-    A bar where control codes may be written, else lines. The run itself is not touched.
+    A bar if control codes may be written, else lines. The run itself is not touched.
     """
     console = Console(stderr=True, force_terminal=False if no_ansi() else None)
     head = f"{label}: " if label else ""
@@ -57,7 +57,7 @@ def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> It
     start = time.monotonic()
 
     def picture() -> RenderableType:
-        if not prepared.judges and time.monotonic() - start < _SHORT:
+        if not prepared.judges and time.monotonic() - start < _QUICK:
             return ""
         done, total, _ = _stage_counts(counts)
         state = _state_line(prepared, counts, start) if prepared.judges else ""
@@ -75,7 +75,7 @@ def _plain_lines(prepared: PreparedRun, counts: Done, console: Console, head: st
     def say() -> None:
         done, total, unit = _stage_counts(counts)
         state = f", {_state_line(prepared, counts, start)}" if prepared.judges else ""
-        total_note = f"/{total:,}" if total else ""  # of a file that is still being read nobody knows
+        total_note = f"/{total:,}" if total else ""  # unknown while a file is still being read
         console.print(f"{head}{counts.stage}: {done:,}{total_note} {unit}{state}", highlight=False, soft_wrap=True)
 
     def run() -> None:
@@ -94,21 +94,23 @@ def _plain_lines(prepared: PreparedRun, counts: Done, console: Console, head: st
 
 
 def _stage_counts(counts: Done) -> tuple[int, int, str]:
-    """How many are done of how many of what: judgments, or texts where a metric is under way."""
+    """Done, total and unit: judgments, or texts while a metric runs."""
     if counts.stage not in ("judging", "done"):
         return counts.measured.done, counts.measured.total, "texts"
     return counts.done, counts.total, "judgments"
 
 
 def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
-    """Rate, cache, tokens, cost and failures in one line; what is not known is left out."""
+    """Rate, cache, tokens, cost and failures in one line, as far as they are known."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage
     parts = [f"{counts.done / seconds:,.0f}/s"]
     if counts.cached:
         parts.append(f"{counts.cached:,} from cache")
     if usage != Usage():
-        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{_prompt_cache_note(usage)}")
+        prompt_cache = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
+        notes = ", ".join(f"{number:,} {kind}" for number, kind in prompt_cache if number)
+        parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens" + (f" ({notes})" if notes else ""))
         judges = [(prepared.judges[name], judge_counts) for name, judge_counts in counts.judges.items()]
         prices = [
             cost_usd(
@@ -119,7 +121,7 @@ def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):
             parts.append("price unknown")
-        elif any(known):  # nothing was sent that costs
+        elif any(known):  # no price if nothing that costs was sent
             parts.append(f"${sum(known):,.4f}")
     if retried := sum(judge_counts.retried for judge_counts in counts.judges.values()):
         parts.append(f"{retried:,} retried")
@@ -128,15 +130,8 @@ def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
     return ", ".join([*parts, *_waiting_note(counts), *filter(None, [counts.awaited])])
 
 
-def _prompt_cache_note(usage: Usage) -> str:
-    """Which of the tokens the provider's prompt cache had to do with."""
-    known = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
-    notes = ", ".join(f"{number:,} {kind}" for number, kind in known if number)
-    return f" ({notes})" if notes else ""
-
-
 def _waiting_note(counts: Done) -> list[str]:
-    """What has been under way for long, if anything has; or that nothing may be."""
+    """Name the request that takes longest, if it takes long, or say that a rate limit holds all back."""
     if any(judge_counts.blocked and not judge_counts.in_flight for judge_counts in counts.judges.values()):
         return ["held back by a rate limit"]
     waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]

@@ -1,4 +1,4 @@
-"""`judge qags`: one item's questions and answers."""
+"""`judge qags`: show the questions and answers of one item."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def show_questions(
 
 
 def _load_run(folder: Path, item: str | None, system: str | None) -> tuple[Result, list[Sample], int]:
-    """A finished run, the outputs to show, and how many items there are."""
+    """Load a finished run: result, outputs to show, number of items. Raises ConfigError if it has no QAGS."""
     from judge.report.views.qags import is_qags
     from judge.results.result import load
 
@@ -58,7 +58,7 @@ def _load_run(folder: Path, item: str | None, system: str | None) -> tuple[Resul
 def _measure(
     data: Path, params: Mapping[str, Any], item: str | None, system: str | None
 ) -> tuple[Result, list[Sample], int]:
-    """As `_stored`, of outputs that are measured now. Of a plan, only what is QAGS's counts."""
+    """Measure the outputs now and return what `_load_run` does. A plan's other metrics and criteria are ignored."""
     import asyncio
 
     from judge.commands.pipeline import run_pipeline
@@ -80,7 +80,7 @@ def _measure(
 
 
 def _choose_samples(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
-    """The outputs of the item and system that were named, else of the first item; and how many items there are."""
+    """The outputs of the item and system, by default of the first item; and the number of items."""
     from judge.commands.preparation import samples_of_item
 
     return samples_of_item(rows, item, system), len({row.item for row in rows})

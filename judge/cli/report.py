@@ -1,4 +1,4 @@
-"""`judge report`: a stored run shown again, or its charts drawn."""
+"""`judge report`: show a stored run again, or draw its charts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
 CHARTS = "charts"
-"""The folder in a run's own for its charts."""
+"""Folder of the charts in the folder of a run."""
 
 
 def report_command(

@@ -1,7 +1,4 @@
-"""A command's work until it is done, or until Ctrl-C or a cancelled job stops it.
-
-A whole command: run a plan, show what is going on and what came of it.
-"""
+"""Run a plan: show its progress, its result and how to resume it after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _PATIENCE = 10.0
-"""Seconds that a stopped run waits for replies."""
+"""Seconds that a stopped run waits for replies in flight."""
 
 
 def run_interruptibly(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
-    """What comes of it; where Ctrl-C stops it, say so as `stopped` does and leave with 130."""
+    """Return the result of `work`; on Ctrl-C print the message of `stopped` and exit with 130."""
     import asyncio
 
     try:
@@ -39,16 +36,16 @@ def run_interruptibly(work: Coroutine[Any, Any, T], progress: Progress, stopped:
 
 
 def resume_hint(*, cached: bool) -> str:
-    """How to go on with what keeps nothing but its replies in the cache."""
+    """How to resume work whose only stored state is the reply cache."""
     if not cached:
         return "interrupted: without a cache the same command asks and pays for all of it again"
     return "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."
 
 
 async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
-    """Have Ctrl-C, and a CI job that is cancelled, wait for the replies under way, which are paid for.
+    """Await `run`. On Ctrl-C or SIGTERM wait for the replies in flight, because they are paid for.
 
-    A second one does not wait. Raises CancelledError where the run was stopped, and KeyboardInterrupt for a third one.
+    A second signal does not wait. Raises CancelledError if the run was stopped, and KeyboardInterrupt on a third one.
     """
     import asyncio
 
@@ -61,7 +58,7 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         loop.call_soon_threadsafe(task.cancel)
 
     def stop(*_: object) -> None:
-        """Let what is under way come back, then stop; at once where there is nothing to wait for."""
+        """Stop after the replies in flight, or at once if there are none."""
         if cancelled:
             raise KeyboardInterrupt
         if progress.stopping or not progress.flying:
@@ -71,7 +68,7 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         print_message(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
-    for signal_number in (signal.SIGINT, signal.SIGTERM):  # a shell's `&` has the first one ignored
+    for signal_number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`
         signal.signal(signal_number, stop)
     try:
         return await task
@@ -81,10 +78,10 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
 
 
 def run(data: Path, params: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
-    """A whole command: plan with its options, run, watch and show; on Ctrl-C say how to go on."""
+    """Run a whole command: make the plan, run it, show the result and exit with its status."""
     from judge.core import plugins
 
-    plugins.load("formats", format)  # a name nobody knows is said before anything is paid
+    plugins.load("formats", format)  # an unknown format is an error before anything is paid
     run_plan, folder = to_config(data, params, make)
     result, progress = execute(run_plan, folder, quiet=quiet)
     if not quiet:
@@ -93,7 +90,7 @@ def run(data: Path, params: Mapping[str, Any], make: Callable[..., Plan], *, for
 
 
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
-    """Options of a run, `besides` these, mean nothing to one that is finished."""
+    """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
     for name in sorted(ctx.params.keys() - {"data", *besides}):
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -104,7 +101,7 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
 def execute(
     run_plan: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
-    """Run a plan; `check` may refuse its samples before anything is paid."""
+    """Run a plan. `check` may raise for its samples before anything is paid."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.pipeline import run_pipeline
@@ -128,7 +125,7 @@ def execute(
 
 
 def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
-    """Say what failed and where the report is, and leave with 1 where something failed."""
+    """Print what failed and where the report is; exit with 1 if something failed."""
     from judge.core.messages import plural
 
     if progress.failed:

@@ -1,11 +1,4 @@
-"""What a command reads: of a file that is not there, what stands in its place.
-
-Files that a command writes: what speaks against one is said before anything is asked and paid.
-
-How every command of this program behaves: `--json` beside `--format`, plain help, completion of names.
-
-What is printed: in colour only where somebody looks and wants it, as JSON where a program reads.
-"""
+"""Input and output of commands: check files before anything is paid, print, complete names, offer `--json`."""
 
 from __future__ import annotations
 
@@ -32,7 +25,7 @@ _MOST_NAMES = 3
 
 
 def require_existing(data: Path) -> None:
-    """Raises ConfigError for data or a plan that is not there, which names the files that are; a pattern may be any."""
+    """Raise ConfigError if data or a plan does not exist, and name similar files; a pattern may match nothing."""
     from judge.data.rows import SUFFIXES
 
     folder = data.parent
@@ -56,7 +49,7 @@ _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jin
 
 
 def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raises ConfigError where two outputs (by flag) are one file, or one is among the inputs."""
+    """Raise ConfigError if two outputs (by flag) are the same file, or one is among the inputs."""
     read = {path.resolve() for path in inputs if path is not None}
     flags: dict[Path, str] = {}
     for flag, path in outputs.items():
@@ -69,14 +62,14 @@ def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | N
 
 
 def reject_input_as_output(outputs: Mapping[str, Path | None]) -> None:
-    """Raises ConfigError for a report in the place of a file that by its name is data, a suite or a prompt."""
+    """Raise ConfigError if a report would overwrite a file whose name says data, suite or prompt."""
     for flag, path in outputs.items():
         if path is not None and path.suffix.lower() in _INPUTS and path.exists():
             raise ConfigError(f"{flag} {path}: is there already, and by its name no report; name another file")
 
 
 def check_writable(outputs: Mapping[str, Path | None]) -> None:
-    """Raises StorageError for a file that cannot be written; its folders may be still to be made."""
+    """Raise StorageError for a file that cannot be written; its folders need not exist yet."""
     for flag, path in outputs.items():
         if path is None:
             continue
@@ -88,7 +81,7 @@ def check_writable(outputs: Mapping[str, Path | None]) -> None:
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
-    """Write a file, or `add` behind what is there; its `folders` are made where asked for. Raises StorageError."""
+    """Write a file, or `add` to its end; `folders` creates its folders. Raises StorageError."""
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +92,7 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
 
 
 class Command(TyperCommand):
-    """A command that takes `--json` for `--format json`, where it has `--format`."""
+    """A command that, if it has `--format`, takes `--json` for `--format json`."""
 
     def __init__(self, name: str | None, *, params: list[Any] | None = None, **settings: Any) -> None:
         with_json: list[Any] = []
@@ -108,7 +101,7 @@ class Command(TyperCommand):
         super().__init__(name, params=with_json, **settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As for any command; `json` is gone from the parameters, and `format` says so. Raises ConfigError."""
+        """Replace the parameter `json` by `format`. Raises ConfigError if both were given and differ."""
         rest: list[str] = super().parse_args(ctx, args)
         if ctx.params.pop("json", False) and not ctx.resilient_parsing:
             format_given = ctx.get_parameter_source("format").name == "COMMANDLINE"
@@ -120,7 +113,7 @@ class Command(TyperCommand):
 
 
 class Commands(typer.Typer):
-    """A group of such commands, which without arguments prints its help."""
+    """A group of such commands; without arguments it prints its help."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(no_args_is_help=True, rich_markup_mode=None, **settings)
@@ -132,7 +125,7 @@ class Commands(typer.Typer):
 
 @cache
 def _json_option() -> Any:
-    """The option `--json`, as Typer makes one."""
+    """The option `--json`; only Typer can make one, out of a command."""
     app = typer.Typer(add_completion=False)
 
     @app.command()
@@ -152,21 +145,21 @@ def completed(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 
 BOTH = ("console", "json")
-"""The formats of what is a table for people and a record for programs."""
+"""The formats of commands that print a table for people or a record for programs."""
 
 
 def no_ansi() -> bool:
-    """Whether no control code may be written anywhere: $NO_COLOR is set, or the terminal is a dumb one."""
+    """Whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
 def use_color() -> bool:
-    """Whether what is printed may have colour and weight."""
+    """Whether standard output may have colours and bold text."""
     return sys.stdout.isatty() and not no_ansi()
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Rich's console, which takes every text as it is."""
+    """Rich's console without highlighting, markup and emoji."""
     from rich.console import Console
 
     forced = False if no_ansi() else None
@@ -174,15 +167,15 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def check_format(format: str, subject: str) -> None:
-    """Raises ConfigError for a format that is not one of `BOTH`, in which `what` is shown."""
+    """Raise ConfigError for a format that is not one of `BOTH`; `subject` is what the command shows."""
     if format not in BOTH:
         raise ConfigError(f"--format {format}: {subject} is shown on the console or as json")
 
 
 def print_untrusted(text: str, format: str = "") -> None:
-    """Print what may hold the words of others: on a terminal with control characters written out.
+    """Print text that may come from others; on a terminal, control characters are escaped.
 
-    A report for the `console` comes clean and with its own colours; a pipe gets every text as it is.
+    A report for the `console` is already escaped and has its own colours; a pipe gets every text unchanged.
     """
     if format != "console" and sys.stdout.isatty():
         from judge.core.messages import escape_controls
@@ -192,12 +185,12 @@ def print_untrusted(text: str, format: str = "") -> None:
 
 
 def print_message(message: str) -> None:
-    """Print a message beside the results: on standard error, with control characters written out."""
+    """Print a message on standard error, with control characters escaped."""
     from judge.core.messages import escape_controls
 
     typer.echo(escape_controls(message), err=True)
 
 
 def print_json(data: Any) -> None:
-    """Plain JSON, two blanks deep. Raises ValueError for a number that JSON has not."""
+    """Print JSON. Raises ValueError for NaN and infinity."""
     print_untrusted(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,13 +1,11 @@
-"""`judge suite`: what suites are made of.
-
-`judge test`: suites of cases held against a judge.
-"""
+"""`judge suite`: start a suite of cases. `judge test`: run suites and check their expectations."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +55,7 @@ _SUITE_OPTIONS = (
     "data", "map", "systems", "limit", "language", "model", "base_url", "key_env", "weighting", "draws", "min_mass",
     "reply", "structured", "merge_criteria", "temperature", "max_tokens", "replay", "seed",
 )  # fmt: skip
-"""What a run's scores depend on, and those of a suite of which it is the baseline."""
+"""The options that scores depend on: a suite whose baseline is a run takes them from it."""
 
 _Output = Annotated[
     Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
@@ -87,18 +85,23 @@ def suite_init(
         raise ConfigError("--model: no name; leave it out, or name a judge")
     names = options.pop("criteria", [])
     is_run = not samples.is_data(data)
-    rows, suite_options, run_criteria = _read_run(data, options) if is_run else _read_data(data, options)
+    if is_run:
+        source = _read_run(data, options)
+    else:
+        rows = samples.load(data, mapping=options.get("map", {}), systems=options.get("systems", ()))
+        source = _Source(rows, {"data": data, **options}, [])
     console = output == Path("-")
     path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
         raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    text = create_suite(rows, path, names or run_criteria, options=suite_options, baseline=data if is_run else None)
+    baseline = data if is_run else None
+    text = create_suite(source.samples, path, names or source.criteria, options=source.options, baseline=baseline)
     if console:
         print_untrusted(text.removesuffix("\n"))
         return
     write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
-    _print_unused(data, path, text, rows, names)
+    _print_unused(data, path, text, source.samples, names)
 
 
 @suite_app.command("schema")
@@ -110,7 +113,7 @@ def suite_schema() -> None:
 
 
 def _print_unused(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
-    """What of the data is not in the suite: columns, and ratings by people."""
+    """Print the columns of the data and the human ratings that the suite does not use."""
     from judge.core.messages import one_line
     from judge.suite.load import load
     from judge.suite.scaffold import UNUSED
@@ -126,18 +129,20 @@ def _print_unused(data: Path, path: Path, text: str, rows: Sequence[Sample], nam
         )
 
 
-def _read_data(data: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
-    """The samples, the suite's options, and the criteria that are known from it: none."""
-    from judge.data import samples
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The content of a new suite; `criteria` are names and paths, known only from a run."""
 
-    options = {"data": data, **params}
-    return samples.load(data, mapping=params.get("map", {}), systems=params.get("systems", ())), options, []
+    samples: Sequence[Sample]
+    options: dict[str, Any]
+    criteria: list[str]
 
 
-def _read_run(folder: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample], dict[str, Any], list[str]]:
-    """The same of a finished run, with the options that it had and what was given instead."""
+def _read_run(folder: Path, params: Mapping[str, Any]) -> _Source:
+    """Read a finished run. Its options count unless `params` has others. Raises ConfigError."""
     from judge.config import Plan
     from judge.criteria import builtin_prompts
+    from judge.data import samples
     from judge.results.result import load
 
     if not (folder / "run.json").is_file():
@@ -147,7 +152,11 @@ def _read_run(folder: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample]
         raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
     plan = result.info.get("plan", {})
     data = plan.get("data")
-    if data is None or not _has_files(data):
+    try:
+        has_data = data is not None and bool(samples.files(data))
+    except DataError:
+        has_data = False
+    if not has_data:
         raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
     usual = Plan.model_validate({}).model_dump(mode="json", by_alias=True)
     run_options = {key: plan[key] for key in _SUITE_OPTIONS if key in plan and plan[key] != usual[key]}
@@ -155,16 +164,7 @@ def _read_run(folder: Path, params: Mapping[str, Any]) -> tuple[Sequence[Sample]
     for name, info in result.info.get("criteria", {}).items():
         path = Path(info["path"])
         criteria.append(name if path.is_relative_to(builtin_prompts()) else str(path))
-    return result.table.samples, {**run_options, **params}, criteria
-
-
-def _has_files(data: str) -> bool:
-    from judge.data import samples
-
-    try:
-        return bool(samples.files(data))
-    except DataError:
-        return False
+    return _Source(result.table.samples, {**run_options, **params}, criteria)
 
 
 _FORMATS = ("console", "markdown", "json")
@@ -224,14 +224,21 @@ def suites_command(
     try:
         if format not in _FORMATS:
             raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
+        known: dict[str | None, Policy | None] = {None: None, "pass": "pass", "fail": "fail"}
+        if undecided not in known:
+            raise ConfigError(f"--undecided {undecided}: a case that the numbers leave open counts as pass or fail")
         from judge.commands.test import prepare_suites
 
-        prepared = prepare_suites(suites, undecided=_policy(undecided), **parse_option(params))
+        prepared = prepare_suites(suites, undecided=known[undecided], **parse_option(params))
         check_writable(outputs)
         outcomes = _run(prepared, quiet=quiet)
     except JudgeError as error:
         with suppress(StorageError):
-            _write_reports(_outcomes_of_error(suites, error), junit, markdown)
+            from judge.suite.records import Outcome, Outcomes, Suite
+
+            # A CI job reads the reports, so they have to tell of the error too.
+            suite = Suite(suites[0], suites[0].name.removesuffix(".judge.yaml"), {}, ())
+            _write_reports(Outcomes([Outcome(suite, trouble=str(error))]), junit, markdown)
         raise
     if not quiet:
         print_untrusted(outcomes.report(format, colour=format == "console" and use_color()).rstrip("\n"), format)
@@ -239,23 +246,8 @@ def suites_command(
     raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
 
 
-def _outcomes_of_error(suites: Sequence[Path], error: JudgeError) -> Outcomes:
-    """What nothing could be run for, in the place of its verdicts."""
-    from judge.suite.records import Outcome, Outcomes, Suite
-
-    path = suites[0]
-    return Outcomes([Outcome(Suite(path, path.name.removesuffix(".judge.yaml"), {}, ()), trouble=str(error))])
-
-
-def _policy(name: str | None) -> Policy | None:
-    known: dict[str | None, Policy | None] = {None: None, "pass": "pass", "fail": "fail"}
-    if name not in known:
-        raise ConfigError(f"--undecided {name}: a case that the numbers leave open counts as pass or fail")
-    return known[name]
-
-
 def _run(prepared_suites: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
-    """Every suite's outcome; leaves with 130 on Ctrl-C."""
+    """Run the suites with a progress display; exit with 130 on Ctrl-C."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import cost_summary
     from judge.commands.test import run_suites
@@ -277,7 +269,7 @@ def _run(prepared_suites: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
 
 
 def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
-    """The files that a CI job reads, in folders that are made where there are none. Raises StorageError."""
+    """Write the files that a CI job reads, and their folders. Raises StorageError."""
     if markdown is not None:
         adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")  # other commands' too
         write("--markdown", markdown, outcomes.report("markdown"), add=adds, folders=True)

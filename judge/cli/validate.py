@@ -1,4 +1,4 @@
-"""`judge validate`: a judge against people."""
+"""`judge validate`: compare a judge with human ratings."""
 
 from __future__ import annotations
 
@@ -66,12 +66,17 @@ def validate_command(
     """Hold a judge against people's ratings.
 
     It stands between what needs no judge and what people reach."""
-    from judge.commands.validate import check_rated
+    from judge.commands.validate import check_rated, check_run
     from judge.config import plan
     from judge.data import samples
+    from judge.results.validation import check
 
     runs = tuple(others or ())
-    _check(data, runs, format, level)
+    check(format, level)
+    for other in runs:
+        if not other.is_dir():
+            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
+        check_run(other)
     if not samples.is_data(data):
         refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
         where = parse_option({"where": params["where"]}).get("where", {})
@@ -82,18 +87,6 @@ def validate_command(
     result, progress = execute(run_plan, folder, quiet=quiet, check=check_rated)
     _show((result, *runs), run_plan.seed, format, level)
     exit_with_status(result, progress, folder)
-
-
-def _check(data: Path, others: Sequence[Path], format: str, level: str) -> None:
-    """Raises ConfigError for what is no run, or cannot be shown so."""
-    from judge.commands.validate import check_run
-    from judge.results.validation import check
-
-    check(format, level)
-    for other in others:
-        if not other.is_dir():
-            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
-        check_run(other)
 
 
 def _show(

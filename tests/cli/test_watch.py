@@ -85,7 +85,7 @@ def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
 
 def test_a_metric_under_way(measuring: tuple[PreparedRun, Progress], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_bar, "_PLAIN_SECONDS", 0.01)
-    monkeypatch.setattr(progress_bar, "_SHORT", 0.0)
+    monkeypatch.setattr(progress_bar, "_QUICK", 0.0)
     assert shown(*measuring, monkeypatch, lines=1).startswith("rouge: 300/1,200 texts\n")
     assert "300/1200" in shown(*measuring, monkeypatch, force_terminal=True)
     measuring[1].measured(500, 0)

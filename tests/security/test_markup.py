@@ -35,7 +35,7 @@ def test_every_fold_of_a_suite_goes_through_it() -> None:
     shown: Any = SimpleNamespace(name=HOSTILE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suites, "changed", lambda change: ["-a", "+b"])
-        page = "\n\n".join(suites._compared(shown, found))  # type: ignore[arg-type]
+        page = "\n\n".join(suites._comparison_blocks(shown, found))  # type: ignore[arg-type]
     assert "<img" not in page
     assert "<b>" not in page
 

@@ -1,20 +1,17 @@
-"""Geometry of the HTML report's charts: everything in percent of the plot, so that it scales with the page.
-
-A judge's scores beside people's ratings, text by text.
-"""
+"""Geometry of the report's charts, in percent of the plot so that it scales with the page."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from judge.core.messages import decimals, format_interval, minus, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
-from judge.stats.human_agreement import Rated, Row
+from judge.stats.human_agreement import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +60,14 @@ class Axis:
 def axis(column: Column, estimates: Sequence[Estimate]) -> Axis:
     """A criterion's axis is its whole scale; a metric's starts at 0 (or below) and ends at a round number above all."""
     if column.kind == "criterion" and column.low is not None and column.high is not None and column.low < column.high:
-        return even(column.low, column.high, _steps(column))
+        span = column.high - column.low
+        step = 1.0 if 2 <= span <= 10 and span == int(span) else _round_step(span)
+        return even(column.low, column.high, step)
     ends = [end for e in estimates for end in (e.value, e.low, e.high) if end is not None and math.isfinite(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     step = _round_step((high - low) or 1.0)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return even(low, high if high > low else low + step, step)
-
-
-def _steps(column: Column) -> float:
-    """The distance between ticks on a scale: one where that makes at most ten."""
-    span = (column.high or 0.0) - (column.low or 0.0)
-    return 1.0 if 2 <= span <= 10 and span == int(span) else _round_step(span)
 
 
 def _round_step(span: float) -> float:
@@ -118,7 +111,7 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
 
 
 def _labelled_values(column: Column) -> list[tuple[float, str]]:
-    """The labels with their values, ascending; none where a label is a word, whose value the column does not hold."""
+    """The labels with their values, ascending. Empty if a label is a word: the column does not hold its value."""
     try:
         return sorted((float(label), label) for label in column.labels)
     except ValueError:
@@ -163,10 +156,10 @@ def spark(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str
 
 
 MOST = 1_600
-"""Points of one chart."""
+"""Points at most in one chart."""
 _SIDE = 1_000  # units of the drawing, both ways
-_JITTER = 28  # of these, how far at most a point is moved so that equal ones can be seen
-_GOLDEN_RATIO, _PLASTIC_RATIO = 0.6180339887, 0.7548776662  # whose multiples fill an interval evenly
+_JITTER = 28  # units at most, so that equal points can be seen
+_GOLDEN_RATIO, _PLASTIC_RATIO = 0.6180339887, 0.7548776662  # multiples modulo 1 fill the interval evenly
 
 Point = tuple[float, float]
 
@@ -175,7 +168,7 @@ Point = tuple[float, float]
 class Scatter:
     """One judge on one criterion: its scores to the right, people's ratings up.
 
-    `path` draws a dot for each text in 1,000 × 1,000 units; `told` says what is drawn and how the two go together.
+    `path` draws a dot for each text in 1,000 × 1,000 units; `told` says what is drawn and how the two correlate.
     """
 
     title: str
@@ -187,40 +180,29 @@ class Scatter:
 
 def scatters(result: Result) -> tuple[Scatter, ...]:
     """A chart for each judge of each criterion that people rated."""
-    return tuple(scatter for rated in result.rated for scatter in _scatters_of_criterion(result, rated))
-
-
-def _scatters_of_criterion(result: Result, rated: Rated) -> Iterator[Scatter]:
-    columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == rated.criterion]
-    for column, row in zip(columns, rated.judges, strict=False):
-        points = list(_rated_points(result, column, rated.criterion))
-        if points:
-            yield _scatter(column, rated.criterion, row, points)
-
-
-def _rated_points(result: Result, column: Column, criterion: str) -> Iterator[Point]:
-    """The judge's score and people's rating of every text that has both."""
-    scores = {(score.item, score.system): score.value for score in result.table.column_scores(column.name)}
-    for s in result.table.samples:
-        if criterion in s.human and (s.item, s.system) in scores:
-            yield scores[s.item, s.system], s.human[criterion]
-
-
-def _scatter(column: Column, criterion: str, row: Row, points: Sequence[Point]) -> Scatter:
-    drawn = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
-    across = _axis_of_values(column, [judge for judge, _ in points])
-    up = _axis_of_values(column, [people for _, people in points])
-    return Scatter(
-        f"{one_line(criterion)}, {one_line(row.name)}",
-        across,
-        up,
-        _path(across, up, drawn),
-        _scatter_note(row, points, drawn),
-    )
+    charts = []
+    for rated in result.rated:
+        criterion = rated.criterion
+        columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == criterion]
+        for column, row in zip(columns, rated.judges, strict=False):
+            scores = {(score.item, score.system): score.value for score in result.table.column_scores(column.name)}
+            points = [
+                (scores[sample.item, sample.system], sample.human[criterion])
+                for sample in result.table.samples
+                if criterion in sample.human and (sample.item, sample.system) in scores
+            ]
+            if not points:
+                continue
+            drawn = points if len(points) <= MOST else [points[k * len(points) // MOST] for k in range(MOST)]
+            across = _axis_of_values(column, [judge for judge, _ in points])
+            up = _axis_of_values(column, [people for _, people in points])
+            title = f"{one_line(criterion)}, {one_line(row.name)}"
+            charts.append(Scatter(title, across, up, _path(across, up, drawn), _scatter_note(row, points, drawn)))
+    return tuple(charts)
 
 
 def _axis_of_values(column: Column, values: Sequence[float]) -> Axis:
-    """The scale, where the values are on it, else from the lowest to the highest."""
+    """An axis of the whole scale if all values are on it, else from the lowest to the highest value."""
     low, high = min(values), max(values)
     if column.low is not None and column.high is not None and column.low <= low and high <= column.high:
         return axis(column, [])
@@ -228,7 +210,7 @@ def _axis_of_values(column: Column, values: Sequence[float]) -> Axis:
 
 
 def _path(across: Axis, up: Axis, points: Sequence[Point]) -> str:
-    """Every point as a line without length, moved by an amount that is always the same; from one to the next."""
+    """An SVG path with a line of length 0 for each point. The jitter is the same on every call."""
     places = [
         (_jittered(across.at(judge), k * _GOLDEN_RATIO), _jittered(100 - up.at(people), k * _PLASTIC_RATIO))
         for k, (judge, people) in enumerate(points)
@@ -241,7 +223,7 @@ def _path(across: Axis, up: Axis, points: Sequence[Point]) -> str:
 
 
 def _jittered(at: float, turn: float) -> int:
-    """A place in per cent of the plot as units of the drawing, moved and kept within the frame."""
+    """Convert percent of the plot to units of the drawing, jittered by `turn` and reflected at the frame."""
     place = at * _SIDE / 100 + _JITTER * (2 * (turn % 1) - 1)
     return round(_SIDE - abs(_SIDE - abs(place)))
 

@@ -1,7 +1,4 @@
-"""SVG as PNG, drawn by the Chromium or Chrome of the machine.
-
-The page's charts as files: SVG with its colours in it, and PNG where there is Chromium to draw it.
-"""
+"""Draw the page's charts as files: SVG with its colours in it, or PNG drawn by Chromium or Chrome."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ from judge.core.errors import ConfigError
 from judge.core.messages import one_line, plural
 from judge.report.charts.geometry import scatters
 from judge.report.renderers import html
-from judge.report.views.heat_maps import Heat, Wins, heats, wins
+from judge.report.views.heat_maps import Wins, heats, wins
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard
-from judge.report.views.ranking import Contest, RankingView, build_ranking
-from judge.report.views.score_drivers import JudgeDrivers, build_judge_drivers
+from judge.report.views.ranking import RankingView, build_ranking
+from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import people
 from judge.results.result import Result
 from judge.table import store
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-_MOST_PIXELS = 16_000  # pixels a side that Chromium can draw
+_MOST_PIXELS = 16_000  # a side that Chromium can draw
 _FLAGS = (
     "--headless",
     "--disable-gpu",
@@ -45,7 +42,7 @@ _FLAGS = (
     "--virtual-time-budget=10000",
     "--dump-dom",
 )
-# One page draws them all, as a browser takes a second or two to start. When it has loaded, its images have.
+# One page draws all charts, because a browser takes a second or two to start. Its load event waits for the images.
 _PAGE = """<!doctype html><meta charset="utf-8"><body>{images}<script>
 addEventListener("load", () => {{
   for (const image of [...document.images]) {{
@@ -60,9 +57,9 @@ addEventListener("load", () => {{
 
 
 def pictures(drawings: Sequence[tuple[str, int, int]]) -> list[bytes]:
-    """The PNG of each SVG, which has so many pixels across and down, twice as many where that is not too many.
+    """Draw each SVG, given with its width and height, as PNG at twice the size if Chromium can draw that.
 
-    Raises ConfigError where there is no browser or it does not draw them.
+    Raises ConfigError if there is no browser or it does not draw them.
     """
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
@@ -74,20 +71,12 @@ def pictures(drawings: Sequence[tuple[str, int, int]]) -> list[bytes]:
             raise ConfigError(
                 f"{width} × {height} pixels are too many for one PNG; give a folder, or take --format svg"
             )
-    encoded = re.findall("data:image/png;base64,([A-Za-z0-9+/=]+)", _page_after_scripts(browser, drawings))
-    if len(encoded) != len(drawings):
-        raise ConfigError(f"{browser} drew {len(encoded)} of {len(drawings)} charts; take --format svg")
-    return [b64decode(text) for text in encoded]
-
-
-def _page_after_scripts(browser: str, drawings: Sequence[tuple[str, int, int]]) -> str:
-    """The page as the browser leaves it."""
     images = "".join(
         f'<img width="{width}" height="{height}" data-scale="{2 if 2 * max(width, height) <= _MOST_PIXELS else 1}" '
         f'src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}">'
         for svg, width, height in drawings
     )
-    # A browser refuses its sandbox to root; what it is shown is our own drawing, in which texts are inert.
+    # Chromium does not start as root with its sandbox. The page is our own drawing, in which texts are inert.
     root = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         page = Path(folder) / "charts.html"
@@ -99,17 +88,20 @@ def _page_after_scripts(browser: str, drawings: Sequence[tuple[str, int, int]]) 
             raise ConfigError(f"{browser} drew nothing: {error.stderr.strip()[-300:]}") from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ConfigError(f"{browser} drew nothing: {error}") from error
-    return process.stdout
+    encoded = re.findall("data:image/png;base64,([A-Za-z0-9+/=]+)", process.stdout)
+    if len(encoded) != len(drawings):
+        raise ConfigError(f"{browser} drew {len(encoded)} of {len(drawings)} charts; take --format svg")
+    return [b64decode(text) for text in encoded]
 
 
-_MOST_SYSTEMS = 100  # systems in a chart
-_FILE = 150  # bytes of a file's name
+_MOST_SYSTEMS = 100  # in a chart
+_FILE_NAME = 150  # bytes
 _NAME, _TITLE = 28, 80  # cells of a name, of which a CJK character takes two, and of a title
 _CELL = 7.5  # pixels of such a cell at 13 px
 _CLOUD = 260  # pixels of a chart with two equal axes
-_SIGNIFICANT = 0.5  # how deep the colour of two that are told apart is
+_SIGNIFICANT = 0.5  # depth of the colour of a significant difference
 _DEEPEST = 0.6  # of a colour, so that a text can be read on it
-_PLOT, _SMALL, _ACROSS = 420, 150, 4  # pixels of a plot, of one of several, and how many of these stand side by side
+_PLOT, _SMALL, _PER_ROW = 420, 150, 4  # pixels of a plot, of a small one, and number of small ones side by side
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +119,14 @@ class Figure:
 
     @property
     def svg(self) -> str:
-        """The figure as a document of its own."""
-        return _document(self.width, self.height, self.title, self.about, self.body)
+        """The figure as a standalone SVG document."""
+        body = Markup(self.body)  # noqa: S704  (by our own macros)
+        return str(_macros().document(self.width, self.height, self.title, self.about, body)).strip() + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a matrix, and what is said where one points at it."""
+    """A cell of a matrix and its tooltip."""
 
     text: str
     title: str
@@ -141,14 +134,14 @@ class Cell:
 
 
 def render(result: Result) -> str:
-    """All charts one below the other in one SVG."""
+    """Draw all charts, one below the other, in one SVG."""
     return _one_figure(figures(result)).svg
 
 
 def write(result: Result, output: Path, format: str) -> tuple[Path, ...]:
-    """Draw every chart into a file of its own in the folder `output`, or all into one where that ends in `format`.
+    """Draw every chart into a file of its own in the folder `output`, or all into one file if that ends in `format`.
 
-    `format` is "svg" or "png". Raises ConfigError where a PNG is wanted and there is no Chromium, and StorageError.
+    `format` is "svg" or "png". Raises ConfigError for a PNG without Chromium, and StorageError.
     """
     drawn = figures(result)
     names = [f"{figure.name}.{format}" for figure in drawn]
@@ -164,16 +157,24 @@ def figures(result: Result) -> tuple[Figure, ...]:
     """Every chart of a result: means and distributions by column and what moves the judge, or of a ranking win rates,
     strengths and the matrix.
     """
-    drawn = (
-        _ranking_figures(build_ranking(result))
-        if result.rankings
-        else _means_figures(result, build_leaderboard(result))
-    )
-    return tuple(_with_file_names(drawn))
+    if result.rankings:
+        drawn = _ranking_figures(build_ranking(result))
+    else:
+        drawn = _means_figures(result, build_leaderboard(result))
+    # File names have to be valid, and unique even on a disk that ignores case.
+    named: dict[str, Figure] = {}
+    for figure in drawn:
+        name = re.sub(r"[^\w.-]+", "-", figure.name).strip("-.").encode()[:_FILE_NAME].decode(errors="ignore")
+        unique, number = name, 2
+        while unique.casefold() in named:
+            unique, number = f"{name}-{number}", number + 1
+        width = max(figure.width, 32 + round(1.2 * _CELL * _width(figure.title)))
+        named[unique.casefold()] = replace(figure, name=unique, width=width)
+    return tuple(named.values())
 
 
 def _one_figure(drawn: Sequence[Figure]) -> Figure:
-    """All figures as one."""
+    """Put all figures into one, below each other."""
     parts, y = [], 0
     for figure in drawn:
         parts.append(f'<svg y="{y}" width="{figure.width}" height="{figure.height}">{figure.body}</svg>')
@@ -181,18 +182,6 @@ def _one_figure(drawn: Sequence[Figure]) -> Figure:
     about = " ".join(dict.fromkeys(figure.about for figure in drawn))
     width = max((figure.width for figure in drawn), default=_PLOT)
     return Figure("charts", "Charts", about, width, max(y, 1), "\n".join(parts))
-
-
-def _with_file_names(drawn: Iterator[Figure]) -> Iterator[Figure]:
-    """The figures with names that a file may have, no two alike on a disk that takes a for A."""
-    taken: set[str] = set()
-    for figure in drawn:
-        name = re.sub(r"[^\w.-]+", "-", figure.name).strip("-.").encode()[:_FILE].decode(errors="ignore")
-        unique, number = name, 2
-        while unique.casefold() in taken:
-            unique, number = f"{name}-{number}", number + 1
-        taken.add(unique.casefold())
-        yield replace(figure, name=unique, width=max(figure.width, 32 + round(1.2 * _CELL * _width(figure.title))))
 
 
 def _means_figures(result: Result, board: Leaderboard) -> Iterator[Figure]:
@@ -205,13 +194,10 @@ def _means_figures(result: Result, board: Leaderboard) -> Iterator[Figure]:
     for matrix in wins(result, board):
         if matrix.rows == matrix.columns:
             yield _differences(matrix)
-    yield from map(_correlations, heats(result))
-    yield from _people_figures(result)
-    if pulls := build_judge_drivers(result):
-        yield _drivers(pulls)
-
-
-def _people_figures(result: Result) -> Iterator[Figure]:
+    for heat in heats(result):
+        cells = [[_shaded_cell(cell.text, cell.title, cell.value or 0.0) for cell in row] for row in heat.cells]
+        title = f"Correlation of the columns, {heat.level.lower()}"
+        yield _matrix(f"correlations-{heat.level.split()[0].lower()}", title, heat.caption, heat.names, cells)
     clouds, curves = html.template("charts.html.jinja").module, html.template("people.html.jinja")
     for cloud in scatters(result):
         title = f"{_shorten(cloud.title, _TITLE)}: the judge against people"
@@ -219,10 +205,17 @@ def _people_figures(result: Result) -> Iterator[Figure]:
     for rated, block in zip(result.rated, people(result), strict=True):
         for curve in block.curves:
             name = _title(rated.criterion, curve.title)
+            title = f"{_shorten(name, _TITLE)}: calibration"
             chart = curves.make_module({"people": ()}).curve(curve)
-            yield _square_chart(
-                f"calibration-{name}", f"{_shorten(name, _TITLE)}: calibration", curve.summary, "curve", chart
-            )
+            yield _square_chart(f"calibration-{name}", title, curve.summary, "curve", chart)
+    if pulls := build_judge_drivers(result):
+        rows = list(chain.from_iterable(pulls.criteria))
+        names, label_width = _row_labels([_title(row.name, row.part) for row in rows])
+        title = "What moves the judge"
+        about = f"{pulls.lead} {pulls.legend}"
+        body = _macros().pulls(title, pulls, list(zip(rows, names, strict=True)), label_width, _SMALL)
+        width = label_width + (_SMALL + 90) * len(pulls.heads)
+        yield Figure("drivers", title, about, width, 60 + 22 * len(rows) + 28, body)
 
 
 def _ranking_figures(view: RankingView) -> Iterator[Figure]:
@@ -231,7 +224,12 @@ def _ranking_figures(view: RankingView) -> Iterator[Figure]:
             name = f"{plot.title.replace(' ', '-')}-{contest.name}"
             yield _bar_chart(name, f"{contest.label}: {plot.title}", view.caption, plot)
         if 2 < len(contest.systems) <= html.MOST_MET:
-            yield _win_rates(contest)
+            rows = [
+                [_shaded_cell(cell.text, cell.title, 0.0 if cell.share is None else 2 * cell.share - 1) for cell in row]
+                for row in contest.matrix
+            ]
+            title = f"{_shorten(contest.label, _TITLE)}: win rates in per cent, row against column"
+            yield _matrix(f"win-rates-{contest.name}", title, contest.sentences[0], contest.systems, rows)
 
 
 def _title(title: str, part: str) -> str:
@@ -250,25 +248,14 @@ def _histograms(name: str, title: str, plot: html.Plot) -> Figure:
     rows = plot.rows[:_MOST_SYSTEMS]
     names = [_shorten(row.system, 20) for row in rows]
     title = f"{_shorten(title, _TITLE)}: distribution of scores{_systems_note(len(plot.rows))}"
-    per_row = min(_ACROSS, len(rows)) or 1
+    per_row = min(_PER_ROW, len(rows)) or 1
     body = _macros().spread(title, plot, list(zip(rows, names, strict=True)), per_row, _SMALL)
     about = "How many texts were scored near each answer of the scale, by system."
     return Figure(name, title, about, 8 + (_SMALL + 24) * per_row, 44 + 132 * -(-len(rows) // per_row), body)
 
 
-def _drivers(drivers: JudgeDrivers) -> Figure:
-    rows = list(chain.from_iterable(drivers.criteria))
-    names, label_width = _row_labels([_title(row.name, row.part) for row in rows])
-    title = "What moves the judge"
-    body = _macros().pulls(title, drivers, list(zip(rows, names, strict=True)), label_width, _SMALL)
-    about = f"{drivers.lead} {drivers.legend}"
-    return Figure(
-        "drivers", title, about, label_width + (_SMALL + 90) * len(drivers.heads), 60 + 22 * len(rows) + 28, body
-    )
-
-
 def _square_chart(name: str, title: str, about: str, kind: str, drawn: str) -> Figure:
-    """A chart that the page has in one element: what is in that, and what its axes are."""
+    """Turn a chart of the page, an element with two equal axes, into a figure."""
     inner = drawn.partition("<svg")[2].partition(">")[2].rpartition("</svg>")[0]
     inner = inner.replace(' vector-effect="non-scaling-stroke"', "")  # not every program knows it
     (axes,) = re.findall(r'<p class="axis"[^>]*>([^<]*)</p>', drawn)
@@ -293,21 +280,6 @@ def _differences(matrix: Wins) -> Figure:
     return _matrix(f"differences-{label}", title, matrix.caption, matrix.rows, rows)
 
 
-def _correlations(heat: Heat) -> Figure:
-    rows = [[_shaded_cell(cell.text, cell.title, cell.value or 0.0) for cell in row] for row in heat.cells]
-    title = f"Correlation of the columns, {heat.level.lower()}"
-    return _matrix(f"correlations-{heat.level.split()[0].lower()}", title, heat.caption, heat.names, rows)
-
-
-def _win_rates(contest: Contest) -> Figure:
-    rows = [
-        [_shaded_cell(cell.text, cell.title, 0.0 if cell.share is None else 2 * cell.share - 1) for cell in row]
-        for row in contest.matrix
-    ]
-    title = f"{_shorten(contest.label, _TITLE)}: win rates in per cent, row against column"
-    return _matrix(f"win-rates-{contest.name}", title, contest.sentences[0], contest.systems, rows)
-
-
 def _matrix(name: str, title: str, about: str, texts: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure:
     names, label_width = _row_labels(texts, extra=3)
     size = len(names)
@@ -316,7 +288,7 @@ def _matrix(name: str, title: str, about: str, texts: Sequence[str], rows: Seque
 
 
 def _shaded_cell(text: str, title: str, share: float) -> Cell:
-    """A cell in the colour of the good, above 0, or of the bad, as deep as `share` (−1 to 1) says."""
+    """A cell with the colour of better systems if `share` (−1 to 1) is above 0, else of worse ones; 0 has none."""
     if not share:
         return Cell(text, title, _colours()["raised"])
     return Cell(text, title, _mix_with_page("best" if share > 0 else "lost", _DEEPEST * min(1.0, abs(share))))
@@ -327,7 +299,7 @@ def _systems_note(systems: int) -> str:
 
 
 def _row_labels(texts: Sequence[str], extra: int = 0) -> tuple[list[str], int]:
-    """The names cut to fit, and where what stands beside them begins."""
+    """The names shortened to fit, and the width of their column in pixels."""
     names = [_shorten(text, _NAME) for text in texts]
     widest = max((_width(name) for name in names), default=0)
     return names, 16 + round(_CELL * (widest + extra)) + 14
@@ -355,20 +327,11 @@ def _colours() -> Mapping[str, str]:
 
 def _mix_with_page(name: str, share: float) -> str:
     """So much (0–1) of a colour on the page's."""
-    over, under = (_channels(_colours()[colour]) for colour in (name, "page"))
+    over, under = (tuple(bytes.fromhex(_colours()[colour].removeprefix("#"))) for colour in (name, "page"))
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(over, under, strict=True))
-
-
-def _channels(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour.removeprefix("#")))
 
 
 @cache
 def _macros() -> Any:
     template = html.template("figures.svg.jinja")
     return template.make_module({"colour": _colours()})
-
-
-def _document(width: int, height: int, title: str, about: str, body: str) -> str:
-    drawn = Markup(body)  # noqa: S704  (by our own macros)
-    return str(_macros().document(width, height, title, about, drawn)).strip() + "\n"

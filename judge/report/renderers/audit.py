@@ -1,21 +1,11 @@
-"""A card for a terminal.
-
-A card as Markdown, for a pull request: sentences and matrices in the open, the rest folded away.
-
-A card as one self-contained page without a script.
-
-A card for a program.
-"""
+"""Render the card of an audited judge: console, Markdown, HTML and JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import cache
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -24,43 +14,59 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.audits.card import JudgeCard
-from judge.core.messages import one_line, to_json
+from judge.core.messages import to_json
 from judge.report.renderers import html
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape
-from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, Row, ShownCell, layout
+from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, ShownCell, layout
 
-_HEAD = ("Data", "Texts", "Judgments", "Language")
-_NAME, _CELL = 22, 14  # columns of a terminal that a change's name and a cell take
+SCHEMA = "judge.card/1"
+_HEAD_FACTS = ("Data", "Texts", "Judgments", "Language")
+_NAME_WIDTH, _CELL_WIDTH = 22, 14  # columns of a terminal
+_MOST_NAME = 80  # characters of a name in Markdown
+_REST = "… The rest is in the page of the card.\n"
+
+
+def render(card: JudgeCard, format: str, *, colour: bool) -> str:
+    """Render a card as console, markdown, html or json."""
+    if format == "console":
+        return render_console(card, colour=colour)
+    return {"markdown": render_markdown, "html": render_html, "json": render_json}[format](card)
 
 
 def render_console(card: JudgeCard, *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = recording_console(colour=colour)
+    console, recording = recording_console(colour=colour)
     view = layout(card)
     console.print(Text(view.title, "bold"))
-    console.print(Text(" · ".join(f"{name}: {text}" for name, text in view.facts if name in _HEAD), "dim"))
+    console.print(Text(" · ".join(f"{name}: {value}" for name, value in view.facts if name in _HEAD_FACTS), "dim"))
     for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
     for sentence in view.verdicts:
-        console.print(_bullet(sentence))
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row(Text("–"), Text(sentence, overflow="fold"))
+        console.print(grid)
     successful_attacks = [detail for detail in view.attacks if detail.move[-1:] in (TOLD, OPEN)]
     for matrix, details in ((view.sensitivity, view.own_damage), (view.injection, successful_attacks)):
         if matrix:
             _print_matrix(console, matrix, details)
     _print_biases(console, view)
-    _print_rest(console, view)
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
-
-
-def _bullet(text: str) -> Table:
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_row(Text("–"), Text(text, overflow="fold"))
-    return grid
+    for title, rows in (
+        ("Left out", view.left_out),
+        ("Judgments that failed", view.failures),
+        ("How it was made", view.facts),
+    ):
+        if rows:
+            console.print(Text(f"\n{title}", "bold"))
+        for name, value in rows:
+            console.print(Padding(Text.assemble(f"{name}: ", (value, "dim")), (0, 0, 0, 2)))
+    if view.sensitivity or view.injection:
+        console.print(Text(f"\n{view.legend}", "dim"))
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
 def _table(*heads: str) -> Table:
-    """Names to the left, all else to the right."""
+    """A table with these columns of text; the caller adds those of numbers."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     for head in heads:
         table.add_column(head, overflow="fold")
@@ -69,7 +75,7 @@ def _table(*heads: str) -> Table:
 
 def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -> None:
     console.print(Text(f"\n{matrix.title}", "bold"))
-    for first, last in _chunks(len(matrix.criteria), max(1, (console.width - _NAME) // _CELL)):
+    for first, last in _chunks(len(matrix.criteria), max(1, (console.width - _NAME_WIDTH) // _CELL_WIDTH)):
         table = _table("")
         for name in matrix.criteria[first:last]:
             table.add_column(name, justify="right", overflow="fold")
@@ -83,6 +89,7 @@ def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -
 
 
 def _chunks(size: int, most: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each group of at most `most` columns."""
     return ((first, first + most) for first in range(0, size, most))
 
 
@@ -114,7 +121,7 @@ def _print_biases(console: Console, view: Layout) -> None:
     console.print(Text("\nBias", "bold"))
     for bias in view.biases:
         criteria = list(dict.fromkeys(row.criterion for group in bias.groups for row in group.rows))
-        for first, last in _chunks(len(criteria), max(1, (console.width - _NAME) // _CELL)):
+        for first, last in _chunks(len(criteria), max(1, (console.width - _NAME_WIDTH) // _CELL_WIDTH)):
             console.print(_bias_table(bias, criteria[first:last]), "")
     console.print(Text(view.biases_legend, "dim"))
     if view.use:
@@ -127,42 +134,24 @@ def _print_biases(console: Console, view: Layout) -> None:
 
 
 def _bias_table(bias: Bias, criteria: Sequence[str]) -> Table:
-    """What was found below each other, the criteria beside each other; below a value its interval."""
+    """A row for each finding and a column for each criterion; the interval stands below the value."""
     table = _table(bias.probe)
     for name in criteria:
         table.add_column(name, justify="right", overflow="fold")
     for group in bias.groups:
         rows = {row.criterion: row for row in group.rows if row.criterion in criteria}
-        if rows:
-            counts = f"{', '.join(dict.fromkeys(row.n for row in rows.values()))}"
-            table.add_row(
-                Text.assemble(group.measure, (f"\n{counts}", "dim")), *(_bias_cell(rows.get(name)) for name in criteria)
+        if not rows:
+            continue
+        cells = {
+            name: Text.assemble(
+                (f"{row.value}{row.mark or ' '}", "bold" if row.mark else ""), (f"\n{row.interval} ", "dim")
             )
+            for name, row in rows.items()
+        }
+        counts = ", ".join(dict.fromkeys(row.n for row in rows.values()))
+        head = Text.assemble(group.measure, (f"\n{counts}", "dim"))
+        table.add_row(head, *(cells.get(name, Text("–")) for name in criteria))
     return table
-
-
-def _bias_cell(row: Row | None) -> Text:
-    if row is None:
-        return Text("–")
-    return Text.assemble((f"{row.value}{row.mark or ' '}", "bold" if row.mark else ""), (f"\n{row.interval} ", "dim"))
-
-
-def _print_rest(console: Console, view: Layout) -> None:
-    for title, rows in (
-        ("Left out", view.left_out),
-        ("Judgments that failed", view.failures),
-        ("How it was made", view.facts),
-    ):
-        if rows:
-            console.print(Text(f"\n{title}", "bold"))
-        for name, text in rows:
-            console.print(Padding(Text.assemble(f"{name}: ", (text, "dim")), (0, 0, 0, 2)))
-    if view.sensitivity or view.injection:
-        console.print(Text(f"\n{view.legend}", "dim"))
-
-
-_MARKDOWN_NAME = 80  # characters of a name
-_REST = "… The rest is in the page of the card.\n"
 
 
 def render_markdown(card: JudgeCard) -> str:
@@ -183,10 +172,31 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
     for matrix, details in ((view.sensitivity, view.own_damage), (view.injection, view.attacks)):
         if matrix:
             yield from _matrix_blocks(matrix, details)
-    yield from _bias_blocks(view)
-    for title, rows in (("Left out", view.left_out), ("Judgments that failed", view.failures)):
-        if rows:
-            lines = [f"- {escape(name, 200)}: {escape(text, 500)}" for name, text in rows]
+    if view.biases:
+        rows = [
+            (
+                escape(bias.probe),
+                escape(group.measure, 200) if not place else "",
+                escape(row.criterion, _MOST_NAME),
+                f"{f'**{row.value}** {row.mark}' if row.mark else row.value} {row.interval}".rstrip(),
+                row.p,
+                row.n,
+            )
+            for bias in view.biases
+            for group in bias.groups
+            for place, row in enumerate(group.rows)
+        ]
+        heads = ("probe", "", "criterion", "value", "p (Holm)", "n")
+        yield "### Bias"
+        yield f"{_markdown_table(heads, rows, 3)}\n\n{escape(view.biases_legend)}"
+    if view.use:
+        lines = [
+            f"- {escape(label_use.criterion, _MOST_NAME)}: {escape(label_use.shares, 500)}" for label_use in view.use
+        ]
+        yield _folded("How often each label is given", "\n".join(lines))
+    for title, entries in (("Left out", view.left_out), ("Judgments that failed", view.failures)):
+        if entries:
+            lines = [f"- {escape(name, 200)}: {escape(text, 500)}" for name, text in entries]
             yield "\n".join([f"### {title}", "", *lines])
     if view.facts:
         yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in view.facts))
@@ -196,14 +206,14 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
 
 def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     yield f"### {matrix.title}"
-    rows = [(escape(name, _MARKDOWN_NAME), *(_markdown_cell(cell) for cell in cells)) for name, cells in matrix.rows]
+    rows = [(escape(name, _MOST_NAME), *(_markdown_cell(cell) for cell in cells)) for name, cells in matrix.rows]
     note = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.caption)}".rstrip()
-    yield (_markdown_table(("", *(escape(name, _MARKDOWN_NAME) for name in matrix.criteria)), rows, 1) + note)
+    yield (_markdown_table(("", *(escape(name, _MOST_NAME) for name in matrix.criteria)), rows, 1) + note)
     cells = [
         (
-            escape(detail.criterion, _MARKDOWN_NAME),
-            f"{detail.mark} {escape(detail.change, _MARKDOWN_NAME)}".lstrip(),
-            *_numbers(detail),
+            escape(detail.criterion, _MOST_NAME),
+            f"{detail.mark} {escape(detail.change, _MOST_NAME)}".lstrip(),
+            *(detail.rate, detail.against, detail.move, detail.p, detail.n, detail.failed),
         )
         for detail in details
     ]
@@ -221,35 +231,6 @@ def _markdown_cell(cell: ShownCell | None) -> str:
     return f"{cell.mark} **{text}**" if cell.own_damage else text
 
 
-def _numbers(detail: Detail) -> tuple[str, ...]:
-    return detail.rate, detail.against, detail.move, detail.p, detail.n, detail.failed
-
-
-def _bias_blocks(view: Layout) -> Iterator[str]:
-    if view.biases:
-        rows = [
-            (
-                escape(bias.probe),
-                escape(group.measure, 200) if not place else "",
-                escape(row.criterion, _MARKDOWN_NAME),
-                f"{f'**{row.value}** {row.mark}' if row.mark else row.value} {row.interval}".rstrip(),
-                row.p,
-                row.n,
-            )
-            for bias in view.biases
-            for group in bias.groups
-            for place, row in enumerate(group.rows)
-        ]
-        yield "### Bias"
-        yield f"{_markdown_table(('probe', '', 'criterion', 'value', 'p (Holm)', 'n'), rows, 3)}\n\n{escape(view.biases_legend)}"
-    if view.use:
-        lines = [
-            f"- {escape(label_use.criterion, _MARKDOWN_NAME)}: {escape(label_use.shares, 500)}"
-            for label_use in view.use
-        ]
-        yield _folded("How often each label is given", "\n".join(lines))
-
-
 def _folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
 
@@ -260,40 +241,13 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], names: 
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
-
-
 def render_html(card: JudgeCard) -> str:
     """The page: no network, no script; readable in the dark and on paper."""
-    card_style = (TEMPLATES / "card.css").read_text(encoding="utf-8")
-    style = Markup(html.source("report.css") + card_style)  # noqa: S704  (our own files)
-    page: str = _environment().get_template("card.html.jinja").render(shown=layout(card), style=style)
+    style = Markup(html.source("report.css") + html.source("card.css"))  # noqa: S704  (our own files)
+    page: str = html.template("card.html.jinja").render(shown=layout(card), style=style)
     return page
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, html.TEMPLATES]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["line"] = one_line
-    return environment
-
-
-SCHEMA = "judge.card/1"
 
 
 def render_json(card: JudgeCard) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     return json.dumps(to_json({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def render(card: JudgeCard, format: str, *, colour: bool) -> str:
-    """Render a card as console, markdown, html or json."""
-    if format == "console":
-        return render_console(card, colour=colour)
-    return {"markdown": render_markdown, "html": render_html, "json": render_json}[format](card)

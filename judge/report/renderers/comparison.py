@@ -1,4 +1,4 @@
-"""Two runs side by side for a terminal, a pull request, a browser and a program."""
+"""Render the comparison of two runs: console, Markdown, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import asdict
 
 from markupsafe import Markup
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -22,23 +21,28 @@ from judge.results.comparison import RunComparison
 
 SCHEMA = "judge.compare/1"
 _HEADS = ("before", "after", "change", "p", "↑ = ↓")
-_ITEMS, _SHIFTS = 8, 3  # items, and values of each, that a text shows
-_LIMIT = 60_000  # characters of a comment on GitHub, less some
+_MOST_ITEMS, _MOST_SHIFTS = 8, 3  # items in a text, and values of each
+_LIMIT = 60_000  # characters; a comment on GitHub holds 65,536
 
 
 def render(comparison: RunComparison, format: str, *, colour: bool) -> str:
+    """Render a comparison as console, markdown, html or json."""
     return _FORMATS[format](comparison, colour)
 
 
-def _console(comparison: RunComparison, colour: bool) -> str:
+def render_console(comparison: RunComparison, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = recording_console(colour=colour)
+    console, recording = recording_console(colour=colour)
     view = layout(comparison)
     console.print(Text(view.title, "bold"))
     for note in view.notes:
         console.print(Text(f"! {note}", "yellow"))
     console.print(Text(" ".join(view.sentences)))
-    _print_changes(console, view)
+    if view.changes:
+        console.print(Text("\nChanged", "bold"))
+    for title, change in view.changes:
+        line = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
+        console.print(Padding(line, (0, 0, 0, 2)))
     for section in view.sections:
         console.print(Text(f"\n{section.name}", "bold"))
         console.print(_table(section))
@@ -46,19 +50,25 @@ def _console(comparison: RunComparison, colour: bool) -> str:
             console.print(Text(f"{section.more}.", "dim"))
     if view.unchanged:
         console.print(Text(f"\n{view.unchanged}"))
-    _print_failures(console, view)
-    _print_items(console, view.items[:_ITEMS])
+    for when in ("appeared", "vanished"):
+        failures = [failure for failure in view.failed if failure.where == when]
+        if failures:
+            console.print(Text(f"\nFailures that {when}: {sum(failure.count for failure in failures):,}", "bold"))
+        for failure in failures:
+            console.print(Padding(Text(f"{failure.count:,} {failure.error} ({failure.columns})"), (0, 0, 0, 2)))
+            console.print(Padding(Text(f"e.g. {failure.example}", "dim"), (0, 0, 0, 4)))
+    moved_items = view.items[:_MOST_ITEMS]
+    if moved_items:
+        console.print(Text("\nItems that moved most, by their largest change as a share of the scale", "bold"))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=6)
+    grid.add_column(overflow="fold")
+    for item in moved_items:
+        grid.add_row(item.size, Text.assemble((item.item, "bold"), f"  {_shifts(item)}"))
+    console.print(grid)
     if view.sections:
         console.print(Text(f"\n{view.legend}", "dim"))
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
-
-
-def _print_changes(console: Console, view: Layout) -> None:
-    if view.changes:
-        console.print(Text("\nChanged", "bold"))
-    for title, change in view.changes:
-        line = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
-        console.print(Padding(line, (0, 0, 0, 2)))
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
 def _table(section: Section) -> Table:
@@ -72,43 +82,22 @@ def _table(section: Section) -> Table:
     return table
 
 
-def _print_failures(console: Console, view: Layout) -> None:
-    for when in ("appeared", "vanished"):
-        failures = [failure for failure in view.failed if failure.where == when]
-        if failures:
-            console.print(Text(f"\nFailures that {when}: {sum(failure.count for failure in failures):,}", "bold"))
-        for failure in failures:
-            console.print(Padding(Text(f"{failure.count:,} {failure.error} ({failure.columns})"), (0, 0, 0, 2)))
-            console.print(Padding(Text(f"e.g. {failure.example}", "dim"), (0, 0, 0, 4)))
-
-
-def _print_items(console: Console, far: tuple[ItemChanges, ...]) -> None:
-    if far:
-        console.print(Text("\nItems that moved most, by their largest change as a share of the scale", "bold"))
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(justify="right", min_width=6)
-    grid.add_column(overflow="fold")
-    for item in far:
-        grid.add_row(item.size, Text.assemble((item.item, "bold"), f"  {_shifts(item)}"))
-    console.print(grid)
-
-
 def _shifts(item: ItemChanges) -> str:
-    shifts = [f"{value.system} {value.column} {value.before} → {value.after}" for value in item.values[:_SHIFTS]]
+    shifts = [f"{value.system} {value.column} {value.before} → {value.after}" for value in item.values[:_MOST_SHIFTS]]
     return "; ".join(shifts)
 
 
-def _markdown(comparison: RunComparison, colour: bool) -> str:
+def render_markdown(comparison: RunComparison, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
-    for block in _blocks(layout(comparison)):
+    for block in _markdown_blocks(layout(comparison)):
         if len(page) + len(block) > _LIMIT:
             return f"{page}… The rest is in `judge compare --format html`.\n"
         page += f"{block}\n\n"
     return page.rstrip("\n") + "\n"
 
 
-def _blocks(view: Layout) -> Iterator[str]:
+def _markdown_blocks(view: Layout) -> Iterator[str]:
     yield f"## {escape(view.title, 200)}"
     yield from (f"> {escape(note, 500)}" for note in view.notes)
     yield f"**{escape(' '.join(view.sentences))}**"
@@ -131,7 +120,7 @@ def _blocks(view: Layout) -> Iterator[str]:
             )
             for row in section.rows
         ]
-        yield _grid(("system", *_HEADS), rows) + (f"\n\n{section.more}." if section.more else "")
+        yield _markdown_table(("system", *_HEADS), rows) + (f"\n\n{section.more}." if section.more else "")
     if view.unchanged:
         yield escape(view.unchanged)
     if view.failed:
@@ -145,20 +134,22 @@ def _blocks(view: Layout) -> Iterator[str]:
             )
             for failure in view.failed
         ]
-        yield "### Failures\n\n" + _grid(("", "error", "count", "columns", "for example"), failures)
+        yield "### Failures\n\n" + _markdown_table(("", "error", "count", "columns", "for example"), failures)
     if view.items:
-        lines = [f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.items[:_ITEMS]]
+        lines = [
+            f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.items[:_MOST_ITEMS]
+        ]
         yield "\n".join(["<details>", "<summary>Items that moved most</summary>", "", *lines, "", "</details>"])
     if view.sections:
         yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(view.legend)}\n\n</details>"
 
 
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     rule = ("---", *["---:"] * (len(heads) - 1))
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
-def _html(comparison: RunComparison, colour: bool) -> str:
+def render_html(comparison: RunComparison, colour: bool) -> str:
     """One self-contained page without a script."""
     style = Markup(html.source("report.css") + html.source("compared.css"))  # noqa: S704  (our own files)
     page: str = html.template("compared.html.jinja").render(
@@ -167,7 +158,7 @@ def _html(comparison: RunComparison, colour: bool) -> str:
     return page
 
 
-def _json(comparison: RunComparison, colour: bool) -> str:
+def render_json(comparison: RunComparison, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     document = {
         "schema": SCHEMA,
@@ -182,8 +173,8 @@ def _json(comparison: RunComparison, colour: bool) -> str:
 
 
 _FORMATS: Mapping[str, Callable[[RunComparison, bool], str]] = {
-    "console": _console,
-    "markdown": _markdown,
-    "html": _html,
-    "json": _json,
+    "console": render_console,
+    "markdown": render_markdown,
+    "html": render_html,
+    "json": render_json,
 }

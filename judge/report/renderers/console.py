@@ -1,7 +1,4 @@
-"""What is printed on a terminal, written into a text.
-
-The summary for a terminal or a log.
-"""
+"""Render a result for a terminal or a log; `recording_console` does the same for other renderers."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from rich.text import Text
 
 from judge.core.messages import one_line
 from judge.report.views import validation
-from judge.report.views.columns import ALPHA, Agreed
-from judge.report.views.leaderboard import Cell, Leaderboard, Standing, build_leaderboard, verdict
+from judge.report.views.columns import ALPHA
+from judge.report.views.leaderboard import Cell, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
 from judge.report.views.ranking import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import drivers_sentence
@@ -44,8 +41,8 @@ def recording_console(*, colour: bool, width: int | None = None) -> tuple[Consol
 
 
 _NAME, _HEAD, _GAP = 28, 30, 2  # widest system name, widest column name before folding, padding of a column
-_LEAST = 16  # of a system name, where all columns fit beside it then
-_MATRIX = 12  # systems, of which the matrix of win rates is shown here
+_NARROW_NAME = 16  # a system name may be folded to this width if all columns then fit beside it
+_MOST_IN_MATRIX = 12  # systems in a matrix of win rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     `width` in terminal cells (the terminal's, or 80); columns that do not fit follow in tables below. Without
     `colour` there is no escape code in the text.
     """
-    console, text = recording_console(colour=colour, width=width)
+    console, recording = recording_console(colour=colour, width=width)
     view = build_ranking(result) if result.rankings else build_leaderboard(result)
     about = view.about
     console.print(Text(about.title, "bold"))
@@ -76,23 +73,41 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
     if isinstance(view, RankingView):
         _print_rankings(console, view)
     else:
-        _print_means(console, view)
+        columns = []
+        if view.ranks:
+            standings = [view.ranks.get(system) for system in view.systems]
+            columns = [_Column("rank", [_cell(str(s.rank), s.interval) if s else Text("–") for s in standings])]
+        columns += [
+            _Column(
+                "\n".join(one_line(part) for part in (group.heading, group.parts[column.name]) if part),
+                [_mean(view.cells[system, column.name]) for system in view.systems],
+            )
+            for group in view.groups
+            for column in group.columns
+        ]
+        _print_table(console, "system", view.systems, columns)
+        console.print(Text(f"{view.ranked} {view.caption}".lstrip(), "dim"))
     for banner in about.all_banners:
         console.print(Text(f"! {banner}", "yellow"))
     if sentence := drivers_sentence(result):
         console.print(Text(f"\n{sentence}"))
     validation.show(console, result.calibrated)
-    _print_agreement(console, view.agreement)
+    if agreement := view.agreement:
+        console.print(Text("\nAgreement of the judges", "bold"))
+        alphas = _Column("alpha", [_cell(row.alpha, row.interval) for row in agreement])
+        counts = _Column("texts", [Text(row.n) for row in agreement])
+        _print_table(console, "criterion", [row.criterion for row in agreement], [alphas, counts])
+        console.print(Text(ALPHA, "dim"))
     _print_failures(console, about)
     _print_facts(console, about)
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
 def _print_table(console: Console, first: str, names: Sequence[str], columns: Sequence[_Column]) -> None:
     """A table, or several with as many columns as fit beside the names; at least one column each."""
     names = [one_line(name) for name in names]
     wide = min(_NAME, max(map(cell_len, [first, *names])))
-    if wide > (remaining := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _LEAST:
+    if wide > (remaining := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _NARROW_NAME:
         wide = remaining
     for group in _groups_that_fit(columns, console.width - wide - _GAP):
         table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
@@ -121,33 +136,11 @@ def _cell(value: str, interval: str = "") -> Text:
     return Text.assemble(value, (f"\n{interval}" if interval else "", "dim"))
 
 
-def _print_means(console: Console, board: Leaderboard) -> None:
-    columns = [_Column("rank", [_rank(board.ranks.get(system)) for system in board.systems])] if board.ranks else []
-    columns += [
-        _Column(
-            "\n".join(one_line(part) for part in (group.heading, group.parts[column.name]) if part),
-            [_mean(board.cells[system, column.name]) for system in board.systems],
-        )
-        for group in board.groups
-        for column in group.columns
-    ]
-    _print_table(console, "system", board.systems, columns)
-    console.print(Text(f"{board.ranked} {board.caption}".lstrip(), "dim"))
-
-
-def _rank(place: Standing | None) -> Text:
-    return _cell(str(place.rank), place.interval) if place else Text("–")
-
-
 def _mean(cell: Cell) -> Text:
     """The lines of a cell: `48/50 *3.92` or `≈3.92`, and `[3.70, 4.11]`."""
     text = Text(cell.coverage, "yellow")
-    text = Text.assemble(text, " " if cell.coverage else "", (cell.mark + cell.mean, _style(cell)))
+    text = Text.assemble(text, " " if cell.coverage else "", (cell.mark + cell.mean, "bold green" if cell.best else ""))
     return Text.assemble(text, (f"\n{cell.interval}" if cell.interval else "", "dim"))
-
-
-def _style(cell: Cell) -> str:
-    return "bold green" if cell.best else ""
 
 
 def _print_rankings(console: Console, view: RankingView) -> None:
@@ -167,7 +160,7 @@ def _print_matrix(console: Console, contest: Contest) -> None:
     size = len(contest.systems)
     if size < 3:
         return
-    if size > _MATRIX:
+    if size > _MOST_IN_MATRIX:
         console.print(Text(f"The win rates of {size} systems against each other are in the HTML report.", "dim"))
         return
     names = [f"{number} {system}" for number, system in enumerate(contest.systems, 1)]
@@ -177,18 +170,6 @@ def _print_matrix(console: Console, contest: Contest) -> None:
     ]
     console.print(Text("\nWin rates in per cent, row against column", "bold"))
     _print_table(console, "", names, columns)
-
-
-def _print_agreement(console: Console, agreement: Sequence[Agreed]) -> None:
-    if not agreement:
-        return
-    console.print(Text("\nAgreement of the judges", "bold"))
-    columns = [
-        _Column("alpha", [_cell(row.alpha, row.interval) for row in agreement]),
-        _Column("texts", [Text(row.n) for row in agreement]),
-    ]
-    _print_table(console, "criterion", [row.criterion for row in agreement], columns)
-    console.print(Text(ALPHA, "dim"))
 
 
 def _print_failures(console: Console, provenance: Provenance) -> None:

@@ -1,4 +1,4 @@
-"""Two wordings of a criterion side by side for a terminal, a pull request and a program."""
+"""Render the differences between two criteria: console, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
 
 SCHEMA = "judge.criteria.diff/1"
-_MOST = 120  # lines of one difference that a text shows
-_LIMIT = 60_000  # characters of a comment on GitHub, less some
+_MOST_LINES = 120  # of one difference in a text
+_LIMIT = 60_000  # characters; a comment on GitHub holds 65,536
 _AGREEMENT_HEADS = ("", "before", "after", "difference", "p", "n")
 _REVERSAL_HEADS = ("", "share", "count")
 _REST = "more lines are in --format json"
 
 
 def render(diff: CriterionDiff, format: str, *, colour: bool) -> str:
+    """Render a diff as console, markdown or json."""
     return _FORMATS[format](diff, colour)
 
 
 def _first_lines(lines: Sequence[str]) -> tuple[list[str], str]:
-    """As many lines as are read, cleaned, and what there is to say of the others."""
-    n_more = len(lines) - _MOST
-    return [escape_controls(text) for text in lines[:_MOST]], f"{n_more:,} {_REST}" if n_more > 0 else ""
+    """The first lines with control characters escaped, and a note that counts the others."""
+    n_more = len(lines) - _MOST_LINES
+    return [escape_controls(text) for text in lines[:_MOST_LINES]], f"{n_more:,} {_REST}" if n_more > 0 else ""
 
 
 def _differences(diff: CriterionDiff) -> Iterator[tuple[str, Sequence[str]]]:
-    """Every difference of lines, with its title."""
+    """Title and unified diff of the files and of each prompt."""
     if diff.diff:
         yield "The files", diff.diff
     for place, prompt in enumerate(diff.prompts.ways if diff.prompts else ()):
@@ -76,9 +77,9 @@ def _agreement_rows(judged: Judged) -> Iterator[tuple[str, ...]]:
         yield OVER[row.level], *cells, f"{'≠' if row.is_significant else ''}{size}", p, f"{(e or row.after).n:,}"
 
 
-def _console(diff: CriterionDiff, colour: bool) -> str:
+def render_console(diff: CriterionDiff, colour: bool) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = recording_console(colour=colour)
+    console, recording = recording_console(colour=colour)
     console.print(Text(" → ".join(map(one_line, diff.names)), "bold"))
     for note in diff.notes:
         console.print(Text(f"! {one_line(note)}", "yellow"))
@@ -92,25 +93,20 @@ def _console(diff: CriterionDiff, colour: bool) -> str:
         console.print(Padding(line, (0, 0, 0, 2)))
     for title, lines in _differences(diff):
         console.print(Text(f"\n{title}", "bold"))
-        _print_lines(console, lines)
+        first_lines, rest = _first_lines(lines)
+        grid = Table.grid()  # a line that is too long is folded beside its mark
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for text in first_lines:
+            mark, words = ("", text) if text[:3] in ("---", "+++") or text[:1] == "@" else (text[:1], text[1:])
+            style = {"+": "green", "-": "red"}.get(mark, "" if mark else "dim")
+            grid.add_row(Text(mark, style), Text(words, style))
+        console.print(grid)
+        if rest:
+            console.print(Text(f"… {rest}.", "dim"))
     if diff.judged is not None:
         _print_judged(console, diff.judged, colour)
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
-
-
-def _print_lines(console: Console, lines: Sequence[str]) -> None:
-    """A unified difference; a line that is too long goes on beside its mark."""
-    first_lines, rest = _first_lines(lines)
-    grid = Table.grid()
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for text in first_lines:
-        mark, words = ("", text) if text[:3] in ("---", "+++") or text[:1] == "@" else (text[:1], text[1:])
-        style = {"+": "green", "-": "red"}.get(mark, "" if mark else "dim")
-        grid.add_row(Text(mark, style), Text(words, style))
-    console.print(grid)
-    if rest:
-        console.print(Text(f"… {rest}.", "dim"))
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
 def _print_judged(console: Console, judged: Judged, colour: bool) -> None:
@@ -138,11 +134,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 
 def _without_title(report: str) -> str:
-    """A report of two runs without its title, `before → after`."""
+    """Drop the title of a comparison, `before → after`: the diff has its own."""
     return report.partition("\n")[2].strip("\n")
 
 
-def _markdown(diff: CriterionDiff, colour: bool) -> str:
+def render_markdown(diff: CriterionDiff, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
     page = ""
     for block in _blocks(diff):
@@ -162,25 +158,22 @@ def _blocks(diff: CriterionDiff) -> Iterator[str]:
         ]
         yield "\n".join(["Changed:", "", *lines])
     if diff.judged is not None:
-        yield from _judged_blocks(diff.judged)
+        judged = diff.judged
+        if rows := list(_agreement_rows(judged)):
+            yield f"### Agreement with people's {escape(judged.rating)}, Spearman"
+            yield _markdown_table(_AGREEMENT_HEADS, rows)
+        elif judged.lacking:
+            yield f"{escape(judged.lacking)}."
+        if reversals := list(_reversal_rows(judged)):
+            yield "### What came out the other way"
+            yield _markdown_table(_REVERSAL_HEADS, reversals)
+        if judged.comparison is not None:
+            yield f"### Scores\n\n{_without_title(judged.comparison.report('markdown'))}"
     for title, differing in _differences(diff):
         first_lines, rest = _first_lines(differing)
         fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(first_lines)) or [""]))
         body = "\n".join([f"{fence}diff", *first_lines, fence, *([f"… {rest}."] if rest else [])])
         yield f"<details>\n<summary>{summary(title)}</summary>\n\n{body}\n\n</details>"
-
-
-def _judged_blocks(judged: Judged) -> Iterator[str]:
-    if rows := list(_agreement_rows(judged)):
-        yield f"### Agreement with people's {escape(judged.rating)}, Spearman"
-        yield _markdown_table(_AGREEMENT_HEADS, rows)
-    elif judged.lacking:
-        yield f"{escape(judged.lacking)}."
-    if reversals := list(_reversal_rows(judged)):
-        yield "### What came out the other way"
-        yield _markdown_table(_REVERSAL_HEADS, reversals)
-    if judged.comparison is not None:
-        yield f"### Scores\n\n{_without_title(judged.comparison.report('markdown'))}"
 
 
 def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -189,7 +182,7 @@ def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *lines))
 
 
-def _json(diff: CriterionDiff, colour: bool) -> str:
+def render_json(diff: CriterionDiff, colour: bool) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
     document: dict[str, Any] = {"schema": SCHEMA, "told": list(diff_sentences(diff)), "notes": diff.notes}
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
@@ -219,7 +212,7 @@ def _judged_json(judged: Judged) -> dict[str, Any]:
 
 
 _FORMATS: Mapping[str, Callable[[CriterionDiff, bool], str]] = {
-    "console": _console,
-    "markdown": _markdown,
-    "json": _json,
+    "console": render_console,
+    "markdown": render_markdown,
+    "json": render_json,
 }

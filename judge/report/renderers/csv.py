@@ -32,7 +32,13 @@ def render(result: Result) -> str:
     the signature.
     """
     if result.rankings:
-        return _ranking(result)
+        names = [field.name for field in fields(Standing)]
+        signatures = {column.name: column.signature for column in result.table.columns}
+        standings = [standing for ranking in result.rankings for standing in ranking.standings]
+        rows = (
+            [*(getattr(standing, name) for name in names), signatures.get(standing.column)] for standing in standings
+        )
+        return written([*names, "signature"], rows)
     return written(HEADER, _means(result))
 
 
@@ -48,14 +54,6 @@ def _means(result: Result) -> Iterator[list[Any]]:
             places = (rank.rank, rank.low, rank.high) if rank else (None, None, None)
             mark = "best" if cell.best else "same" if cell.same else ""
             yield [system, column.name, column.kind, *interval, *counts, column.signature, *places, mark]
-
-
-def _ranking(result: Result) -> str:
-    names = [field.name for field in fields(Standing)]
-    signatures = {column.name: column.signature for column in result.table.columns}
-    standings = [standing for ranking in result.rankings for standing in ranking.standings]
-    rows = ([*(getattr(standing, name) for name in names), signatures.get(standing.column)] for standing in standings)
-    return written([*names, "signature"], rows)
 
 
 def written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:

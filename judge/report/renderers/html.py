@@ -1,11 +1,8 @@
-"""What the page's script filters and sorts items by, as plain data: numbers, and the sheets of the prompts.
+"""Render a result as one self-contained HTML page, and results, comparisons and diffs as fragments for notebooks.
 
-The report as one self-contained page: no network, no fonts or scripts from elsewhere, complete without JavaScript.
-
-Every piece of user text passes `clean` and Jinja's autoescape, and stands only in element content or in quoted
-attributes. The page's own script is named by hash in its content security policy, so that no other one can run.
-
-What a notebook shows of a result, of two runs and of two criteria: the answer, the numbers, and the rest folded.
+The page has no network, no fonts or scripts from elsewhere, and is complete without JavaScript. Every piece of user
+text passes `escape_controls` and Jinja's autoescape, and stands only in element content or in quoted attributes. The
+page's own script is named by hash in its content security policy, so that no other one can run.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from judge.criteria import render as prompts
 from judge.report.charts import geometry
 from judge.report.charts.geometry import scatters
 from judge.report.views import items, validation
-from judge.report.views.columns import ALPHA, ARROWS, Group
+from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
@@ -43,183 +40,17 @@ from judge.report.views.validation import HEADS as HEADS_OF_PEOPLE
 from judge.results.comparison import CriterionDiff, RunComparison
 from judge.results.result import Result
 
-_OVERLAPS = ("rouge1", "rougeL", "rougeLsum", "rouge2", "bleu", "chrf")
-_MOST = 20
-_NONE = {"usual": None, "others": ()}
-
-
-@dataclass(frozen=True, slots=True)
-class ItemBrowser:
-    """The controls above the items, each with what it is called, and what the script reads.
-
-    `tops` are the orders of which the first few items can be shown alone, `copied` says that some text repeats its
-    source.
-    """
-
-    systems: tuple[str, ...]
-    criteria: tuple[str, ...]
-    orders: tuple[tuple[str, str], ...]
-    tops: tuple[tuple[str, str], ...]
-    failures: bool
-    copied: bool
-    data: Mapping[str, Any]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the texts that the sheets hold; those of a comparison are two outputs."""
-        sheets = self.data["sheets"]
-        names = {hole.partition(" ")[2] for sheet in sheets for _, parts in sheet for hole in parts[1::2]}
-        return frozenset(names | {"output"} if "first" in names else names)
-
-
-def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item]) -> ItemBrowser:
-    """Of a run that scores texts. `data` has a row for each output, in the order of the page.
-
-    `values` are by column, false where there is a failure; `mean` is that of the criteria, each as a share of its
-    scale; `gap` how far the text's ranks by the judge and by an overlap metric are apart (-1 to 1, above 0 where the
-    judge's is the better one), of all criteria together and of each; `mass` the least found on the scale, by criterion.
-    """
-    heads = [g for g in board.groups if g.columns[0].kind == "criterion" and g.columns[0] in board.of_texts]
-    outputs = [(item, output) for item in shown_items for output in item.outputs]
-    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    each = [shares(group.columns[0], result.table) for group in heads]
-    whole = means(each)
-    overlap = next((name for name in _OVERLAPS if name in {c.name for c in board.of_texts}), "")
-    rank_gaps = [
-        gaps(scores, result.table.column_scores(overlap)) for scores in ([whole, *each] if len(each) > 1 else each)
-    ]
-    texts = [(item.name, output.sample.system) for item, output in outputs]
-    masses = [[_mass([rows.get((*text, c.name)) for c in group.columns]) for group in heads] for text in texts]
-    place = {system: k for k, system in enumerate(result.table.systems)}
-    data = {
-        "columns": [_criterion(column, heads) for column in board.of_texts],
-        "top": _top_size(shown_items),
-        "system": [place[system] for _, system in texts],
-        "values": [[_value(column, rows.get((*text, column.name))) for column in board.of_texts] for text in texts],
-        "mean": [_short(whole.get(text)) for text in texts],
-        "gap": [[scores.get(text) for scores in rank_gaps] for text in texts] if any(rank_gaps) else [],
-        "overlap": overlap,
-        "told": _order_notes(overlap, len(heads)),
-        "mass": masses if any(m is not None and m < 1 for mass in masses for m in mass) else [],
-        "runs": [output.runs for _, output in outputs],
-        **_prompt_sheets(result, [c.name for c in board.of_texts], shown_items),
-    }
-    tops = tuple(_top_orders(data, len(place), bool(heads)))
-    return ItemBrowser(
-        systems=result.table.systems,
-        criteria=tuple(group.name for group in heads),
-        orders=(*tops, *((f"low {k}", f"lowest {column.name}") for k, column in enumerate(board.of_texts))),
-        tops=tops,
-        failures=any(item.failed for item in shown_items),
-        copied=any(data["runs"]),
-        data=data,
-    )
-
-
-def browse_ranked(result: Result, view: RankingView, shown_items: Sequence[Item]) -> ItemBrowser:
-    """Of a run that compares texts. `data` has the `flips` of every item by contest, and its number of failures."""
-    labels = [contest.label for contest in view.contests]
-    data = {
-        "columns": list(range(len(labels))),
-        "top": _top_size(shown_items),
-        "told": {},
-        "flips": [[comparison.flips for comparison in item.comparisons] for item in shown_items],
-        "failed": [item.failed for item in shown_items],
-        "runs": [output.runs for item in shown_items for output in item.outputs],
-        **_prompt_sheets(result, [contest.name for contest in view.contests], shown_items),
-    }
-    return ItemBrowser(
-        systems=(),
-        criteria=tuple(labels),
-        orders=tuple((f"flips {k}", f"most flips in {label} first") for k, label in enumerate(labels)),
-        tops=(),
-        failures=any(item.failed for item in shown_items),
-        copied=any(data["runs"]),
-        data=data,
-    )
-
-
-def _criterion(column: Column, heads: Sequence[Group]) -> int:
-    """The number of the criterion that a column is of; -1 for a metric."""
-    return next((k for k, group in enumerate(heads) if column in group.columns), -1)
-
-
-def _top_size(shown_items: Sequence[Item]) -> int:
-    """How many items are the first few."""
-    return min(_MOST, ceil(len(shown_items) / 5))
-
-
-def _top_orders(data: Mapping[str, Any], systems: int, judged: bool) -> list[tuple[str, str]]:
-    tops = []
-    if data["gap"]:
-        tops.append(("gap", f"judge and {data['overlap']} furthest apart"))
-    if judged and systems > 1:
-        tops.append(("spread", "systems furthest apart"))
-    if data["mass"]:
-        tops.append(("mass", "least mass on the scale"))
-    return tops
-
-
-def _order_notes(overlap: str, criteria: int) -> dict[str, str]:
-    """What there is to know of an order."""
-    judge_rank = (
-        "the mean of the criteria, each as a share of its scale, or the chosen criterion"
-        if criteria > 1
-        else "the judge"
-    )
-    return {
-        "gap": f"All texts of the run are ranked by the judge ({judge_rank}) and by {overlap}. Shown is who ranks the text "
-        "higher, and by what share of the texts: 1 is first against last.",
-        "spread": f"The highest less the lowest of an item's systems: {judge_rank}.",
-        "mass": "The least probability, or share of draws, that was found on the scale.",
-    }
-
-
-def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
-    if isinstance(row, Score):
-        return _short(row.value)
-    return False if failed(row) and not abstained(column, row) else None
-
-
-def _short(value: float | None) -> float | None:
-    """Four digits: what values are put in order by, and shown with fewer."""
-    return None if value is None else float(f"{value:.4g}")
-
-
-def _mass(rows: Sequence[Score | Failure | None]) -> float | None:
-    masses = [row.provenance.mass for row in rows if isinstance(row, Score) and row.provenance.mass is not None]
-    return round(min(masses), 3) if masses else None
-
-
-def _prompt_sheets(result: Result, columns: Sequence[str], shown_items: Sequence[Item]) -> dict[str, Any]:
-    """The sheets of the prompts, and which of them was used, by column: the usual one, and others by output or pair."""
-    stored = result.info.get("prompts") or {}
-    numbers: dict[tuple[str, str], int] = {}
-    for item in shown_items:
-        for output in item.outputs:
-            numbers[item.name, output.sample.system] = len(numbers)
-    by_column = {}
-    for place, column in enumerate(columns):
-        used_sheets = stored.get("asked", {}).get(column, _NONE)
-        others = {
-            " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
-            for item, system, rival, sheet in used_sheets["others"]
-            if (item, system) in numbers
-        }
-        if others or used_sheets["usual"] is not None:
-            by_column[place] = [used_sheets["usual"], others]
-    sheets = [
-        [[role, [escape_controls(part) for part in parts]] for role, parts in sheet]
-        for sheet in stored.get("sheets", ())
-    ]
-    return {"sheets": sheets, "asked": by_column}
-
-
 MOST_DRAWN = 30
 """Systems in a chart of the page."""
 MOST_MET = 40
 """Systems in a matrix of win rates."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
+
+# Metrics that measure overlap with the references, in the order of preference for comparing them with a judge
+_OVERLAPS = ("rouge1", "rougeL", "rougeLsum", "rouge2", "bleu", "chrf")
+_MOST_TOP_ITEMS = 20
+_NO_SHEETS = {"usual": None, "others": ()}
+_MOST_KINDS = 4  # of failures that a notebook names
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +85,7 @@ class Plot:
 
 def render(result: Result) -> str:
     """The page. Of more than 2,000 outputs the first items are shown and the page says where the others are."""
-    return _ranking(result) if result.rankings else _means(result)
+    return _ranking_page(result) if result.rankings else _means_page(result)
 
 
 def summary(result: Result) -> str:
@@ -265,21 +96,23 @@ def summary(result: Result) -> str:
     )
 
 
-def _means(result: Result) -> str:
+def _means_page(result: Result) -> str:
     board = build_leaderboard(result)
     shown_items = list(items.scored(result, board))
     drawn_plots = [replace(plot, rows=plot.rows[:MOST_DRAWN]) for plot in plots(result, board)]
-    parts: dict[str, Any] = {
+    n_systems = len(board.systems)
+    undrawn = f"The first {MOST_DRAWN} of {n_systems:,} systems are drawn; the leaderboard has all."
+    parts = {
         "view": board,
         "moved": build_judge_drivers(result),
         "plots": drawn_plots,
-        "undrawn": _undrawn_note(board.systems),
-    }
-    parts |= {"wins": wins(result, board), "heats": heats(result), "scatters": scatters(result)}
-    parts["browse"] = browse_scored(result, board, shown_items)
-    parts["calibrated"] = validation.blocks(result.calibrated, every=True)
-    parts["calibrated_how"] = validation.calibration_note(result.calibrated)
-    parts |= {
+        "undrawn": undrawn if n_systems > MOST_DRAWN else "",
+        "wins": wins(result, board),
+        "heats": heats(result),
+        "scatters": scatters(result),
+        "browse": browse_scored(result, board, shown_items),
+        "calibrated": validation.blocks(result.calibrated, every=True),
+        "calibrated_how": validation.calibration_note(result.calibrated),
         "people": validation.people(result),
         "people_heads": HEADS_OF_PEOPLE,
         "people_how": validation.curve_note(result),
@@ -287,7 +120,7 @@ def _means(result: Result) -> str:
     return _page("report.html.jinja", result, board.about, shown_items, **parts)
 
 
-def _ranking(result: Result) -> str:
+def _ranking_page(result: Result) -> str:
     view = build_ranking(result)
     shown_items = list(items.ranked(result, view))
     drawn_plots = {contest.name: standing_plots(contest) for contest in view.contests}
@@ -295,7 +128,7 @@ def _ranking(result: Result) -> str:
     return _page("ranking.html.jinja", result, view.about, shown_items, **parts)
 
 
-def _page(name: str, result: Result, about: Provenance, shown_items: Sequence[items.Item], **parts: Any) -> str:
+def _page(name: str, result: Result, about: Provenance, shown_items: Sequence[Item], **parts: Any) -> str:
     script = source("report.js") + source("items.js")
     page: str = template(name).render(
         about=about,
@@ -324,7 +157,12 @@ def _environment() -> Environment:
     )
     environment.globals["asked_heads"] = HEADS
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    environment.filters |= {"clean": _clean, "line": one_line, "count": plural, "key": prompts.fence_digest}
+    environment.filters |= {
+        "clean": lambda value: escape_controls(str(value)),
+        "line": one_line,
+        "count": plural,
+        "key": prompts.fence_digest,
+    }
     return environment
 
 
@@ -337,12 +175,8 @@ def source(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _clean(value: Any) -> str:
-    return escape_controls(str(value))
-
-
-def _left_out_note(result: Result, shown_items: Sequence[items.Item]) -> str:
-    """What the page says where it does not hold every item; of a ranking, those of which texts were compared."""
+def _left_out_note(result: Result, shown_items: Sequence[Item]) -> str:
+    """The page's note if it does not hold every item. Of a ranking, only items with compared texts count."""
     names = {row.item for row in result.table.rows()} if result.rankings else set(result.table.items)
     if len(shown_items) == len(names):
         return ""
@@ -352,13 +186,6 @@ def _left_out_note(result: Result, shown_items: Sequence[items.Item]) -> str:
         f"The first {len(shown_items):,} of {len(names):,} items ({outputs:,} of {texts:,} texts) are shown; "
         f"all are in scores.parquet."
     )
-
-
-def _undrawn_note(systems: Sequence[str]) -> str:
-    """What the page says where its charts do not have every system."""
-    if len(systems) <= MOST_DRAWN:
-        return ""
-    return f"The first {MOST_DRAWN} of {len(systems):,} systems are drawn; the leaderboard has all."
 
 
 def plots(result: Result, board: Leaderboard) -> list[Plot]:
@@ -414,7 +241,161 @@ def _standing_plot(contest: Contest, name: str, along: geometry.Axis, estimates:
     return Plot(name, "", along, tuple(rows), {})
 
 
-_KINDS = 4
+@dataclass(frozen=True, slots=True)
+class ItemBrowser:
+    """The controls above the items, each with what it is called, and what the script reads.
+
+    `tops` are the orders of which the first few items can be shown alone, `copied` says that some text repeats its
+    source.
+    """
+
+    systems: tuple[str, ...]
+    criteria: tuple[str, ...]
+    orders: tuple[tuple[str, str], ...]
+    tops: tuple[tuple[str, str], ...]
+    failures: bool
+    copied: bool
+    data: Mapping[str, Any]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the texts that the sheets hold; those of a comparison are two outputs."""
+        sheets = self.data["sheets"]
+        names = {hole.partition(" ")[2] for sheet in sheets for _, parts in sheet for hole in parts[1::2]}
+        return frozenset(names | {"output"} if "first" in names else names)
+
+
+def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item]) -> ItemBrowser:
+    """Of a run that scores texts. `data` has a row for each output, in the order of the page.
+
+    `values` are by column, false where there is a failure; `mean` is that of the criteria, each as a share of its
+    scale; `gap` how far the text's ranks by the judge and by an overlap metric are apart (-1 to 1, above 0 where the
+    judge's is the better one), of all criteria together and of each; `mass` the least found on the scale, by criterion.
+    """
+    heads = [g for g in board.groups if g.columns[0].kind == "criterion" and g.columns[0] in board.of_texts]
+    outputs = [(item, output) for item in shown_items for output in item.outputs]
+    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
+    each = [shares(group.columns[0], result.table) for group in heads]
+    whole = means(each)
+    overlap = next((name for name in _OVERLAPS if name in {c.name for c in board.of_texts}), "")
+    rank_gaps = [
+        gaps(scores, result.table.column_scores(overlap)) for scores in ([whole, *each] if len(each) > 1 else each)
+    ]
+    texts = [(item.name, output.sample.system) for item, output in outputs]
+    masses = [[_mass([rows.get((*text, c.name)) for c in group.columns]) for group in heads] for text in texts]
+    place = {system: k for k, system in enumerate(result.table.systems)}
+    data = {
+        "columns": [  # the number of the column's criterion; -1 for a metric
+            next((k for k, group in enumerate(heads) if column in group.columns), -1) for column in board.of_texts
+        ],
+        "top": _top_size(shown_items),
+        "system": [place[system] for _, system in texts],
+        "values": [[_value(column, rows.get((*text, column.name))) for column in board.of_texts] for text in texts],
+        "mean": [_short(whole.get(text)) for text in texts],
+        "gap": [[scores.get(text) for scores in rank_gaps] for text in texts] if any(rank_gaps) else [],
+        "overlap": overlap,
+        "told": _order_notes(overlap, len(heads)),
+        "mass": masses if any(m is not None and m < 1 for mass in masses for m in mass) else [],
+        "runs": [output.runs for _, output in outputs],
+        **_prompt_sheets(result, [c.name for c in board.of_texts], shown_items),
+    }
+    tops = (
+        *([("gap", f"judge and {overlap} furthest apart")] if data["gap"] else []),
+        *([("spread", "systems furthest apart")] if heads and len(place) > 1 else []),
+        *([("mass", "least mass on the scale")] if data["mass"] else []),
+    )
+    return ItemBrowser(
+        systems=result.table.systems,
+        criteria=tuple(group.name for group in heads),
+        orders=(*tops, *((f"low {k}", f"lowest {column.name}") for k, column in enumerate(board.of_texts))),
+        tops=tops,
+        failures=any(item.failed for item in shown_items),
+        copied=any(data["runs"]),
+        data=data,
+    )
+
+
+def browse_ranked(result: Result, view: RankingView, shown_items: Sequence[Item]) -> ItemBrowser:
+    """Of a run that compares texts. `data` has the `flips` of every item by contest, and its number of failures."""
+    labels = [contest.label for contest in view.contests]
+    data = {
+        "columns": list(range(len(labels))),
+        "top": _top_size(shown_items),
+        "told": {},
+        "flips": [[comparison.flips for comparison in item.comparisons] for item in shown_items],
+        "failed": [item.failed for item in shown_items],
+        "runs": [output.runs for item in shown_items for output in item.outputs],
+        **_prompt_sheets(result, [contest.name for contest in view.contests], shown_items),
+    }
+    return ItemBrowser(
+        systems=(),
+        criteria=tuple(labels),
+        orders=tuple((f"flips {k}", f"most flips in {label} first") for k, label in enumerate(labels)),
+        tops=(),
+        failures=any(item.failed for item in shown_items),
+        copied=any(data["runs"]),
+        data=data,
+    )
+
+
+def _top_size(shown_items: Sequence[Item]) -> int:
+    """Number of items in a list of the top ones."""
+    return min(_MOST_TOP_ITEMS, ceil(len(shown_items) / 5))
+
+
+def _order_notes(overlap: str, criteria: int) -> dict[str, str]:
+    """Explain the orders of the items in which one can only guess what is compared."""
+    ranked_by = (
+        "the mean of the criteria, each as a share of its scale, or the chosen criterion"
+        if criteria > 1
+        else "the judge"
+    )
+    return {
+        "gap": f"All texts of the run are ranked by the judge ({ranked_by}) and by {overlap}. Shown is who ranks the "
+        "text higher, and by what share of the texts: 1 is first against last.",
+        "spread": f"The highest less the lowest of an item's systems: {ranked_by}.",
+        "mass": "The least probability, or share of draws, that was found on the scale.",
+    }
+
+
+def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
+    if isinstance(row, Score):
+        return _short(row.value)
+    return False if failed(row) and not abstained(column, row) else None
+
+
+def _short(value: float | None) -> float | None:
+    """Round to four digits, enough to sort by; the page shows fewer."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _mass(rows: Sequence[Score | Failure | None]) -> float | None:
+    masses = [row.provenance.mass for row in rows if isinstance(row, Score) and row.provenance.mass is not None]
+    return round(min(masses), 3) if masses else None
+
+
+def _prompt_sheets(result: Result, columns: Sequence[str], shown_items: Sequence[Item]) -> dict[str, Any]:
+    """The prompt sheets, and by column the one that was used: the usual one, and others by output or pair."""
+    stored = result.info.get("prompts") or {}
+    numbers: dict[tuple[str, str], int] = {}
+    for item in shown_items:
+        for output in item.outputs:
+            numbers[item.name, output.sample.system] = len(numbers)
+    by_column = {}
+    for place, column in enumerate(columns):
+        used_sheets = stored.get("asked", {}).get(column, _NO_SHEETS)
+        others = {
+            " ".join(str(numbers[item, name]) for name in (system, rival) if name): sheet
+            for item, system, rival, sheet in used_sheets["others"]
+            if (item, system) in numbers
+        }
+        if others or used_sheets["usual"] is not None:
+            by_column[place] = [used_sheets["usual"], others]
+    sheets = [
+        [[role, [escape_controls(part) for part in parts]] for role, parts in sheet]
+        for sheet in stored.get("sheets", ())
+    ]
+    return {"sheets": sheets, "asked": by_column}
 
 
 def of_result(result: Result) -> str:
@@ -437,8 +418,8 @@ def failed_lines(result: Result) -> Iterator[str]:
     if not result.failed:
         return
     kinds = Counter((row.error, row.column) for row in result.failures if row.error != ABSTAINED)
-    named = [f"{many:,} {error} ({column})" for (error, column), many in kinds.most_common(_KINDS)]
-    more = f" and {len(kinds) - _KINDS} more kinds" if len(kinds) > _KINDS else ""
+    named = [f"{many:,} {error} ({column})" for (error, column), many in kinds.most_common(_MOST_KINDS)]
+    more = f" and {len(kinds) - _MOST_KINDS} more kinds" if len(kinds) > _MOST_KINDS else ""
     every = result.failed + len(result.table.scores)
     yield f"{result.failed:,} of {plural(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
 

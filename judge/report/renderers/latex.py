@@ -1,4 +1,4 @@
-"""The table of means or of standings as LaTeX, for a paper: booktabs, names escaped, intervals small."""
+"""Render means or standings as LaTeX tables for a paper: booktabs, escaped names, small intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.core.messages import one_line
 from judge.report.renderers.markdown import upright
 from judge.report.views.columns import ARROWS, Group
 from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard
-from judge.report.views.ranking import Contest, build_ranking
+from judge.report.views.ranking import build_ranking
 from judge.results.result import Result
 
 _HEAD = """\
@@ -78,7 +78,7 @@ class _Value(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Points that it takes."""
+        """Width in points."""
         return max(_SMALL * _wide(self.text) + _SCRIPT * _wide(f"{self.before} "), _SCRIPT * _wide(self.below))
 
 
@@ -96,12 +96,12 @@ class _Column:
 
     @property
     def numbers(self) -> float:
-        """Points that its rows take."""
+        """Width of its values in points."""
         return max((value.width for value in self.values), default=0.0)
 
     @property
     def width(self) -> float:
-        """Points that it takes."""
+        """Width in points."""
         return max(self.numbers, min(_SMALL * _wide(self.head), max(self.room, _SMALL * _unbroken(self.head))))
 
 
@@ -113,14 +113,21 @@ def render(result: Result) -> str:
     """
     if result.rankings:
         view = build_ranking(result)
-        tables = "\n".join(_contest(contest, place) for place, contest in enumerate(view.contests, 1))
-        return begin(view.about.notices) + tables
+        tables = []
+        for place, contest in enumerate(view.contests, 1):
+            columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
+            caption = (
+                f"{contest.label}: {contest.sentences[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
+            )
+            names = [one_line(system, _NAME) for system in contest.systems]
+            tables.append(_table("System", names, columns, caption, f"tab:judge-{place}"))
+        return begin(view.about.notices) + "\n".join(tables)
     means = build_leaderboard(result)
     return begin(means.about.notices) + _means(means)
 
 
 def begin(notices: Sequence[str]) -> str:
-    """What stands above the first table: the packages that it needs, and what there is to know."""
+    """Comments above the first table: the packages that it needs, and the notices."""
     return _HEAD + "".join(f"% {notice}\n" for notice in notices)
 
 
@@ -163,14 +170,6 @@ def _column(head: str, above: str, cells: Iterable[Cell]) -> _Column:
     return _Column(head, above, [_Value(c.mean + c.mark, c.interval, c.coverage, c.best) for c in cells])
 
 
-def _contest(contest: Contest, place: int) -> str:
-    columns = [_Column(head, "", [_Value(*cell) for cell in cells]) for head, cells in contest.columns.items()]
-    caption = f"{contest.label}: {contest.sentences[0]} [low, high]: {contest.ranking.method}. {contest.ranking.note}"
-    return _table(
-        "System", [one_line(system, _NAME) for system in contest.systems], columns, caption, f"tab:judge-{place}"
-    )
-
-
 def _table(title: str, names: Sequence[str], columns: Sequence[_Column], caption: str, label: str) -> str:
     natural = _SMALL * max(map(_wide, [title, *names]))
     if natural + _together(columns) > _SPACE - _GAP:
@@ -189,7 +188,7 @@ def _table(title: str, names: Sequence[str], columns: Sequence[_Column], caption
 
 
 def _together(columns: Iterable[_Column]) -> float:
-    """Points that they take side by side."""
+    """Width of the columns side by side, in points."""
     return sum(column.width + _GAP for column in columns)
 
 
@@ -207,7 +206,7 @@ def _parts(columns: Sequence[_Column], room: float) -> Iterator[list[_Column]]:
 def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: float) -> Iterator[str]:
     """The lines of one tabular; names are broken where their column is to be `narrow`, a number of points.
 
-    What comes after a row's end would be its option, were it `[` or `*`: hence the braces.
+    A row starts with braces because LaTeX would read a `[` or `*` there as an argument of the last `\\\\`.
     """
     first = f"p{{{narrow:.0f}pt}}" if narrow else "l"
     yield f"\\begin{{tabular}}{{{first}{'r' * len(columns)}}}"
@@ -231,7 +230,7 @@ def _row(first: str, cells: Iterable[str]) -> str:
 
 
 def _above(columns: Sequence[_Column]) -> Iterator[str]:
-    """Of a panel's criteria the line over their columns."""
+    """The heading above a panel's columns: criteria and rules below them. Nothing without a panel."""
     above, rules, at = [], [], 2
     for name, group in groupby(columns, key=lambda column: column.above):
         width = len(list(group))
@@ -273,10 +272,9 @@ def _unbroken(text: str) -> float:
 
 
 def _wide(text: str) -> float:
-    """About how many ems a text takes in Computer Modern."""
-    return sum(map(_em, text))
+    """Estimate the width of a text in Computer Modern, in ems."""
 
+    def usual(character: str) -> float:
+        return _FULL if east_asian_width(character) in "WF" else _CAPITAL if character.isupper() else _USUAL
 
-def _em(character: str) -> float:
-    wide = _FULL if east_asian_width(character) in "WF" else _CAPITAL if character.isupper() else _USUAL
-    return _EMS.get(character, wide)
+    return sum(_EMS.get(character, usual(character)) for character in text)

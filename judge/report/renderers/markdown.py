@@ -1,4 +1,4 @@
-"""The summary as Markdown, for a comment on a pull request: what counts in the open, how it was made folded away."""
+"""Render a result as Markdown for a comment on a pull request: the numbers in the open, their making folded."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from itertools import accumulate, chain
 
 from judge.core.messages import one_line, plural
 from judge.report.views import validation
-from judge.report.views.columns import ALPHA, ARROWS, Agreed
+from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
-from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.ranking import RankingView, build_ranking
 from judge.report.views.score_drivers import JudgeDrivers, build_judge_drivers
 from judge.report.views.validation import LEVEL
 from judge.results.result import Result
 
 LIMIT = 60_000
 """Characters at most, whatever the size of the run: a comment on GitHub holds 65,536."""
-_OPEN, _FAILED = 45_000, 12_000  # of these for what is not folded away, and there for the failures
-_MOST = 25_000  # for one table, so that the next one has a place
-_WIDE = 24  # columns of a table
+_OPEN, _FAILED = 45_000, 12_000  # of these for what is not folded, and of those for the failures
+_TABLE = 25_000  # for one table, so that there is room for the next one
+_MOST_COLUMNS = 24  # of a table
 _NAME, _TEXT = 80, 3_000  # characters of a name, of a paragraph
 _REST = "The rest is in report.html."
 
@@ -43,13 +43,15 @@ class _Table:
     right: Sequence[int] | None = None
 
     def within(self, room: int) -> str:
-        """The table in at most so many characters, with a word on what it lacks."""
-        heads = self.heads[:_WIDE]
+        """The table in at most `room` characters, with a note on what it lacks."""
+        heads = self.heads[:_MOST_COLUMNS]
         numbers = set(range(1, len(heads)) if self.right is None else self.right)
         rule = ["---:" if place in numbers else "---" for place in range(len(heads))]
-        lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *(row[:_WIDE] for row in self.rows))]
+        lines = [
+            "| " + " | ".join(cells) + " |" for cells in (heads, rule, *(row[:_MOST_COLUMNS] for row in self.rows))
+        ]
         ends = accumulate(len(text) + 1 for text in lines)
-        n_lines = sum(end < min(room, _MOST) - 100 for end in ends)  # less the word
+        n_lines = sum(end < min(room, _TABLE) - 100 for end in ends)  # 100 for the note
         lost = [(len(self.heads) - len(heads), "more column"), (len(lines) - n_lines, "more row")]
         lacks = " and ".join(plural(n, thing) for n, thing in lost if n)
         return "\n".join(lines[:n_lines]) + (f"\n\n… {lacks}. {_REST}" if lacks else "")
@@ -89,7 +91,7 @@ def summary(text: str, limit: int = _NAME) -> str:
 
 
 def _fit(blocks: Iterable[str | _Table], room: int) -> str:
-    """The blocks in at most so many characters: a table loses rows, and a block that does not fit ends it."""
+    """The blocks in at most `room` characters: a table loses rows, and a block that does not fit ends the text."""
     page = ""
     for block in blocks:
         gap = "\n" if page else ""
@@ -102,18 +104,35 @@ def _fit(blocks: Iterable[str | _Table], room: int) -> str:
 
 
 def _folded(result: Result, view: Leaderboard | RankingView) -> Iterator[tuple[str, list[str | _Table]]]:
-    """What is not read every time, by title."""
+    """Titles and blocks of the parts that few readers need."""
     if pulls := build_judge_drivers(result):
         yield "What moves the judge", _driver_blocks(pulls)
     if view.agreement:
-        yield "Agreement of the judges", _agreement_blocks(view.agreement)
+        rows = [(_name(row.criterion), f"{row.alpha} {row.interval}".rstrip(), row.n) for row in view.agreement]
+        yield "Agreement of the judges", [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
     if isinstance(view, RankingView):
         yield "What the numbers mean", [escape(view.caption)]
-    yield "How it was made", _provenance_blocks(view.about)
-    if isinstance(view, RankingView) and (
-        win_rates := [block for contest in view.contests for block in _win_rate_blocks(contest)]
-    ):
-        yield "Win rates in per cent, row against column", win_rates
+    about = view.about
+    lines = [f"- {name}: {escape(text, 500)}" for name, text in about.facts]
+    lines += [f"- {escape(about.usage)}"] if about.usage else []
+    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in about.judges]
+    for column in about.signed:
+        if column.signature:
+            method = f" ({escape(column.methods, 200)})" if column.methods else ""
+            lines.append(f"- {_name(column.name)}: {_code(one_line(column.signature, 500))}{method}")
+    yield "How it was made", ["\n".join(lines)]
+    if isinstance(view, RankingView):
+        win_rates: list[str | _Table] = []
+        for contest in view.contests:
+            if len(contest.systems) > 2:
+                names = [_name(system) for system in contest.systems]
+                matrix = [
+                    (name, *(met.text for met in row[:_MOST_COLUMNS]))
+                    for name, row in zip(names, contest.matrix, strict=True)
+                ]
+                win_rates += [f"{escape(contest.label, 200)}:", _Table(("", *names), matrix)]
+        if win_rates:
+            yield "Win rates in per cent, row against column", win_rates
 
 
 def _code(text: str) -> str:
@@ -126,11 +145,6 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{flat}{pad}{fence}"
 
 
-def _cell_code(text: str) -> str:
-    """A code span for a table cell, where a pipe wants a backslash even in code (GFM, 4.10)."""
-    return _code(one_line(text, 200)).replace("|", "\\|")
-
-
 def _name(text: str) -> str:
     return escape(text, _NAME)
 
@@ -141,19 +155,15 @@ def _means_blocks(board: Leaderboard) -> list[str | _Table]:
     rows = [tuple(_mean_cell(board.cells[system, column.name]) for column in board.columns) for system in board.systems]
     if board.lead:
         heads = [f"rank ({_name(board.lead)})", *heads]
-        rows = [(_rank(board, system), *row) for system, row in zip(board.systems, rows, strict=True)]
+        for n, system in enumerate(board.systems):
+            standing = board.ranks.get(system)
+            interval = f" [{standing.interval}]" if standing and standing.interval else ""
+            rows[n] = (f"{standing.rank}{interval}" if standing else "–", *rows[n])
     names = [_name(system) for system in board.systems]
     if upright(board):
         names, heads, rows = heads, names, list(zip(*rows, strict=True))
     whole = [(name, *row) for name, row in zip(names, rows, strict=True)]
     return [_Table(["" if upright(board) else "system", *heads], whole), escape(board.caption)]
-
-
-def _rank(board: Leaderboard, system: str) -> str:
-    """A system's place and its interval, `1 [1–2]`."""
-    standing = board.ranks.get(system)
-    interval = f" [{standing.interval}]" if standing and standing.interval else ""
-    return f"{standing.rank}{interval}" if standing else "–"
 
 
 def upright(board: Leaderboard) -> bool:
@@ -182,14 +192,6 @@ def _ranking_blocks(view: RankingView) -> Iterator[str | _Table]:
             yield escape(contest.ranking.note)
 
 
-def _win_rate_blocks(contest: Contest) -> Iterator[str | _Table]:
-    if len(contest.systems) > 2:
-        yield f"{escape(contest.label, 200)}:"
-        names = [_name(system) for system in contest.systems]
-        rows = ((name, *(met.text for met in row[:_WIDE])) for name, row in zip(names, contest.matrix, strict=True))
-        yield _Table(("", *names), rows)
-
-
 def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
     rows = []
     for row in chain.from_iterable(drivers.criteria):
@@ -203,12 +205,18 @@ def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
 
 
 def _people_blocks(result: Result) -> Iterator[str | _Table]:
-    """How far the judges go with people, in short: the page has the rest."""
+    """Correlation of the judges with human ratings, in short; the page has the rest."""
     grid = validation.brief(result.rated, LEVEL)
     if not grid.rows:
         return
     yield "### Against people"
-    rows = ((*(_name(value) for value, _ in row[:2]), *(_with_interval(cell) for cell in row[2:])) for row in grid.rows)
+    rows = (
+        (
+            *(_name(value) for value, _ in row[:2]),
+            *(f"{escape(value)} {interval}".rstrip() for value, interval in row[2:]),
+        )
+        for row in grid.rows
+    )
     yield _Table(grid.heads, rows, right=range(2, len(grid.heads)))
     blocks = {rated.criterion: validation.block(rated, LEVEL) for rated in result.rated}
     over = "; ".join(dict.fromkeys(block.over for block in blocks.values()))
@@ -216,12 +224,6 @@ def _people_blocks(result: Result) -> Iterator[str | _Table]:
         f"{one_line(name, _NAME)}: {' '.join(block.sentences)}" for name, block in blocks.items() if block.sentences
     )
     yield escape(f"{over}. {sentences}")
-
-
-def _with_interval(cell: tuple[str, str]) -> str:
-    """A value and its interval, which is no link."""
-    value, interval = cell
-    return f"{escape(value)} {interval}".rstrip()
 
 
 def _calibration_blocks(result: Result) -> Iterator[str | _Table]:
@@ -235,29 +237,18 @@ def _calibration_blocks(result: Result) -> Iterator[str | _Table]:
         yield escape(validation.calibration_note(result.calibrated))
 
 
-def _agreement_blocks(agreement: Sequence[Agreed]) -> list[str | _Table]:
-    rows = [(_name(row.criterion), f"{row.alpha} {row.interval}".rstrip(), row.n) for row in agreement]
-    return [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
-
-
 def _failure_blocks(provenance: Provenance) -> list[str | _Table]:
     if not provenance.failures:
         return []
     rows = [
-        (_name(f.stage), _name(f.error), f"{f.count:,}", escape(", ".join(f.columns), 200), _cell_code(f.example))
+        (
+            _name(f.stage),
+            _name(f.error),
+            f"{f.count:,}",
+            escape(", ".join(f.columns), 200),
+            _code(one_line(f.example, 200)).replace("|", "\\|"),  # a table needs this even in code (GFM, 4.10)
+        )
         for f in provenance.failures
     ]
     heads = ("stage", "error", "count", "columns", "for example")
     return ["### Failures", _Table(heads, rows, right=[2])]
-
-
-def _provenance_blocks(provenance: Provenance) -> list[str | _Table]:
-    lines = [f"- {name}: {escape(text, 500)}" for name, text in provenance.facts]
-    lines += [f"- {escape(provenance.usage)}"] if provenance.usage else []
-    lines += [f"- Judge {escape(name, 200)}: {escape(text, 500)}" for name, text in provenance.judges]
-    lines += [
-        f"- {_name(column.name)}: {_code(one_line(column.signature, 500))}{f' ({escape(column.methods, 200)})' if column.methods else ''}"
-        for column in provenance.signed
-        if column.signature
-    ]
-    return ["\n".join(lines)]

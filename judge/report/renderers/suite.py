@@ -1,13 +1,4 @@
-"""Outcomes for a terminal.
-
-Outcomes for a pull request or a job's summary: what is not met in the open, all else folded away.
-
-Outcomes as JUnit XML, which CI systems read: a test suite for each suite, a test case for each verdict.
-
-Outcomes for a program.
-
-Outcomes in every format.
-"""
+"""Render the outcomes of test suites: console, Markdown for a pull request, JUnit XML for CI, and JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rich.box import SIMPLE_HEAD
@@ -34,22 +24,46 @@ from judge.report.views.suite import Row, SuiteView, changed, suite_summary, sui
 from judge.results.comparison import RunComparison
 from judge.suite.records import Outcome
 
+SCHEMA = "judge.test/1"
 _STYLES = {"✓": "green", "✗": "bold red", "?": "bold yellow", "!": "bold magenta"}
-_DIFF = {"+": "green", "-": "red"}
-_LINES = 40  # of a prompt's diff
+_DIFF_STYLES = {"+": "green", "-": "red"}
+_MOST_LINES = 40  # of a prompt's diff on a console
+
+# Markdown: characters of a table, a case's name, a cell, the judge's words
+_TABLE, _NAME, _CELL, _SAID = 20_000, 80, 200, 500
+_REST = "… The rest is in `judge test --format json`.\n"
+
+_MESSAGE = 2_000  # characters of the reason in JUnit if a suite could not be run
+# XML 1.0 has no place for these two, escaped or not (section 2.2); `escape_controls` writes out the other characters
+# that it forbids.
+_FORBIDDEN = re.compile("[\ufffe\uffff]")
+
+
+def render(outcomes: Sequence[Outcome], format: str, *, colour: bool) -> str:
+    """Render outcomes as console, markdown, json or junit. Raises ConfigError for another format."""
+    renderers: dict[str, Callable[[Sequence[Outcome]], str]] = {
+        "markdown": render_markdown,
+        "json": render_json,
+        "junit": render_junit,
+    }
+    if format == "console":
+        return render_console(outcomes, colour=colour)
+    if format not in renderers:
+        raise ConfigError(plugins.unknown_name_message("format", format, ["console", *renderers]))
+    return renderers[format](outcomes)
 
 
 def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
     """As wide as the terminal, or 80; without `colour` no escape code. What all suites came to is the last line."""
-    console, text = recording_console(colour=colour)
+    console, recording = recording_console(colour=colour)
     for outcome in outcomes:
         _print_suite(console, suite_view(outcome))
         if outcome.comparison is not None:
-            _print_compared(console, outcome.comparison, colour)
+            _print_comparison(console, outcome.comparison, colour)
         console.print()
     if len(outcomes) > 1:
         console.print(Text(totals(outcomes), _verdict_style(all(entry.passed for entry in outcomes))))
-    rows = [row.rstrip() for row in text.getvalue().split("\n")]
+    rows = [row.rstrip() for row in recording.getvalue().split("\n")]
     return "\n".join(rows).strip("\n") + "\n"
 
 
@@ -78,7 +92,7 @@ def _print_suite(console: Console, suite: SuiteView) -> None:
 
 
 def _table(rows: Sequence[Row], width: int) -> Table:
-    """What a verdict says stands below what was found."""
+    """A row for each verdict; the judge's words and the value before stand below the finding."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("", no_wrap=True)
     table.add_column("case", overflow="fold", max_width=width * 2 // 5)
@@ -93,23 +107,18 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     return table
 
 
-def _print_compared(console: Console, comparison: RunComparison, colour: bool) -> None:
-    """The runs side by side as `judge compare` shows them, and the lines of the prompts that differ."""
+def _print_comparison(console: Console, comparison: RunComparison, colour: bool) -> None:
+    """Print the report of `judge compare` and the diff of each prompt."""
     console.print(Text("\nAgainst the baseline", "bold"))
     console.print(Text.from_ansi(comparison.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
     for change in comparison.changes:
         lines = changed(change)
         if lines:
             console.print(Text(f"\nPrompt of {one_line(', '.join(change.columns))}", "bold"))
-        for text in lines[:_LINES]:
-            console.print(Padding(Text(text, _DIFF.get(text[:1], "dim")), (0, 0, 0, 2)))
-        if len(lines) > _LINES:
-            console.print(Padding(Text(f"… {plural(len(lines) - _LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
-
-
-_MOST = 20_000  # characters of a table
-_NAME, _CELL, _SAID = 80, 200, 500
-_REST = "… The rest is in `judge test --format json`.\n"
+        for text in lines[:_MOST_LINES]:
+            console.print(Padding(Text(text, _DIFF_STYLES.get(text[:1], "dim")), (0, 0, 0, 2)))
+        if len(lines) > _MOST_LINES:
+            console.print(Padding(Text(f"… {plural(len(lines) - _MOST_LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:
@@ -123,7 +132,7 @@ def render_markdown(outcomes: Sequence[Outcome]) -> str:
 
 
 def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """The verdict, what is not met in all suites, then what is folded away."""
+    """The verdict, all unmet cases, then, folded, the met ones and the comparison with the baseline."""
     suites = [suite_view(outcome) for outcome in outcomes]
     mark = "✓" if all(suite.passed for suite in suites) else "✗"
     yield f"## {mark} judge test"
@@ -144,18 +153,27 @@ def _count_kinds(rows: Sequence[Row]) -> str:
     return ", ".join(f"{plural(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
 
 
-def _title(suite: SuiteView) -> str:
-    return escape(suite.name, _NAME)
-
-
 def _name(suite: SuiteView) -> str:
     return one_line(suite.name, _NAME)
+
+
+def _comparison_blocks(suite: SuiteView, comparison: RunComparison) -> Iterator[str]:
+    for change in comparison.changes:
+        if lines := changed(change):
+            diff = "\n".join(lines)
+            # The fence has to be longer than any in the diff.
+            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", diff) or [""]))
+            names = one_line(", ".join(change.columns), _NAME)
+            yield _folded(f"{_name(suite)}: prompt of {names}", f"{fence}diff\n{diff}\n{fence}")
+    # The report of `judge compare`, with its headings two levels down.
+    page = re.sub(r"^(#{2,3}) ", r"##\1 ", comparison.report("markdown"), flags=re.MULTILINE)
+    yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
 
 def _open_blocks(suite: SuiteView, *, alone: bool) -> Iterator[str]:
     if not alone:
         took = f" ({seconds(suite.seconds)})"
-        yield f"### {'✓' if suite.passed else '✗'} {_title(suite)}\n\n{escape(suite.summary)}{took}"
+        yield f"### {'✓' if suite.passed else '✗'} {escape(suite.name, _NAME)}\n\n{escape(suite.summary)}{took}"
     if suite.trouble:
         yield "\n>\n".join(f"> {escape(line)}" for line in suite.trouble.splitlines() if line.strip())
     if suite.unmet:
@@ -166,7 +184,7 @@ def _open_blocks(suite: SuiteView, *, alone: bool) -> Iterator[str]:
 
 
 def _grid(rows: Sequence[Row], *, where: bool) -> str:
-    """A row per verdict; `where` has its file and line, and what the judge said, for those that are not met."""
+    """A row for each verdict; `where` adds file, line and detail of unmet ones. Long tables lose rows from the end."""
     heads = ["", "case", "expected", "found", "before", "said"]
     if not any(row.before for row in rows):
         heads.remove("before")
@@ -174,7 +192,7 @@ def _grid(rows: Sequence[Row], *, where: bool) -> str:
     lines += [[cell for head, cell in _cells(row, where=where).items() if head in heads] for row in rows]
     grid = ["| " + " | ".join(cells) + " |" for cells in lines]
     n_lines, size = 0, 0
-    while n_lines < len(grid) and (size := size + len(grid[n_lines]) + 1) < _MOST:
+    while n_lines < len(grid) and (size := size + len(grid[n_lines]) + 1) < _TABLE:
         n_lines += 1
     more = f"\n\n… {plural(len(grid) - n_lines, 'more row')}." if n_lines < len(grid) else ""
     return "\n".join(grid[:n_lines]) + more
@@ -197,29 +215,6 @@ def _folded(title: str, text: str) -> str:
     return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
 
 
-def _comparison_blocks(suite: SuiteView, comparison: RunComparison) -> Iterator[str]:
-    """The prompts' lines that differ, then the runs side by side as `judge compare` shows them, one size smaller."""
-    for change in comparison.changes:
-        if lines := changed(change):
-            names = ", ".join(change.columns)
-            yield _folded(f"{_name(suite)}: prompt of {one_line(names, _NAME)}", _fenced("\n".join(lines)))
-    page = re.sub(r"^(#{2,3}) ", r"##\1 ", comparison.report("markdown"), flags=re.MULTILINE)
-    yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
-
-
-def _fenced(text: str) -> str:
-    """A diff as it is, in a fence that is longer than any in it."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}diff\n{text}\n{fence}"
-
-
-# XML 1.0 has no place for these two, escaped or not (section 2.2); controls and lone surrogates `clean` writes out.
-_FORBIDDEN = re.compile("[\ufffe\uffff]")
-
-_MESSAGE = 2_000  # characters of why a suite could not be run
-
-
 def render_junit(outcomes: Sequence[Outcome]) -> str:
     """A `failure` is a verdict that is not met, an `error` one without a score, or a suite that could not be run."""
     suites = [suite_view(outcome) for outcome in outcomes]
@@ -233,7 +228,17 @@ def render_junit(outcomes: Sequence[Outcome]) -> str:
             error = SubElement(case, "error", {"message": _text(suite.trouble[:_MESSAGE]), "type": "trouble"})
             error.text = _text(suite.trouble)
         for row in suite.rows:
-            _add_test_case(element, suite, row)
+            path, _, line_number = row.where.rpartition(":")
+            names = {"name": _text(row.name), "classname": _text(suite.name)}
+            case = SubElement(element, "testcase", names | {"file": _text(path), "line": line_number})
+            finding = ": ".join(part for part in (row.actual, row.reason) if part)
+            if row.met:
+                SubElement(case, "system-out").text = _text(finding)
+                continue
+            kind = "error" if row.mark == "!" else "failure"
+            message = f"expected {row.expected}, found {finding}"
+            problem = SubElement(case, kind, {"message": _text(message), "type": row.state})
+            problem.text = _text("\n".join(part for part in (row.where, message, row.detail) if part))
     indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
 
@@ -253,63 +258,31 @@ def _counts(suites: Sequence[SuiteView]) -> dict[str, str]:
     }
 
 
-def _add_test_case(suite: Element, view: SuiteView, row: Row) -> None:
-    path, _, at = row.where.rpartition(":")
-    attributes = {"name": _text(row.name), "classname": _text(view.name), "file": _text(path), "line": at}
-    case = SubElement(suite, "testcase", attributes)
-    finding = ": ".join(part for part in (row.actual, row.reason) if part)
-    if row.met:
-        SubElement(case, "system-out").text = _text(finding)
-        return
-    kind = "error" if row.mark == "!" else "failure"
-    message = f"expected {row.expected}, found {finding}"
-    element = SubElement(case, kind, {"message": _text(message), "type": row.state})
-    element.text = _text("\n".join(part for part in (row.where, message, row.detail) if part))
-
-
-SCHEMA = "judge.test/1"
-
-
 def render_json(outcomes: Sequence[Outcome]) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
+    suites = []
+    for outcome in outcomes:
+        comparison, result = outcome.comparison, outcome.result or outcome.ranked
+        suites.append(
+            {
+                "name": outcome.suite.name,
+                "path": str(outcome.suite.path),
+                "passed": outcome.passed,
+                "summary": suite_summary([outcome]),
+                "trouble": outcome.trouble,
+                "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+                "warnings": outcome.warnings,
+                "notes": outcome.notes,
+                "model": result and result.info.get("model"),
+                # What `judge compare --format json` prints
+                "comparison": None if comparison is None else json.loads(comparison.report("json")),
+                "seconds": outcome.seconds,
+            }
+        )
     document = {
         "schema": SCHEMA,
         "passed": all(outcome.passed for outcome in outcomes),
         "summary": suite_summary(outcomes),
-        "suites": [_suite_json(outcome) for outcome in outcomes],
+        "suites": suites,
     }
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _suite_json(outcome: Outcome) -> dict[str, Any]:
-    """`comparison` is what `judge compare --format json` prints."""
-    comparison, result = outcome.comparison, outcome.result or outcome.ranked
-    return {
-        "name": outcome.suite.name,
-        "path": str(outcome.suite.path),
-        "passed": outcome.passed,
-        "summary": suite_summary([outcome]),
-        "trouble": outcome.trouble,
-        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
-        "warnings": outcome.warnings,
-        "notes": outcome.notes,
-        "model": result and result.info.get("model"),
-        "comparison": None if comparison is None else json.loads(comparison.report("json")),
-        "seconds": outcome.seconds,
-    }
-
-
-_RENDER: dict[str, Callable[[Sequence[Outcome]], str]] = {
-    "markdown": render_markdown,
-    "json": render_json,
-    "junit": render_junit,
-}
-
-
-def render(outcomes: Sequence[Outcome], format: str, *, colour: bool) -> str:
-    """Raises ConfigError for a format that there is not."""
-    if format == "console":
-        return render_console(outcomes, colour=colour)
-    if format not in _RENDER:
-        raise ConfigError(plugins.unknown_name_message("format", format, ["console", *_RENDER]))
-    return _RENDER[format](outcomes)

@@ -1,9 +1,9 @@
-"""A judge against people's ratings, in every format."""
+"""Render a validation of judges against human ratings: console, Markdown, JSON, CSV and LaTeX."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,13 +19,23 @@ from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, correlation_sentences
 from judge.report.views.validation import block as build_block
 from judge.results.validation import Validation, flat
-from judge.stats.calibration import Calibrated
 from judge.stats.correlation import LEVELS, Level
 
+CELLS = (
+    *("criterion", "name", "kind", "level", "coefficient", "value", "low", "high", "n", "texts"),
+    *("left_out", "signature", "method"),
+)
+"""Columns of the CSV: `n` counts items, texts or systems; `left_out` says why a baseline does not count as one."""
 
-def _console(validation: Validation, level: Level, colour: bool) -> str:
+
+def render(validation: Validation, format: str, level: Level, *, colour: bool) -> str:
+    """Render a validation at one level as console, markdown, json, csv or latex."""
+    return _FORMATS[format](validation, level, colour)
+
+
+def render_console(validation: Validation, level: Level, colour: bool) -> str:
     """Tables as wide as the terminal, or 80; without `colour` no escape code."""
-    console, text = recording_console(colour=colour)
+    console, recording = recording_console(colour=colour)
     console.print(Text(one_line(validation.title), "bold"))
     for note in validation.notes:
         console.print(Text(f"! {one_line(note)}", "yellow"))
@@ -35,15 +45,20 @@ def _console(validation: Validation, level: Level, colour: bool) -> str:
         console.print(_table(block))
         for sentence in block.sentences:
             console.print(Text(sentence, "bold" if rated.judges else ""))
-        for title, grid in _grids_below(block):
-            console.print(Text(f"\n{title}" if title else ""))
-            if grid is not None:
-                console.print(validation_module.table(grid))
+        if block.agreement is not None:
+            n_columns = 1 + len(FEW)  # the main measures; all of them are wider than a terminal
+            console.print(Text(""))
+            rows = tuple(row[:n_columns] for row in block.agreement.rows)
+            console.print(validation_module.table(Grid(block.agreement.heads[:n_columns], rows)))
+        for place, curve in enumerate(block.curves):
+            console.print(Text(f"\n{curve.title}" if curve.title else ""))
+            if place == 0:  # only the first judge's bins
+                console.print(validation_module.table(curve.bins))
         for note in block.notes:
             console.print(Text(note, "yellow"))
     console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
     validation_module.show(console, validation.calibrated)
-    return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
 def _table(block: ValidationBlock) -> RichTable:
@@ -59,16 +74,7 @@ def _table(block: ValidationBlock) -> RichTable:
     return table
 
 
-def _grids_below(block: ValidationBlock) -> Iterator[tuple[str, Grid | None]]:
-    """The tables below that of correlations as narrow as a terminal: the main measures, the first judge's curve."""
-    if block.agreement is not None:
-        n_columns = 1 + len(FEW)
-        yield "", Grid(block.agreement.heads[:n_columns], tuple(row[:n_columns] for row in block.agreement.rows))
-    for place, curve in enumerate(block.curves):
-        yield curve.title, None if place else curve.bins
-
-
-def _markdown(validation: Validation, level: Level, colour: bool) -> str:
+def render_markdown(validation: Validation, level: Level, colour: bool) -> str:
     blocks = [f"## {escape(validation.title)}", *(f"> {escape(note)}" for note in validation.notes)]
     for rated in validation.rated:
         block = build_block(rated, level)
@@ -80,32 +86,27 @@ def _markdown(validation: Validation, level: Level, colour: bool) -> str:
         blocks += [f"### {escape(block.title)}", escape(block.over) + ":"]
         blocks.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
         blocks += [escape(" ".join(block.sentences))] if block.sentences else []
-        blocks += [_grid(block.agreement)] if block.agreement is not None else []
+        blocks += [_markdown_table(block.agreement)] if block.agreement is not None else []
         for curve in block.curves:
-            blocks += [escape(f"{curve.title}:"), _grid(curve.bins)]
+            blocks += [escape(f"{curve.title}:"), _markdown_table(curve.bins)]
         blocks += [escape(" ".join(block.notes))] if block.notes else []
     blocks.append(escape(" ".join(closing(validation.rated, level))))
-    blocks += _calibration_blocks(validation.calibrated)
+    for calibrated in validation_module.blocks(validation.calibrated):
+        blocks.append(f"### {validation_module.TITLE}: {escape(calibrated.name)}")
+        blocks += map(_markdown_table, calibrated.grids)
+        blocks.append(escape(" ".join(calibrated.sentences)))
+    if validation.calibrated:
+        blocks.append(escape(validation_module.calibration_note(validation.calibrated)))
     return "\n\n".join(blocks) + "\n"
 
 
-def _calibration_blocks(calibrated: tuple[Calibrated, ...]) -> Iterator[str]:
-    for block in validation_module.blocks(calibrated):
-        yield f"### {validation_module.TITLE}: {escape(block.name)}"
-        for grid in block.grids:
-            yield _grid(grid)
-        yield escape(" ".join(block.sentences))
-    if calibrated:
-        yield escape(validation_module.calibration_note(calibrated))
-
-
-def _grid(grid: Grid) -> str:
+def _markdown_table(grid: Grid) -> str:
     rows = [grid.heads, ["---", *["---:"] * (len(grid.heads) - 1)]]
     rows += [[escape(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
 
-def _json(validation: Validation, level: Level, colour: bool) -> str:
+def render_json(validation: Validation, level: Level, colour: bool) -> str:
     """Every level and coefficient."""
     document: dict[str, Any] = {
         "title": validation.title,
@@ -120,7 +121,7 @@ def _json(validation: Validation, level: Level, colour: bool) -> str:
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _latex(validation: Validation, level: Level, colour: bool) -> str:
+def render_latex(validation: Validation, level: Level, colour: bool) -> str:
     """A table for each criterion, with the coefficients of every judge, floor and annotator at one level."""
     tables = []
     for place, rated in enumerate(validation.rated, 1):
@@ -134,7 +135,7 @@ def _latex(validation: Validation, level: Level, colour: bool) -> str:
     return latex.begin(list(map(one_line, validation.notes))) + "\n".join(tables)
 
 
-def _csv(validation: Validation, level: Level, colour: bool) -> str:
+def render_csv(validation: Validation, level: Level, colour: bool) -> str:
     """A row for each judge, floor and annotator, level and coefficient, in full precision."""
     return csv.written(
         CELLS,
@@ -148,22 +149,10 @@ def _csv(validation: Validation, level: Level, colour: bool) -> str:
     )  # fmt: skip
 
 
-CELLS = (
-    *("criterion", "name", "kind", "level", "coefficient", "value", "low", "high", "n", "texts"),
-    *("left_out", "signature", "method"),
-)
-"""The columns of the CSV: `n` counts items, texts or systems, `left_out` says why a floor does not count as one."""
-
-
 _FORMATS: Mapping[str, Callable[[Validation, Any, bool], str]] = {
-    "console": _console,
-    "markdown": _markdown,
-    "json": _json,
-    "csv": _csv,
-    "latex": _latex,
+    "console": render_console,
+    "markdown": render_markdown,
+    "json": render_json,
+    "csv": render_csv,
+    "latex": render_latex,
 }
-
-
-def render(validation: Validation, format: str, level: Level, *, colour: bool) -> str:
-    """Render a validation at one level as console, markdown, json, csv or latex."""
-    return _FORMATS[format](validation, level, colour)
