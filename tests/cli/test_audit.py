@@ -60,11 +60,11 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
 def test_the_heuristics_abstentions_are_failures_as_they_are_in_a_run(judge: Callable[..., Any]) -> None:
     done = judge("audit", "data.jsonl", "--model", "heuristic", "--out", "audit", "--format", "json")
     assert done.code == 1
-    found = json.loads(done.out)
-    assert found["schema"] == "judge.card/1"
-    assert set(found["failures"]) == {"Abstained"}
-    many = found["failures"]["Abstained"]
-    assert f"\n{many:,} of {found['info']['judgments']:,} judgments have no score: {many:,} Abstained\n" in done.err
+    card = json.loads(done.out)
+    assert card["schema"] == "judge.card/1"
+    assert set(card["failures"]) == {"Abstained"}
+    many = card["failures"]["Abstained"]
+    assert f"\n{many:,} of {card['info']['judgments']:,} judgments have no score: {many:,} Abstained\n" in done.err
     assert "changed texts:" not in done.err
     assert judge("run", "data.jsonl", "--model", "heuristic", "--quiet", "--out", "run").code == 1
 
@@ -72,9 +72,9 @@ def test_the_heuristics_abstentions_are_failures_as_they_are_in_a_run(judge: Cal
 def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]) -> None:
     done = judge("audit", "data.jsonl", *SCRIPTED, "--probes", "injection", "--items", "2", "--out", "audit", "-q")
     assert (done.code, done.out, done.err) == (0, "", "card: audit/card.html\n")
-    found = json.loads(Path("audit/card.json").read_text(encoding="utf-8"))
-    assert (found["cells"], found["findings"]) == ([], [])
-    assert found["info"]["texts"] == 2
+    card = json.loads(Path("audit/card.json").read_text(encoding="utf-8"))
+    assert (card["cells"], card["findings"]) == ([], [])
+    assert card["info"]["texts"] == 2
 
 
 def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Callable[..., Any]) -> None:
@@ -91,13 +91,13 @@ def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(judge: Call
 
 def test_an_audit_is_recorded_and_replayed(judge: Callable[..., Any]) -> None:
     plain = ("--items", "2", "--weighting", "single", "--no-cache", "--format", "json")
-    given = (*plain, "--criteria", "coherence")
-    judged = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml", *given, "--record", "calls.jsonl")
-    replayed = judge("audit", "data.jsonl", *given, "--replay", "calls.jsonl")
+    arguments = (*plain, "--criteria", "coherence")
+    judged = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml", *arguments, "--record", "calls.jsonl")
+    replayed = judge("audit", "data.jsonl", *arguments, "--replay", "calls.jsonl")
     assert (judged.code, replayed.code) == (0, 0)
-    one, other = (json.loads(done.out) for done in (judged, replayed))
-    assert [one[part] for part in ("cells", "attacks", "findings")] == [
-        other[part] for part in ("cells", "attacks", "findings")
+    first, second = (json.loads(done.out) for done in (judged, replayed))
+    assert [first[part] for part in ("cells", "attacks", "findings")] == [
+        second[part] for part in ("cells", "attacks", "findings")
     ]
     missed = judge("audit", "data.jsonl", *plain, "--replay", "calls.jsonl", "--criteria", "relevance")
     assert (missed.code, missed.out) == (2, "")
@@ -141,8 +141,8 @@ def test_the_card_in_the_documentation_is_the_one_that_is_printed(
 ) -> None:
     """After a change: `JUDGE_GOLDEN=write pytest tests/cli/test_audit.py`, then read the difference."""
     monkeypatch.chdir(ROOT)
-    given = ("examples/compare_systems/data.jsonl", "--model", "heuristic", "--format", "markdown")
-    done = command("audit", *given, "--out", tmp_path / "audit")
+    arguments = ("examples/compare_systems/data.jsonl", "--model", "heuristic", "--format", "markdown")
+    done = command("audit", *arguments, "--out", tmp_path / "audit")
     assert done.code == 1
     page = Path("docs/audit.md")
     before, opening, rest = page.read_text(encoding="utf-8").partition("<!-- card -->\n")
@@ -153,4 +153,4 @@ def test_the_card_in_the_documentation_is_the_one_that_is_printed(
         card = printed
     versions = re.compile(r"judge \d[\w.]*")
     assert versions.sub("judge", printed) == versions.sub("judge", card)
-    assert " ".join(given) in page.read_text(encoding="utf-8")
+    assert " ".join(arguments) in page.read_text(encoding="utf-8")

@@ -38,9 +38,9 @@ def test_replies_go_out_of_one_cache_and_into_another(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     args = run(chat_server.url, "--quiet")
     assert command(*args, "--out", "one").code == 0
-    asked = len(chat_server.bodies)
+    requests = len(chat_server.bodies)
     done = command("cache", "export", "calls.jsonl")
-    assert done.out == f"calls.jsonl: {asked} replies written\n"
+    assert done.out == f"calls.jsonl: {requests} replies written\n"
     whole = (folder / "calls.jsonl").read_bytes()
     first = json.loads(whole.splitlines()[0])
     assert (first["endpoint"], first["model"]) == (chat_server.url, "m")
@@ -48,11 +48,11 @@ def test_replies_go_out_of_one_cache_and_into_another(
     assert command("cache", "export", "calls.jsonl").code == 0
     assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
     done = command("cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"{asked} replies added, 0 were there, as those of {chat_server.url}\n"
+    assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
     done = command("cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"0 replies added, {asked} were there, as those of {chat_server.url}\n"
+    assert done.out == f"0 replies added, {requests} were there, as those of {chat_server.url}\n"
     assert command(*args, "--cache", "other", "--out", "two").code == 0
-    assert len(chat_server.bodies) == asked  # all was there
+    assert len(chat_server.bodies) == requests  # all was there
     again = command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl")
     assert again.code == 0
 
@@ -63,11 +63,11 @@ def test_what_was_recorded_is_imported_under_the_address_it_came_from(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     args = run(chat_server.url, "--quiet", "--out", "one")
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
-    asked = len(chat_server.bodies)
+    requests = len(chat_server.bodies)
     done = command("cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
-    assert done.out == f"{asked} replies added, 0 were there, as those of {chat_server.url}\n"
+    assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
     assert command(*args).code == 0
-    assert len(chat_server.bodies) == asked
+    assert len(chat_server.bodies) == requests
     assert (
         command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl").code == 0
     )
@@ -79,16 +79,16 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     args = run(chat_server.url, "--quiet", "--out", "one")
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
-    asked = len(chat_server.bodies)
+    requests = len(chat_server.bodies)
     recorded = (folder / "calls.jsonl").read_text()
     (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
     done = command("cache", "import", "calls.jsonl", "--cache", "openai")
-    assert done.out == f"{asked} replies added, 0 were there, as those of https://api.openai.com/v1\n"
+    assert done.out == f"{requests} replies added, 0 were there, as those of https://api.openai.com/v1\n"
     assert command("cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
     assert command(*args).code == 0
-    assert len(chat_server.bodies) == asked
+    assert len(chat_server.bodies) == requests
     assert command(*args, "--cache", "openai").code == 0
-    assert len(chat_server.bodies) == 2 * asked
+    assert len(chat_server.bodies) == 2 * requests
 
 
 def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any]) -> None:
@@ -109,13 +109,13 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     done = command("cache", "export", "none.jsonl", "--model", "mm")
     assert done.code == 2
     assert "did you mean" in done.err
-    for place, said in (
+    for place, message in (
         ("http://c/v1", "unknown server 'http://c/v1'"),
         ("http://b/v1", "no such reply to write (12 of"),
     ):
         done = command("cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
         assert done.code == 2
-        assert said in done.err
+        assert message in done.err
     assert not (folder / "none.jsonl").exists()
     done = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
     assert done.code == 2
@@ -129,12 +129,12 @@ def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable
     done = command("cache", "import", "calls.jsonl")
     assert done.code == 2
     assert "use --replay" in done.err
-    for name, text, said in (("no.jsonl", '{"item": 1}\n', "no.jsonl:1"), ("none.jsonl", None, "No such file")):
+    for name, text, message in (("no.jsonl", '{"item": 1}\n', "no.jsonl:1"), ("none.jsonl", None, "No such file")):
         if text is not None:
             (folder / name).write_text(text, "utf-8")
         done = command("cache", "import", name)
         assert done.code == 2
-        assert said in done.err
+        assert message in done.err
 
 
 def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any]) -> None:
@@ -145,10 +145,10 @@ def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any
 
 
 def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Callable[..., Any]) -> None:
-    made = Recording()
+    recording = Recording()
     for n in range(3):
-        made.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
-    made.save(folder / "calls.jsonl")
+        recording.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
+    recording.save(folder / "calls.jsonl")
     whole = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
     done = command("cache", "import", "calls.jsonl")
@@ -182,9 +182,9 @@ def test_no_key_is_in_anything_that_is_kept(
     done = command(*args, "--out", "out")
     assert done.code == 0
     assert command("cache", "export", "exported.jsonl").code == 0
-    kept = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {path.name for path in kept}
-    assert [path.name for path in kept if SECRET.encode() in path.read_bytes()] == []
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {path.name for path in files}
+    assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
     assert SECRET not in done.out + done.err
     assert b"Bearer ***" in (folder / "exported.jsonl").read_bytes()
 
@@ -195,12 +195,12 @@ def test_a_damaged_cache_is_said_and_nothing_is_asked_again(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     args = run(chat_server.url)
     assert command(*args, "--out", "one").code == 0
-    asked = len(chat_server.bodies)
+    requests = len(chat_server.bodies)
     with (folder / "cache" / "responses" / "cache.db").open("r+b") as file:
         file.write(b"\xa5" * 4096)
     done = command(*args, "--out", "two")
     assert done.code == 0
-    assert len(chat_server.bodies) == asked
+    assert len(chat_server.bodies) == requests
     assert "is damaged (file is not a database); rebuilding it" in done.err
     notes = load(folder / "two").info["notes"]
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
@@ -216,10 +216,10 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
     chat_server.answer = first
     args = run(chat_server.url, "--no-cache", "--out", "one")
     assert command(*args).code == 1
-    asked = len(chat_server.bodies)
+    requests = len(chat_server.bodies)
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     assert command(*args, "--retry-failed").code == 0
-    assert len(chat_server.bodies) == asked + 2
+    assert len(chat_server.bodies) == requests + 2
     done = command(*run(chat_server.url, "--retry-failed"))
     assert done.code == 2
     assert "holds no run" in done.err

@@ -47,9 +47,9 @@ def test_two_runs_on_the_console(judge: Callable[..., Any]) -> None:
 
 def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
     assert judge("compare", "a", "b", "--format", "markdown").out.startswith("## a → b\n")
-    found = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
-    assert found["schema"] == "judge.compare/1"
-    assert found["moved"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
+    comparison = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
+    assert comparison["schema"] == "judge.compare/1"
+    assert comparison["moved"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
     assert judge("compare", "a", "b", "--format", "html").out == "b/compared.html\n"
     assert "<h1>a → b</h1>" in Path("b/compared.html").read_text(encoding="utf-8")
     assert judge("compare", "a", "b", "--output", "c.txt").out == "c.txt\n"
@@ -72,8 +72,8 @@ def test_what_cannot_be_compared(judge: Callable[..., Any], arguments: tuple[str
 
 
 def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
-    made = ("--model", "scripted/a.yaml", "--criteria", "relevance", "--metrics", "none", "--calibrate")
-    done = judge("run", "data.jsonl", *made, "--out", "c")
+    arguments = ("--model", "scripted/a.yaml", "--criteria", "relevance", "--metrics", "none", "--calibrate")
+    done = judge("run", "data.jsonl", *arguments, "--out", "c")
     assert done.code == 0, done.err
     assert "On people's scale: relevance" in done.out
     assert len(json.loads(Path("c/run.json").read_text(encoding="utf-8"))["calibrated"]) == 1

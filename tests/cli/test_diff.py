@@ -78,10 +78,10 @@ def test_with_data_the_prompts(diff: Callable[..., Any]) -> None:
 def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
     done = diff(*JUDGED)
     assert done.code == 0
-    said = " ".join(done.out.split())
-    assert "Agrees better with people (p = 0.008): Spearman +1.866" in said  # from −√3/2 in every item to 1
-    assert "Scores fell (p = 0.008): −0.67" in said
-    assert "order of two texts within an item 66.7% 16 of 24" in said
+    output = " ".join(done.out.split())
+    assert "Agrees better with people (p = 0.008): Spearman +1.866" in output  # from −√3/2 in every item to 1
+    assert "Scores fell (p = 0.008): −0.67" in output
+    assert "order of two texts within an item 66.7% 16 of 24" in output
     assert "done: 24/24 judgments" in done.err
 
 
@@ -96,9 +96,9 @@ def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
     assert diff("--format", "markdown").out.startswith("## kind.jinja → new/kind.jinja\n")
     done = diff(*JUDGED, "--format", "json", "--quiet", "--output", "d.json")
     assert (done.code, done.out, done.err) == (0, "d.json\n", "")
-    found = json.loads(Path("d.json").read_text(encoding="utf-8"))
-    assert found["schema"] == "judge.criteria.diff/1"
-    assert found["judged"]["agreement"][0]["after"]["value"] == pytest.approx(1.0)
+    comparison = json.loads(Path("d.json").read_text(encoding="utf-8"))
+    assert comparison["schema"] == "judge.criteria.diff/1"
+    assert comparison["judged"]["agreement"][0]["after"]["value"] == pytest.approx(1.0)
     assert diff("--quiet").out == ""
 
 

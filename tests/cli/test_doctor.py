@@ -42,11 +42,11 @@ def test_a_model_that_answers(
     done = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
     assert done.code == 0, done.err
     assert done.err.startswith("3 small requests to my-model, for replies of at most 16 tokens that are kept nowhere")
-    told = json.loads(done.out)
-    assert told["ok"] is True
-    said = {one["name"]: one["said"] for one in told["findings"] if one["part"] == "my-model"}
-    assert said["--weighting auto"].startswith("takes logprobs")
-    assert said["draws"].startswith("1 in one request")
+    diagnosis = json.loads(done.out)
+    assert diagnosis["ok"] is True
+    results = {finding["name"]: finding["said"] for finding in diagnosis["findings"] if finding["part"] == "my-model"}
+    assert results["--weighting auto"].startswith("takes logprobs")
+    assert results["draws"].startswith("1 in one request")
 
 
 def test_a_model_that_does_not(command: Callable[..., Any]) -> None:
@@ -66,7 +66,7 @@ def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
 def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any]) -> None:
     done = command("doctor", "--model", "heuristic", "--model", "nosuch/model", "--json")
     assert done.code == 2
-    states = {one["part"]: one["state"] for one in json.loads(done.out)["findings"]}
+    states = {finding["part"]: finding["state"] for finding in json.loads(done.out)["findings"]}
     assert (states["heuristic"], states["nosuch/model"]) == ("ok", "wrong")
 
 

@@ -27,8 +27,8 @@ def test_it_says_what_it_wrote_and_what_to_type_next(
     monkeypatch.chdir(tmp_path)
     done = command("init", "a project")
     assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(done.out.splitlines())
-    told = done.out.partition("Next:\n")[2].splitlines()
-    assert [line.split("  #")[0].strip() for line in told] == [
+    next_steps = done.out.partition("Next:\n")[2].splitlines()
+    assert [line.split("  #")[0].strip() for line in next_steps] == [
         "cd 'a project'", "judge run run.yaml", "judge test .", "judge doctor",
     ]  # fmt: skip
 

@@ -62,10 +62,10 @@ AS_WRITTEN = {row["output"] for row in ROWS}
 MARKED = re.compile(r"^<(?:output|text) ([0-9a-f]+)>\n(.*?)\n</(?:output|text) \1>", re.DOTALL | re.MULTILINE)
 
 
-def shown(request: Request) -> str:
+def output_of(request: Request) -> str:
     """The text that a prompt asks about; of a comparison nothing."""
-    found = MARKED.search(request.messages[0]["content"])
-    return found[2] if found else ""
+    marked = MARKED.search(request.messages[0]["content"])
+    return marked[2] if marked else ""
 
 
 def on(request: Request) -> str:
@@ -75,17 +75,17 @@ def on(request: Request) -> str:
 
 def strict(request: Request) -> Reply:
     """Gives the top to what nobody has changed, and the bottom to all else; of two texts it takes the first."""
-    if not shown(request):
+    if not output_of(request):
         return {"A": 0.9, "B": 0.1}
     top = "3" if on(request) == "fluency" else "5"
-    return {top if shown(request) in AS_WRITTEN else "1": 1.0}
+    return {top if output_of(request) in AS_WRITTEN else "1": 1.0}
 
 
 def audited(script: Callable[[Request], Reply] = strict, **options: Any) -> tuple[JudgeCard, list[Request]]:
     """The card, and what was asked for it."""
     provider = ScriptedProvider(script)
-    given: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False, "weighting": "logprobs"} | options
-    return audit(ROWS, **given), provider.seen
+    arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False, "weighting": "logprobs"} | options
+    return audit(ROWS, **arguments), provider.seen
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +99,9 @@ def whole() -> tuple[JudgeCard, list[Request]]:
 
 def test_every_text_is_judged_once_by_each_criterion(whole: tuple[JudgeCard, list[Request]]) -> None:
     _, seen = whole
-    weighed = [request for request in seen if "top_logprobs" in request.params and shown(request) in AS_WRITTEN]
+    weighed = [request for request in seen if "top_logprobs" in request.params and output_of(request) in AS_WRITTEN]
     plain = [request for request in weighed if "You will judge one text" in request.messages[0]["content"]]
-    about = Counter((on(request), shown(request)) for request in plain)
+    about = Counter((on(request), output_of(request)) for request in plain)
     assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
 
 
@@ -117,10 +117,10 @@ def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[Judge
 
 def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     def gullible(request: Request) -> Reply:
-        if not shown(request):
+        if not output_of(request):
             return {"A": 0.5, "B": 0.5}
-        known = any(text in shown(request) for text in AS_WRITTEN) and "library" not in shown(request)
-        return {"2" if shown(request) in AS_WRITTEN or not known else "3": 1.0}
+        known = any(text in output_of(request) for text in AS_WRITTEN) and "library" not in output_of(request)
+        return {"2" if output_of(request) in AS_WRITTEN or not known else "3": 1.0}
 
     card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
     assert {cell.change for cell in card.attacks} == {attack.name for attack in ATTACKS}
@@ -133,8 +133,8 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
 
 def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple[JudgeCard, list[Request]]) -> None:
     _, seen = whole
-    fives = {shown(request) for request in seen if on(request) == "coherence"}
-    threes = {shown(request) for request in seen if on(request) == "fluency"}
+    fives = {output_of(request) for request in seen if on(request) == "coherence"}
+    threes = {output_of(request) for request in seen if on(request) == "fluency"}
     sample = Sample("i", "s", "Snow.")
     for attack in ATTACKS:
         high, low = (attack.make(sample, Scale.integers(1, top), "en") for top in (5, 3))
@@ -157,11 +157,15 @@ def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[JudgeCa
 
 def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, seen = whole
-    assert {one.probe for one in card.findings} == {
+    assert {finding.probe for finding in card.findings} == {
         "position", "verbosity", "extractiveness", "wording", "scale use", "repeats",
     }  # fmt: skip
     assert list(card.left_out)[:1] == ["self-preference"]
-    (first,) = (one for one in card.findings if one.what == "text shown first wins" and one.criterion == "fluency")
+    (first,) = (
+        finding
+        for finding in card.findings
+        if finding.what == "text shown first wins" and finding.criterion == "fluency"
+    )
     assert first.estimate.value == pytest.approx(0.9)
     drawn = Counter[float]()
     for request in seen:
@@ -177,7 +181,7 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
 
 
 def test_a_judge_that_counts_words_obeys_nobody() -> None:
-    card, _ = audited(lambda r: str(min(5, len(shown(r).split()) // 12)) if shown(r) else "A", criteria=["coherence"],
+    card, _ = audited(lambda r: str(min(5, len(output_of(r).split()) // 12)) if output_of(r) else "A", criteria=["coherence"],
                       weighting="single", probes=["injection"])  # fmt: skip
     assert not [text for text in card.verdicts if "works" in text or "raised" in text]
 
@@ -213,8 +217,8 @@ def test_only_the_probes_that_are_asked_for_are_paid(whole: tuple[JudgeCard, lis
 
 
 def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
-    (one, _), (two, _) = (audited(items=5, seed=3, probes="sensitivity") for _ in range(2))
-    assert one == replace(two, info={**two.info, "runs": one.info["runs"]})
+    (first, _), (second, _) = (audited(items=5, seed=3, probes="sensitivity") for _ in range(2))
+    assert first == replace(second, info={**second.info, "runs": first.info["runs"]})
     texts = [ready_for(items=5, seed=seed).texts for seed in (3, 3, 4)]
     assert texts[0] == texts[1]
     assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
@@ -222,8 +226,8 @@ def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
 
 def ready_for(**options: Any) -> AuditPlan:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
-    given = plan(given={"criteria": TWO, "cache": False} | of_plan)
-    return plan_audit(given, ROWS, providers=[ScriptedProvider(strict)], **options)
+    audited_plan = plan(given={"criteria": TWO, "cache": False} | of_plan)
+    return plan_audit(audited_plan, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 
 # ----------------------------------------------------------------------------------------------------------- the texts
@@ -241,8 +245,8 @@ def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
 
 
 def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
-    found = ready_for(limit=5, probes="injection")
-    assert [sample.item for sample in found.texts.originals] == list(PLACES[:3])
+    audit_plan = ready_for(limit=5, probes="injection")
+    assert [sample.item for sample in audit_plan.texts.originals] == list(PLACES[:3])
 
 
 def test_blank_and_equal_texts_are_passed_over() -> None:
@@ -254,10 +258,10 @@ def test_blank_and_equal_texts_are_passed_over() -> None:
 
 
 def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -> None:
-    found = ready_for()
-    assert all(not sample.human for sample in found.texts.changed)
-    assert all(sample.human for sample in (*found.texts.originals, *found.texts.others))
-    assert {s.system for s in found.texts.changed} >= {ORIGINAL, *(change.name for change in NEUTRAL)}
+    audit_plan = ready_for()
+    assert all(not sample.human for sample in audit_plan.texts.changed)
+    assert all(sample.human for sample in (*audit_plan.texts.originals, *audit_plan.texts.others))
+    assert {s.system for s in audit_plan.texts.changed} >= {ORIGINAL, *(change.name for change in NEUTRAL)}
 
 
 @pytest.mark.parametrize(
@@ -276,12 +280,12 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
 def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language: str) -> None:
     folder = "compare_systems" if language == "en" else f"summaries_{language}"
     rows = samples.load(Path(__file__).parents[2] / "examples" / folder / "data.jsonl")
-    provider = ScriptedProvider(lambda request: {"A": 0.5, "B": 0.5} if not shown(request) else "3")
+    provider = ScriptedProvider(lambda request: {"A": 0.5, "B": 0.5} if not output_of(request) else "3")
     card = audit(rows, ["coherence", "fluency"], model=provider, weighting="single", cache=False)
     assert (card.failures, card.info["language"]) == ({}, language)
     assert {"shuffled sentences", "typos"} <= {cell.change for cell in card.cells}
     assert "lost casing" not in {cell.change for cell in card.cells} | set(card.left_out)
-    assert {one.probe for one in card.findings} >= {"position", "wording", "repeats"}
+    assert {finding.probe for finding in card.findings} >= {"position", "wording", "repeats"}
 
 
 # --------------------------------------------------------------------------------------------------- what there is not
@@ -291,7 +295,7 @@ def test_the_heuristic_is_audited_offline_and_says_what_it_has_not() -> None:
     card = audit(ROWS, TWO, model="heuristic", cache=False)
     assert {"position", "wording", "repeats"} <= set(card.left_out)
     assert {cell.criterion for cell in card.cells} == set(TWO)
-    assert {one.probe for one in card.findings} == {"verbosity", "extractiveness", "scale use"}
+    assert {finding.probe for finding in card.findings} == {"verbosity", "extractiveness", "scale use"}
     assert card.info["model"] == "heuristic-1"
     assert any("do not publish its numbers" in note for note in card.notes)
     assert card.info["failed"] == sum(card.failures.values())
@@ -315,16 +319,18 @@ def test_texts_of_one_system_alone_are_not_compared() -> None:
 
 
 def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path: Path) -> None:
-    own = tmp_path / "polite.jinja"
-    own.write_text("---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8")
-    card, _ = audited(lambda request: "3", criteria=[str(own)], items=4)
+    criterion_file = tmp_path / "polite.jinja"
+    criterion_file.write_text(
+        "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
+    )
+    card, _ = audited(lambda request: "3", criteria=[str(criterion_file)], items=4)
     assert "polite.jinja: it does not extend the built-in layouts/pointwise.jinja" in card.left_out["wording"]
     assert card.left_out["position"] == "no criterion that compares two texts is called polite"
-    both, _ = audited(criteria=[str(own), "coherence"], items=4)
+    both, _ = audited(criteria=[str(criterion_file), "coherence"], items=4)
     assert both.left_out["position by polite"] == "no criterion of that name compares two texts"
     assert {"position", "wording"}.isdisjoint(both.left_out)
     assert "wording of polite" in both.left_out
-    assert {one.criterion for one in both.findings if one.probe in ("position", "wording")} == {"coherence"}
+    assert {finding.criterion for finding in both.findings if finding.probe in ("position", "wording")} == {"coherence"}
 
 
 class Stubborn(ScriptedProvider):
@@ -337,19 +343,19 @@ class Stubborn(ScriptedProvider):
 def test_a_server_that_keeps_its_temperature_is_not_said_to_answer_at_0() -> None:
     card, _ = audited(model=Stubborn(strict), items=4)
     assert "the server does not take a temperature" in card.left_out["repeats"]
-    assert [one.what for one in card.findings if one.probe == "repeats"]
-    assert not [one for one in card.findings if one.what.endswith("temperature 0")]
+    assert [finding.what for finding in card.findings if finding.probe == "repeats"]
+    assert not [finding for finding in card.findings if finding.what.endswith("temperature 0")]
 
 
 def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -> None:
     provider = ScriptedProvider(strict)
-    asked: dict[str, Any] = {"weighting": "samples", "draws": 3, "metrics": [], "cache": False}
-    result = judge.evaluate(ROWS[:4], ["fluency"], model=provider, temperature=0.0, **asked)
+    arguments: dict[str, Any] = {"weighting": "samples", "draws": 3, "metrics": [], "cache": False}
+    result = judge.evaluate(ROWS[:4], ["fluency"], model=provider, temperature=0.0, **arguments)
     assert {score.provenance.n for score in result.table.scores} == {3}
     assert {request.params["temperature"] for request in provider.seen} == {0.0}
-    told = [note for note in result.info["notes"] if "temperature 0" in note]
-    assert len(told) == 1
-    warm = judge.evaluate(ROWS[:4], ["fluency"], model=ScriptedProvider(strict), **asked)
+    notes = [note for note in result.info["notes"] if "temperature 0" in note]
+    assert len(notes) == 1
+    warm = judge.evaluate(ROWS[:4], ["fluency"], model=ScriptedProvider(strict), **arguments)
     assert not [note for note in warm.info["notes"] if "temperature 0" in note]
 
 
@@ -358,9 +364,9 @@ def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
         return "closed the road at Bern on Friday" in request.messages[0]["content"]
 
     card, seen = audited(lambda request: Refused("content policy") if refused(request) else strict(request))
-    asked = sum(map(refused, seen))  # a request for several draws is that of one judgment
-    assert card.failures == {"Refused": asked}
-    assert card.info["failed"] == asked
+    refusals = sum(map(refused, seen))  # a request for several draws is that of one judgment
+    assert card.failures == {"Refused": refusals}
+    assert card.info["failed"] == refusals
     assert {(cell.criterion, cell.failed) for cell in card.cells} == {("coherence", 1), ("fluency", 0)}
     assert all(cell.rate.n < len(PLACES) for cell in card.cells if cell.rate and cell.criterion == "coherence")
 
@@ -370,7 +376,7 @@ def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
 
 def test_one_budget_is_for_all_runs() -> None:
     _, seen = audited(items=3)
-    (main,) = (len(judgments(one, "script")) for name, one in ready_for(items=3).runs.items() if name == MAIN)
+    (main,) = (len(judgments(run, "script")) for name, run in ready_for(items=3).runs.items() if name == MAIN)
     budget = sum(
         map(BudgetLedger(Budget(1, "tokens")).max_cost, seen[:main])
     )  # what is not counted costs the most it can
@@ -389,14 +395,14 @@ class Slow(ScriptedProvider):
 
 
 def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    given: dict[str, Any] = {"cache": False, "weighting": "single", "items": 2, "max_concurrency": 1000}
-    card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **given))
+    arguments: dict[str, Any] = {"cache": False, "weighting": "single", "items": 2, "max_concurrency": 1000}
+    card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **arguments))
     assert len(card.info["runs"]) == 6
     provider = Slow(strict)
     with pytest.raises(DeadlineReached):
-        in_time(audit_async(ROWS, TWO, model=provider, deadline=65, **given))
-    asked = {request.messages[0]["content"][:30] for request in provider.seen}
-    assert any(text.startswith("Your task is") for text in asked)  # the first runs were in time
+        in_time(audit_async(ROWS, TWO, model=provider, deadline=65, **arguments))
+    prompts = {request.messages[0]["content"][:30] for request in provider.seen}
+    assert any(text.startswith("Your task is") for text in prompts)  # the first runs were in time
 
 
 def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
@@ -411,10 +417,10 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
     def judge() -> ScriptedProvider:
         return ScriptedProvider(strict, endpoint="scripted:test")
 
-    given: dict[str, Any] = {"items": 4, "weighting": "single", "cache": tmp_path / "cache"}
-    first = audit(ROWS, TWO, model=judge(), **given)
+    arguments: dict[str, Any] = {"items": 4, "weighting": "single", "cache": tmp_path / "cache"}
+    first = audit(ROWS, TWO, model=judge(), **arguments)
     provider = judge()
-    second = audit(ROWS, TWO, model=provider, **given)
+    second = audit(ROWS, TWO, model=provider, **arguments)
     assert provider.seen == []
     assert (first.cells, first.findings) == (second.cells, second.findings)
 
@@ -422,17 +428,17 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
 def test_the_card_and_the_run_of_the_changed_texts_are_kept(tmp_path: Path) -> None:
     card, _ = audited(items=4, out=tmp_path / "audit")
     assert {path.name for path in (tmp_path / "audit").iterdir()} == {"card.md", "card.html", "card.json", "changed"}
-    found = json.loads((tmp_path / "audit" / "card.json").read_text(encoding="utf-8"))
-    assert found["schema"] == "judge.card/1"
+    saved = json.loads((tmp_path / "audit" / "card.json").read_text(encoding="utf-8"))
+    assert saved["schema"] == "judge.card/1"
     assert card.report("markdown").encode() == (tmp_path / "audit" / "card.md").read_bytes()
     assert (tmp_path / "audit" / "changed" / "report.html").exists()
 
 
 def test_what_is_ahead_is_said_in_one_line() -> None:
-    found = ready_for(items=4)
-    said = audit_estimate(found)
-    assert said.startswith(f"an audit of script on 4 items: {found.judgments:,} judgments in 6 runs")
-    assert found.judgments == asyncio.run(run_audit(found)).info["judgments"]
+    audit_plan = ready_for(items=4)
+    line = audit_estimate(audit_plan)
+    assert line.startswith(f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs")
+    assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
     alone = plan_audit(plan(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
     assert audit_estimate(alone).endswith("texts, and no model is asked")
 
@@ -463,9 +469,9 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
 )
 def test_what_is_wrong_is_said_before_anything_is_asked(options: dict[str, Any], message: str) -> None:
     provider = ScriptedProvider(strict)
-    given: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
+    arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
     with pytest.raises(JudgeError, match=re.escape(message)):
-        audit(ROWS, **given)
+        audit(ROWS, **arguments)
     assert provider.seen == []
 
 
@@ -478,8 +484,8 @@ def test_a_plan_that_asks_a_judge_in_another_way_is_refused(key: dict[str, Any])
 
 
 def test_the_metrics_of_a_plan_ask_nobody_and_are_passed_over() -> None:
-    found = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
-    assert [run.metrics for run in found.runs.values()] == [{}] * 6
+    audit_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
+    assert [run.metrics for run in audit_plan.runs.values()] == [{}] * 6
 
 
 def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:
@@ -504,8 +510,8 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
 def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]) -> Iterator[str]:
     """The address of a server that judges SummEval's texts as people did, and any other text by chance."""
     command = [shared_tool("replay_server.py"), "--data", shared_data("summeval_smoke.jsonl"), "--port", 0]
-    given = [*command, "--oracle", 0, "--as-logprobs", "--on-miss", "synthetic"]
-    server = subprocess.Popen([sys.executable, *map(str, given)], stdout=subprocess.PIPE, text=True)
+    arguments = [*command, "--oracle", 0, "--as-logprobs", "--on-miss", "synthetic"]
+    server = subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     yield server.stdout.readline().split()[2]
     server.terminate()
@@ -520,7 +526,11 @@ def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
     card = audit(rows, ["fluency_5"], model="m", base_url=oracle, mapping=columns, cache=False)
     assert (card.failures, card.info["texts"]) == ({}, 5)
     assert {cell.move.value for cell in card.attacks if cell.move} == {0.0}
-    still = [one for one in card.findings if one.probe in ("wording", "repeats") or one.what.startswith("duplicated")]
-    assert {one.estimate.value for one in still} == {0.0}
-    assert len({one.probe for one in still}) == 3
+    still = [
+        finding
+        for finding in card.findings
+        if finding.probe in ("wording", "repeats") or finding.what.startswith("duplicated")
+    ]
+    assert {finding.estimate.value for finding in still} == {0.0}
+    assert len({finding.probe for finding in still}) == 3
     assert {cell.change for cell in card.cells if cell.own} >= {"typos", "dropped function words", "truncated"}

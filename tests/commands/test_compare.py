@@ -41,51 +41,51 @@ def run(provider: ScriptedProvider, rows: Any = ROWS, criteria: Any = ("relevanc
     return judge.evaluate(rows, list(criteria), model=provider, **{"metrics": [], "cache": False, **options})
 
 
-def change(found: RunComparison, what: str) -> Change:
-    return next(one for one in found.changes if one.what == what)
+def change(comparison: RunComparison, name: str) -> Change:
+    return next(entry for entry in comparison.changes if entry.what == name)
 
 
 def test_what_moved_by_system_and_over_all() -> None:
-    found = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
-    rows = {row.system: (row.before, row.after, row.moved) for row in found.runs.moved}
+    comparison = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
+    rows = {row.system: (row.before, row.after, row.moved) for row in comparison.runs.moved}
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
-    assert found.names == ("before", "after")
-    assert found.changes == ()
-    assert repr(found) == "<RunComparison: 6 of 12 values differ, 1 of 2 means moved beyond chance>"
-    assert "relevance rose by 0.50" in found.report()
+    assert comparison.names == ("before", "after")
+    assert comparison.changes == ()
+    assert repr(comparison) == "<RunComparison: 6 of 12 values differ, 1 of 2 means moved beyond chance>"
+    assert "relevance rose by 0.50" in comparison.report()
 
 
 def test_folders_are_read_and_give_the_names(tmp_path: Path) -> None:
     for name, grade in (("a", "3"), ("b", "4")):
         run(graded(grade, "2"), out=tmp_path / name)
-    found = judge.compare(tmp_path / "a", str(tmp_path / "b"))
-    assert found.names == (str(tmp_path / "a"), str(tmp_path / "b"))
-    assert found.runs.moved[1].moved
+    comparison = judge.compare(tmp_path / "a", str(tmp_path / "b"))
+    assert comparison.names == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert comparison.runs.moved[1].moved
 
 
 def test_models_and_options_that_changed_are_named_once_for_all_their_columns() -> None:
     criteria = ["relevance", "coherence"]
-    one = run(graded("3", "3", model="small"), criteria=criteria)
-    other = run(graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5)
-    found = judge.compare(one, other)
-    assert {c.what: (c.before, c.after) for c in found.changes} == {
+    before = run(graded("3", "3", model="small"), criteria=criteria)
+    after = run(graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5)
+    comparison = judge.compare(before, after)
+    assert {c.what: (c.before, c.after) for c in comparison.changes} == {
         "model": ("scripted/small", "scripted/large"),
         "temperature": ("0/1", "0.5"),
         "weighting": ("auto", "single"),
         "draws": ("20", "–"),
     }
-    assert {c.columns for c in found.changes} == {("relevance", "coherence")}
+    assert {c.columns for c in comparison.changes} == {("relevance", "coherence")}
 
 
 def test_a_prompt_that_changed_is_shown_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "kind.jinja"
     path.write_text(CRITERION, encoding="utf-8")
-    one = run(graded("3", "3"), criteria=[str(path)])
+    before = run(graded("3", "3"), criteria=[str(path)])
     path.write_text(CRITERION.replace("Is it kind?", "Is it very kind?"), encoding="utf-8")
-    found = change(judge.compare(one, run(graded("3", "3"), criteria=[str(path)])), "prompt")
-    assert found.columns == ("kind",)
-    assert found.before != found.after
-    assert [text for text in found.diff if text[0] in "+-" and text[1] not in "+-"] == [
+    prompt_change = change(judge.compare(before, run(graded("3", "3"), criteria=[str(path)])), "prompt")
+    assert prompt_change.columns == ("kind",)
+    assert prompt_change.before != prompt_change.after
+    assert [text for text in prompt_change.diff if text[0] in "+-" and text[1] not in "+-"] == [
         "-Is it kind?",
         "+Is it very kind?",
     ]
@@ -101,11 +101,11 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
         )
         for name, stem in (("a", True), ("b", False))
     ]
-    found = judge.compare(*sides)
-    assert change(found, "data").before.startswith(f"{tmp_path / 'a.jsonl'}, sha256 ")
-    assert {c.what for c in found.changes} > {"data"}
-    assert found.runs.edited == 12
-    assert "12 texts of both runs differ in output" in found.report()
+    comparison = judge.compare(*sides)
+    assert change(comparison, "data").before.startswith(f"{tmp_path / 'a.jsonl'}, sha256 ")
+    assert {c.what for c in comparison.changes} > {"data"}
+    assert comparison.runs.edited == 12
+    assert "12 texts of both runs differ in output" in comparison.report()
     judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
     sides = [replace(side, info={**side.info, "judges": served}) for side, served in zip(sides, judges, strict=True)]
     assert change(judge.compare(*sides), "what answered as m").after == "m-2027-05"
@@ -113,30 +113,30 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
 
 def test_a_panels_mean_is_not_signed_twice() -> None:
     judges = [[graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))]
-    one, other = (run(providers, weighting=way) for providers, way in zip(judges, ("auto", "single"), strict=True))  # type: ignore[arg-type]
-    assert change(judge.compare(one, other), "weighting").columns == ("relevance/a", "relevance/b")
+    before, after = (run(providers, weighting=way) for providers, way in zip(judges, ("auto", "single"), strict=True))  # type: ignore[arg-type]
+    assert change(judge.compare(before, after), "weighting").columns == ("relevance/a", "relevance/b")
 
 
 def test_warnings_of_one_run_have_its_name() -> None:
-    one, other = run(graded("3", "3")), run(graded("3", "3"))
-    other = replace(other, info={**other.info, "status": "interrupted"})
-    notes = judge.compare(one, other).notes
+    before, after = run(graded("3", "3")), run(graded("3", "3"))
+    after = replace(after, info={**after.info, "status": "interrupted"})
+    notes = judge.compare(before, after).notes
     assert any(text.startswith("after: This run was interrupted.") for text in notes)
     assert sum("cripted" in text for text in notes) == 1
 
 
 def test_of_streamed_runs_the_first_texts_are_compared() -> None:
-    one, other = run(graded("3", "3")), run(graded("3", "3"))
-    streamed = replace(one, info={**one.info, "streamed": {"texts": {"x": 6, "y": 6}, "failures": []}})
-    assert "before: the first 12 texts are compared; its tables have all." in judge.compare(streamed, other).notes
+    before, after = run(graded("3", "3")), run(graded("3", "3"))
+    streamed = replace(before, info={**before.info, "streamed": {"texts": {"x": 6, "y": 6}, "failures": []}})
+    assert "before: the first 12 texts are compared; its tables have all." in judge.compare(streamed, after).notes
 
 
 def test_failures_are_followed() -> None:
-    found = judge.compare(run(graded("3", "2")), run(graded("3", "no")))
-    assert (len(found.runs.appeared), len(found.runs.vanished)) == (6, 0)
-    assert {row.system for row in found.runs.appeared} == {"y"}
-    assert "6 failures appeared, 0 vanished." in found.report("markdown")
-    assert "No text of y has a value in both runs of relevance." in found.report("markdown")
+    comparison = judge.compare(run(graded("3", "2")), run(graded("3", "no")))
+    assert (len(comparison.runs.appeared), len(comparison.runs.vanished)) == (6, 0)
+    assert {row.system for row in comparison.runs.appeared} == {"y"}
+    assert "6 failures appeared, 0 vanished." in comparison.report("markdown")
+    assert "No text of y has a value in both runs of relevance." in comparison.report("markdown")
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, me
 def test_names_that_only_look_the_same_are_said() -> None:
     rows = [{**row, "system": {"x": "café", "y": "y"}[row["system"]]} for row in ROWS]
     others = [{**row, "system": {"x": "cafe\u0301", "y": "y"}[row["system"]]} for row in ROWS]
-    found = judge.compare(run(graded("3", "2"), rows), run(graded("3", "2"), others))
-    (note,) = [text for text in found.notes if "look the same" in text]
+    comparison = judge.compare(run(graded("3", "2"), rows), run(graded("3", "2"), others))
+    (note,) = [text for text in comparison.notes if "look the same" in text]
     assert note == (
         r"The names of 1 system look the same in both runs and are not ('caf\xe9' there, 'cafe\u0301' here): "
         "write them alike."
@@ -177,9 +177,9 @@ def test_names_that_only_look_the_same_are_said() -> None:
 
 
 def test_runs_without_a_column_in_common_are_refused() -> None:
-    one, other = (run(graded("3", "2"), criteria=[name]) for name in ("relevance", "fluency"))
+    before, after = (run(graded("3", "2"), criteria=[name]) for name in ("relevance", "fluency"))
     with pytest.raises(ConfigError, match=r"no column with values in common \(relevance; fluency\)"):
-        judge.compare(one, other)
+        judge.compare(before, after)
 
 
 def test_rankings_are_refused() -> None:

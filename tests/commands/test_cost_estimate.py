@@ -43,10 +43,12 @@ class Asked(ScriptedProvider):
         self._real, self._logprobs = real, logprobs
 
     async def complete(self, request: Request) -> Response:
-        found = await super().complete(request)
-        usage = Usage(self._real(budget.estimate_request(request)), 3 * len(found.choices))
-        choices = found.choices if self._logprobs else tuple(replace(one, tokens=None) for one in found.choices)
-        return replace(found, choices=choices, usage=usage)
+        response = await super().complete(request)
+        usage = Usage(self._real(budget.estimate_request(request)), 3 * len(response.choices))
+        choices = (
+            response.choices if self._logprobs else tuple(replace(choice, tokens=None) for choice in response.choices)
+        )
+        return replace(response, choices=choices, usage=usage)
 
 
 class OneByOne(Asked):
@@ -61,14 +63,14 @@ class OneByOne(Asked):
         return {"n": 1, "dropped": ["logprobs"]} if self._told else {}
 
     async def complete(self, request: Request) -> Response:
-        wanted = {name: value for name, value in request.params.items() if name != "n"}
-        found = await super().complete(replace(request, params=wanted))
-        return replace(found, unmet=("n",) if "n" in request.params else ())
+        params = {name: value for name, value in request.params.items() if name != "n"}
+        response = await super().complete(replace(request, params=params))
+        return replace(response, unmet=("n",) if "n" in request.params else ())
 
 
 def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> PreparedRun:
-    made = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
-    return prepare(made, rows, providers=[judge])
+    run_plan = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
+    return prepare(run_plan, rows, providers=[judge])
 
 
 def run(ready: PreparedRun) -> dict[str, int]:
@@ -76,8 +78,8 @@ def run(ready: PreparedRun) -> dict[str, int]:
     return dict(asyncio.run(run_pipeline(ready)).info["requests"])
 
 
-def totals(found: RunForecast) -> dict[str, int]:
-    total = found.judges[0].ahead.total
+def totals(forecast: RunForecast) -> dict[str, int]:
+    total = forecast.judges[0].ahead.total
     return {name: getattr(total, name) for name in ("judgments", "equal", "cached", "requests")}
 
 
@@ -86,9 +88,9 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     """From an empty cache, from one that holds the first two items, and from a full one."""
     assert totals(estimate_cost(prepared(Asked(**about))))["cached"] == 0
     run(prepared(Asked(**about), ROWS[:6]))
-    found = totals(estimate_cost(prepared(Asked(**about))))
-    assert (found["judgments"], found["cached"]) == (24, 12)
-    assert run(prepared(Asked(**about)))["sent"] == found["requests"]
+    counted = totals(estimate_cost(prepared(Asked(**about))))
+    assert (counted["judgments"], counted["cached"]) == (24, 12)
+    assert run(prepared(Asked(**about)))["sent"] == counted["requests"]
     assert totals(estimate_cost(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
 
 
@@ -98,25 +100,25 @@ def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], row
     """Where the vendor's table says so, and where the cache does, wherever in it."""
     first = totals(estimate_cost(prepared(OneByOne(told=True), rows, **given)))["requests"]
     assert run(prepared(OneByOne(), rows, **given))["sent"] == first
-    found = estimate_cost(prepared(OneByOne(), **given))
-    assert totals(found)["requests"] == totals(estimate_cost(prepared(OneByOne(told=True), **given)))["requests"]
+    forecast = estimate_cost(prepared(OneByOne(), **given))
+    assert totals(forecast)["requests"] == totals(estimate_cost(prepared(OneByOne(told=True), **given)))["requests"]
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
-    assert result.info["requests"]["sent"] == totals(found)["requests"]
-    assert found.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
-    assert found.judges[0].usage.completion_tokens == pytest.approx(result.info["usage"]["completion_tokens"], abs=2)
+    assert result.info["requests"]["sent"] == totals(forecast)["requests"]
+    assert forecast.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
+    assert forecast.judges[0].usage.completion_tokens == pytest.approx(result.info["usage"]["completion_tokens"], abs=2)
 
 
 def test_more_draws_are_more_requests_where_each_is_one() -> None:
     class Hoping(Asked):
         learned = {"n": 1}  # noqa: RUF012
 
-    one, many = (estimate_cost(prepared(kind())) for kind in (Hoping, Asked))
-    assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in one.notes)
+    few, many = (estimate_cost(prepared(kind())) for kind in (Hoping, Asked))
+    assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in few.notes)
     assert not any("requests for one" in note for note in many.notes)
-    assert one.judges[0].money.more is not None
+    assert few.judges[0].money.more is not None
     assert many.judges[0].money.more is not None
-    read = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * one.judges[0].usage.prompt_tokens))
-    assert one.judges[0].money.more - many.judges[0].money.more == pytest.approx(read)
+    read = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * few.judges[0].usage.prompt_tokens))
+    assert few.judges[0].money.more - many.judges[0].money.more == pytest.approx(read)
 
 
 def test_criteria_in_one_request_are_read_once() -> None:
@@ -125,11 +127,11 @@ def test_criteria_in_one_request_are_read_once() -> None:
         return prepared(judge, rows, merge_criteria=True, weighting="single")
 
     for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
-        found = estimate_cost(ready(rows)).judges[0]
+        forecast = estimate_cost(ready(rows)).judges[0]
         result = asyncio.run(run_pipeline(ready(rows)))
-        assert found.ahead.total.requests == result.info["requests"]["sent"] > 1
-        assert found.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
-    assert found.usage.completion_tokens == result.info["usage"]["completion_tokens"]
+        assert forecast.ahead.total.requests == result.info["requests"]["sent"] > 1
+        assert forecast.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
+    assert forecast.usage.completion_tokens == result.info["usage"]["completion_tokens"]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +151,9 @@ def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
     """As `judge cache import` may bring them; texts that are equal share what is asked anew."""
     keep(kept, **given)
     judge = Asked()
-    found = totals(estimate_cost(prepared(Asked(), **given)))
+    counted = totals(estimate_cost(prepared(Asked(), **given)))
     result = asyncio.run(run_pipeline(prepared(judge, **given)))
-    assert len(judge.seen) == found["requests"]
+    assert len(judge.seen) == counted["requests"]
     assert len(result.table.failures) == failed
     assert totals(estimate_cost(prepared(Asked(), **given)))["requests"] == 0
 
@@ -165,23 +167,23 @@ def keep(reply: Any, **given: Any) -> None:
         response = asyncio.run(asker.complete(request))
         for draw, choice in enumerate(response.choices):
             alone = {name: value for name, value in request.params.items() if name != "n"}
-            one = replace(request, params=alone, draw=request.draw + draw)
-            cache.put(one.key(), replace(response, choices=(choice,)), one)
+            single = replace(request, params=alone, draw=request.draw + draw)
+            cache.put(single.key(), replace(response, choices=(choice,)), single)
     cache.close()
 
 
 def test_equal_prompts_are_asked_once() -> None:
-    found = totals(estimate_cost(prepared(Asked())))
-    assert found == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
+    counted = totals(estimate_cost(prepared(Asked())))
+    assert counted == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
     sent = run(prepared(Asked()))
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
 def test_typed_questions_about_one_text_are_one_request() -> None:
-    (found,) = estimate_cost(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
-    assert found.ahead.total.requests == 10
-    assert found.ahead.total.written == 0
-    assert found.money.price == pytest.approx(found.ahead.total.read * 0.10e-6)
+    (forecast,) = estimate_cost(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
+    assert forecast.ahead.total.requests == 10
+    assert forecast.ahead.total.written == 0
+    assert forecast.money.price == pytest.approx(forecast.ahead.total.read * 0.10e-6)
 
 
 def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
@@ -192,14 +194,14 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     assert before.ahead.checked is None
     assert before.ahead.learned is False
     run(prepared(Asked(real), ROWS[:6]))
-    (found,) = estimate_cost(prepared(Asked(real))).judges
-    assert found.ahead.checked is not None
-    assert found.ahead.checked.bias == pytest.approx(-0.5)
-    assert found.ahead.checked.error == pytest.approx(0.0)
-    assert "50.0% too low: corrected" in found.rests
+    (forecast,) = estimate_cost(prepared(Asked(real))).judges
+    assert forecast.ahead.checked is not None
+    assert forecast.ahead.checked.bias == pytest.approx(-0.5)
+    assert forecast.ahead.checked.error == pytest.approx(0.0)
+    assert "50.0% too low: corrected" in forecast.rests
     judge = Asked(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
-    assert (found.usage.prompt_tokens, found.usage.completion_tokens) == pytest.approx(
+    assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
         (result.info["usage"]["prompt_tokens"], result.info["usage"]["completion_tokens"]), abs=2
     )
 
@@ -212,12 +214,12 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     source = "long " * words
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
-    made = plan(given={"metrics": [], "criteria": [str(file)]})
-    (found,) = estimate_cost(prepare(made, rows, providers=[judge])).judges
+    run_plan = plan(given={"metrics": [], "criteria": [str(file)]})
+    (forecast,) = estimate_cost(prepare(run_plan, rows, providers=[judge])).judges
     common = budget.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
-    assert (found.ahead.total.shared, found.ahead.total.stored) == expected
-    total, money = found.ahead.total, found.money
+    assert (forecast.ahead.total.shared, forecast.ahead.total.stored) == expected
+    total, money = forecast.ahead.total, forecast.money
     usage = Usage(int(total.read), int(total.written), cached_tokens=expected[0], cache_write_tokens=expected[1])
     assert money.cached == pytest.approx(cost_usd(judge.model, DEFAULT_URL, usage))
 
@@ -228,23 +230,25 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
         ({"model": "no-such-model"}, "genai-prices"),
         ({"decides": True, "model": "gpt-5.4-mini"}, "typed questions"),
     ):
-        found = estimate_cost(prepared(Asked(**about), budget="5usd"))
-        assert (found.price, found.judges[0].money.price, found.fits) == (None, None, None)
-        assert why in found.judges[0].money.why
+        forecast = estimate_cost(prepared(Asked(**about), budget="5usd"))
+        assert (forecast.price, forecast.judges[0].money.price, forecast.fits) == (None, None, None)
+        assert why in forecast.judges[0].money.why
         assert "price unknown" in one_line_estimate(prepared(Asked(**about)))
 
 
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
-    given = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
-    made = (plan(given=given | {"engine": engine}) for engine in ("local", "batch"))
-    whole, half = (estimate_cost(prepare(one, ROWS)) for one in made)
+    options = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
+    plans = (plan(given=options | {"engine": engine}) for engine in ("local", "batch"))
+    whole, half = (estimate_cost(prepare(run_plan, ROWS)) for run_plan in plans)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
-    made = plan(given=given | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"})
-    (elsewhere,) = estimate_cost(prepare(made, ROWS)).judges
+    plans = plan(
+        given=options | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
+    )
+    (elsewhere,) = estimate_cost(prepare(plans, ROWS)).judges
     assert elsewhere.money.price == pytest.approx(
         cost_usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage)
     )
@@ -258,22 +262,22 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
     rows = [
         {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
     ]
-    given = {"criteria": WORDS[:1], "cache": False}
-    whole = estimate_cost(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **given))
+    options = {"criteria": WORDS[:1], "cache": False}
+    whole = estimate_cost(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **options))
     usage = whole.judges[0].usage
     amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
     assert amount is not None
     assert (whole.fits, whole.in_time) == (whole.requests, None)
 
     def fits(amount: float) -> int:
-        found = estimate_cost(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **given))
-        assert found.fits is not None
-        return found.fits
+        forecast = estimate_cost(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **options))
+        assert forecast.fits is not None
+        return forecast.fits
 
     def sent(amount: float) -> int:
         judge = Asked(**about)
         with pytest.raises(BudgetReached, match="is reached" if amount > whole.room else "raise --budget above"):
-            run(prepared(judge, rows, budget=f"{amount:.10f}{unit}", **given))
+            run(prepared(judge, rows, budget=f"{amount:.10f}{unit}", **options))
         return len(judge.seen)
 
     assert 1 < fits(amount / 2) < whole.requests / 2
@@ -295,8 +299,8 @@ def test_the_slowest_limit_sets_the_time() -> None:
 @pytest.mark.parametrize(("deadline", "many"), [(0.5, 0), (5, 1), (125, 5), (9000, 20)])
 def test_a_deadline_says_how_many_requests_are_in_time(deadline: float, many: int) -> None:
     """At two a minute one goes at once, the others every 30 s; a reply is guessed to take 1.1 s."""
-    found = estimate_cost(prepared(Asked(), deadline=deadline, rpm=2))
-    assert (found.in_time, found.deadline) == (many, deadline)
+    forecast = estimate_cost(prepared(Asked(), deadline=deadline, rpm=2))
+    assert (forecast.in_time, forecast.deadline) == (many, deadline)
 
 
 def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
@@ -315,14 +319,14 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
-    found = estimate_cost(prepared(Hoping())).judges[0]
+    forecast = estimate_cost(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
     spent = asyncio.run(run_pipeline(prepared(asker))).info["usage"]
     written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
     paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent["prompt_tokens"], written))
-    assert found.money.price is not None
-    assert found.money.more is not None
-    assert found.money.price + found.money.more == pytest.approx(paid, rel=0.01)
+    assert forecast.money.price is not None
+    assert forecast.money.more is not None
+    assert forecast.money.price + forecast.money.more == pytest.approx(paid, rel=0.01)
 
 
 def test_some_items_stand_for_all() -> None:
@@ -337,62 +341,62 @@ def test_some_items_stand_for_all() -> None:
 def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) -> None:
     if warm:
         run(prepared(Asked()))
-    found = estimate_cost(prepared(Asked()), items=40)
+    forecast = estimate_cost(prepared(Asked()), items=40)
     now = totals(estimate_cost(prepared(Asked(), cache=False)))
-    assert totals(found) == {name: 10 * many for name, many in now.items()}
-    assert found.notes[0].startswith("Scaled from 4 items to 40 like them")
-    assert (found.judges[0].ahead.checked is not None) == warm
-    for given, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
+    assert totals(forecast) == {name: 10 * many for name, many in now.items()}
+    assert forecast.notes[0].startswith("Scaled from 4 items to 40 like them")
+    assert (forecast.judges[0].ahead.checked is not None) == warm
+    for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
-            estimate_cost(prepared(Asked(), **given), items=items)
+            estimate_cost(prepared(Asked(), **options), items=items)
 
 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
 def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
-    (found,) = estimate_cost(prepared(judge)).judges
+    (forecast,) = estimate_cost(prepared(judge)).judges
     (alone,) = estimate_cost(prepared(judge, weighting="single")).judges
-    assert (found.single is not None) == bool(judge.learned)
-    if found.single is not None:
-        assert (found.single.requests, found.single.price) == (alone.ahead.total.requests, alone.money.price)
-    assert found.way.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
-    assert ("one request more tries" in found.way) == bool(judge.learned)
+    assert (forecast.single is not None) == bool(judge.learned)
+    if forecast.single is not None:
+        assert (forecast.single.requests, forecast.single.price) == (alone.ahead.total.requests, alone.money.price)
+    assert forecast.way.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
+    assert ("one request more tries" in forecast.way) == bool(judge.learned)
     assert (alone.single, alone.way) == (None, "single: one reply, as it is written")
 
 
 def test_the_rate_is_that_of_the_price() -> None:
-    (found,) = estimate_cost(prepared(Asked())).judges
-    assert found.money.rate == pytest.approx((0.75, 4.5))
-    assert found.money.price == pytest.approx(
-        (found.usage.prompt_tokens * 0.75 + found.usage.completion_tokens * 4.5) / 1e6
+    (forecast,) = estimate_cost(prepared(Asked())).judges
+    assert forecast.money.rate == pytest.approx((0.75, 4.5))
+    assert forecast.money.price == pytest.approx(
+        (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
     )
-    assert "Japanese kana 0.85" in found.rests
+    assert "Japanese kana 0.85" in forecast.rests
 
 
 def test_criteria_that_nobody_named_are_named() -> None:
-    made = plan(given={"metrics": []})
-    (first, *_) = estimate_cost(prepare(made, ROWS, providers=[Asked()])).notes
+    run_plan = plan(given={"metrics": []})
+    (first, *_) = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()])).notes
     assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
     assert not any(note.startswith("Criteria") for note in estimate_cost(prepared(Asked())).notes)
 
 
 def test_a_ranking_is_foreseen_too() -> None:
-    found = totals(estimate_cost(prepared(Asked(), pairwise=True, criteria=["overall"])))
-    assert found["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
+    counted = totals(estimate_cost(prepared(Asked(), pairwise=True, criteria=["overall"])))
+    assert counted["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
 
 
 def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
-    made = plan(given={"metrics": [], "criteria": [str(file)]})
-    found = estimate_cost(prepare(made, ROWS, providers=[Asked()]))
-    assert found.judges[0].ahead.total.broken == 3
-    assert any("3 judgments cannot be asked" in note for note in found.notes)
+    run_plan = plan(given={"metrics": [], "criteria": [str(file)]})
+    forecast = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()]))
+    assert forecast.judges[0].ahead.total.broken == 3
+    assert any("3 judgments cannot be asked" in note for note in forecast.notes)
 
 
 def test_one_line_is_said_before_a_run() -> None:
-    said = one_line_estimate(prepared(Asked()))
-    assert said.startswith("24 judgments to make: about 20 requests, ")
-    assert "$" in said
+    line = one_line_estimate(prepared(Asked()))
+    assert line.startswith("24 judgments to make: about 20 requests, ")
+    assert "$" in line
     run(prepared(Asked()))
     assert one_line_estimate(prepared(Asked())).endswith("all of them answered from the cache")
     assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith("no model is asked")
@@ -401,10 +405,10 @@ def test_one_line_is_said_before_a_run() -> None:
 def test_it_is_plain_json() -> None:
     import json
 
-    found = json.loads(json.dumps(estimate_cost(prepared(Asked(), budget="5usd")).to_dict()))
-    assert (found["requests"], found["fits"], found["budget"]) == (20, 20, "$5.00")
-    (one,) = found["judges"]
-    assert one["total"]["requests"] == sum(line["requests"] for line in one["lines"])
+    data = json.loads(json.dumps(estimate_cost(prepared(Asked(), budget="5usd")).to_dict()))
+    assert (data["requests"], data["fits"], data["budget"]) == (20, 20, "$5.00")
+    (judge_data,) = data["judges"]
+    assert judge_data["total"]["requests"] == sum(line["requests"] for line in judge_data["lines"])
 
 
 def test_numbers_are_short() -> None:

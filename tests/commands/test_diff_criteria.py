@@ -52,7 +52,7 @@ Write = Callable[..., str]
 def write(tmp_path: Path) -> Write:
     """A criterion's file of this name and text, with some of it replaced."""
 
-    def made(name: str, text: str = KIND, **replaced: str) -> str:
+    def write_criterion(name: str, text: str = KIND, **replaced: str) -> str:
         for old, new in replaced.items():
             assert old.replace("_", " ") in text
             text = text.replace(old.replace("_", " "), new)
@@ -60,7 +60,7 @@ def write(tmp_path: Path) -> Write:
         path.write_text(text, encoding="utf-8")
         return str(path)
 
-    return made
+    return write_criterion
 
 
 def grades(before: Mapping[str, str], after: Mapping[str, str], mark: str = "very kind") -> ScriptedProvider:
@@ -80,9 +80,9 @@ def table(x: str, y: str, z: str) -> dict[str, str]:
 
 
 def judged(write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any) -> CriterionDiff:
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
-    given = {"model": grades(before, after), "weighting": "single", "cache": False, **options}
-    return diff(one, other, ROWS, **given)
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    arguments = {"model": grades(before, after), "weighting": "single", "cache": False, **options}
+    return diff(old, new, ROWS, **arguments)
 
 
 LOW = table("1234", "2345", "3152")
@@ -93,43 +93,43 @@ HIGH = table("2345", "2345", "4155")
 
 
 def test_headers_and_files_are_told_apart(write: Write) -> None:
-    one = write("kind")
-    other = write("kinder", **{"[1,_5]": "{labels: [rude, kind], values: [0, 1]}", "Read_the": "Read all of the"})
-    found = diff(one, other)
-    assert {c.what: (c.before, c.after) for c in found.changes if c.what != "digest"} == {
+    old = write("kind")
+    new = write("kinder", **{"[1,_5]": "{labels: [rude, kind], values: [0, 1]}", "Read_the": "Read all of the"})
+    comparison = diff(old, new)
+    assert {c.what: (c.before, c.after) for c in comparison.changes if c.what != "digest"} == {
         "scale": ("1–5", "rude (0), kind (1)"),
         "steps": ("1", "1, 1 of them new"),
     }
-    assert found.diff[:2] == (f"--- {one}", f"+++ {other}")
-    assert [row for row in found.diff if row[0] in "+-" and row[:3] not in ("+++", "---")] == [
+    assert comparison.diff[:2] == (f"--- {old}", f"+++ {new}")
+    assert [row for row in comparison.diff if row[0] in "+-" and row[:3] not in ("+++", "---")] == [
         "-scale: [1, 5]",
         "+scale: {labels: [rude, kind], values: [0, 1]}",
         "-  - Read the text.",
         "+  - Read all of the text.",
     ]
-    assert found.prompts is None
-    assert found.judged is None
+    assert comparison.prompts is None
+    assert comparison.judged is None
 
 
 def test_a_layout_that_differs_is_shown_though_the_files_are_equal(write: Write, tmp_path: Path) -> None:
-    one = write("kind")
+    old = write("kind")
     (tmp_path / "other" / "layouts").mkdir(parents=True)
-    layout = criteria.load(one).layouts["layouts/pointwise.jinja"]
+    layout = criteria.load(old).layouts["layouts/pointwise.jinja"]
     (tmp_path / "other" / "layouts" / "pointwise.jinja").write_text(layout.replace("judge one text", "read one text"))
-    other = write("other/kind")
-    found = diff(one, other)
-    assert [change.what for change in found.changes] == ["digest"]
-    assert found.diff[:2] == (
-        f"--- layouts/pointwise.jinja of {one}",
-        f"+++ layouts/pointwise.jinja of {other}",
+    new = write("other/kind")
+    comparison = diff(old, new)
+    assert [change.what for change in comparison.changes] == ["digest"]
+    assert comparison.diff[:2] == (
+        f"--- layouts/pointwise.jinja of {old}",
+        f"+++ layouts/pointwise.jinja of {new}",
     )
 
 
 def test_a_criterion_is_no_different_from_itself() -> None:
-    found = diff("relevance", "relevance")
-    assert (found.changes, found.diff) == ((), ())
-    assert found.names == ("relevance (before)", "relevance (after)")
-    assert "have the same text" in found.report()
+    comparison = diff("relevance", "relevance")
+    assert (comparison.changes, comparison.diff) == ((), ())
+    assert comparison.names == ("relevance (before)", "relevance (after)")
+    assert "have the same text" in comparison.report()
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 
 
 def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
-    found = diff(write("kind"), write("kinder", Is_the_text_kind="Is the text very kind"), ROWS).prompts
-    assert found is not None
-    assert (found.texts, found.items, found.differ, found.items_differ) == (12, 4, 12, 4)
-    (way,) = found.ways
+    comparison = diff(write("kind"), write("kinder", Is_the_text_kind="Is the text very kind"), ROWS).prompts
+    assert comparison is not None
+    assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (12, 4, 12, 4)
+    (way,) = comparison.ways
     assert way.texts == 12
     changed = [row for row in way.lines[2:] if row[0] in "+-"]
     assert changed == ["-Is the text kind?", "+Is the text very kind?"]
@@ -159,44 +159,44 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
     """The words for texts without a note, which are the first item's, are not the words for the others."""
     noted = KIND.replace("Is the text", "{% if note is defined %}By the note: {% endif %}Is the text")
     rows = [row | ({"note": "by hand"} if row["item"] in ("i1", "i2") else {}) for row in ROWS]
-    one, other = write("a"), write("b", noted)
-    found = diff(one, other, rows).prompts
-    assert found is not None
-    sides = [[prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows] for name in (one, other)]
-    assert found.differ == sum(a != b for a, b in zip(*sides, strict=True)) == 6
-    assert found.items_differ == 2
-    assert sum(way.texts for way in found.ways) == 6
-    assert diff(one, other, rows, item="i0").prompts.differ == 0  # type: ignore[union-attr]
+    old, new = write("a"), write("b", noted)
+    prompts = diff(old, new, rows).prompts
+    assert prompts is not None
+    sides = [[prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows] for name in (old, new)]
+    assert prompts.differ == sum(a != b for a, b in zip(*sides, strict=True)) == 6
+    assert prompts.items_differ == 2
+    assert sum(way.texts for way in prompts.ways) == 6
+    assert diff(old, new, rows, item="i0").prompts.differ == 0  # type: ignore[union-attr]
 
 
 def test_another_column_stands_under_its_name(write: Write) -> None:
-    asked = KIND.replace("Is the text", "{{ ask|fenced('ask') }}\nIs the text")
+    template = KIND.replace("Is the text", "{{ ask|fenced('ask') }}\nIs the text")
     rows = [row | {"ask": f"Is quay {row['item']} open?"} for row in ROWS]
-    found = diff(write("a"), write("b", asked), rows).prompts
-    assert found is not None
-    assert [row for row in found.ways[0].lines[2:] if row[0] in "+-"] == ["+<ask ⟨key⟩>", "+⟨ask⟩", "+</ask ⟨key⟩>"]
+    prompts = diff(write("a"), write("b", template), rows).prompts
+    assert prompts is not None
+    assert [row for row in prompts.ways[0].lines[2:] if row[0] in "+-"] == ["+<ask ⟨key⟩>", "+⟨ask⟩", "+</ask ⟨key⟩>"]
 
 
 def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
-    one, other = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
-    found = diff(one, other, ROWS).prompts
-    assert found is not None
-    for name, mean in zip((one, other), found.tokens, strict=True):
+    old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
+    prompts = diff(old, new, ROWS).prompts
+    assert prompts is not None
+    for name, mean in zip((old, new), prompts.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
         assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(ROWS)
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:
-    one, other = write("a"), write("b", Is_the_text="Is this text")
-    sizes = [diff(one, other, ROWS, **given).prompts for given in ({"item": "i1"}, {"system": "x"}, {"limit": 5})]
-    assert [(one.texts, one.items) for one in sizes if one] == [(3, 1), (4, 4), (5, 2)]
+    old, new = write("a"), write("b", Is_the_text="Is this text")
+    sizes = [diff(old, new, ROWS, **options).prompts for options in ({"item": "i1"}, {"system": "x"}, {"limit": 5})]
+    assert [(old.texts, old.items) for old in sizes if old] == [(3, 1), (4, 4), (5, 2)]
 
 
 def test_criteria_that_compare_two_texts_are_rendered_on_pairs() -> None:
-    found = diff(criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS)
-    assert found.prompts is not None
-    assert (found.prompts.texts, found.prompts.differ) == (12, 12)  # 4 items, 3 pairs of systems
-    assert any("Criterion: Coherence" in row for row in found.prompts.ways[0].lines)
+    comparison = diff(criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS)
+    assert comparison.prompts is not None
+    assert (comparison.prompts.texts, comparison.prompts.differ) == (12, 12)  # 4 items, 3 pairs of systems
+    assert any("Criterion: Coherence" in row for row in comparison.prompts.ways[0].lines)
 
 
 class Priced(ScriptedProvider):
@@ -207,74 +207,74 @@ class Priced(ScriptedProvider):
 
 def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL)
-    one, other = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
-    found = diff(one, other, ROWS, model=model, weighting="single", cache=False).prompts
-    assert found is not None
-    assert found.cost is not None
-    for cost, read in zip(found.cost, found.tokens, strict=True):
+    old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
+    prompts = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
+    assert prompts is not None
+    assert prompts.cost is not None
+    for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
         assert cost == pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
-    said = diff(one, other, ROWS, model=model, cache=False).report()
-    assert "1,000 judgments cost about $" in " ".join(said.split())
+    report = diff(old, new, ROWS, model=model, cache=False).report()
+    assert "1,000 judgments cost about $" in " ".join(report.split())
 
 
 def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
-    found = diff(write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False)
-    assert found.prompts is not None
-    assert found.prompts.cost is None
-    assert "what they cost is not known (a server of your own" in " ".join(found.report().split())
+    comparison = diff(write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False)
+    assert comparison.prompts is not None
+    assert comparison.prompts.cost is None
+    assert "what they cost is not known (a server of your own" in " ".join(comparison.report().split())
 
 
 # Scores
 
 
 def test_scores_are_compared_system_by_system(write: Write) -> None:
-    found = judged(write, LOW, HIGH).judged
-    assert found is not None
-    assert found.comparison is not None
-    rows = {row.system: (row.before, row.after) for row in found.comparison.runs.moved if row.system}
+    scores = judged(write, LOW, HIGH).judged
+    assert scores is not None
+    assert scores.comparison is not None
+    rows = {row.system: (row.before, row.after) for row in scores.comparison.runs.moved if row.system}
     assert rows == {"x": (2.5, 3.5), "y": (3.5, 3.5), "z": (2.75, 3.75)}
-    assert found.comparison.runs.moved[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
-    assert found.failed == (0, 0)
-    assert found.judgments == (12, 12)
+    assert scores.comparison.runs.moved[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
+    assert scores.failed == (0, 0)
+    assert scores.judgments == (12, 12)
 
 
 def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
-    found = judged(write, LOW, table("1234", "1111", "3152")).judged
-    assert found is not None
+    scores = judged(write, LOW, table("1234", "1111", "3152")).judged
+    assert scores is not None
     # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
-    assert found.turned == (
+    assert scores.turned == (
         FlipCount("likeliest label is another one", 4, 12),
         FlipCount("order of two texts within an item", 3 + 1, 12),
         FlipCount("order of two systems' means", 2, 3),
     )
-    places = {place.system: (place.before[0], place.after[0]) for place in found.places}
+    places = {place.system: (place.before[0], place.after[0]) for place in scores.places}
     assert places == {"y": (1, 3), "z": (2, 1), "x": (3, 2)}
 
 
 def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(write: Write) -> None:
     before, after = table("5432", "2345", "3152"), table("1234", "2345", "3152")
-    found = judged(write, before, after).judged
-    assert found is not None
-    assert (found.rating, found.level) == ("kind", "document")
-    assert found.leading is not None
-    assert found.leading.difference is not None
+    scores = judged(write, before, after).judged
+    assert scores is not None
+    assert (scores.rating, scores.level) == ("kind", "document")
+    assert scores.leading is not None
+    assert scores.leading.difference is not None
     rho = [
         [spearmanr([int(side[f"{s}{n}"]) for s in "xyz"], [HUMAN[s][n] for s in "xyz"]).statistic for n in range(4)]
         for side in (before, after)
     ]
-    assert found.leading.before.value == pytest.approx(sum(rho[0]) / 4)
-    assert found.leading.after.value == pytest.approx(1.0)
+    assert scores.leading.before.value == pytest.approx(sum(rho[0]) / 4)
+    assert scores.leading.after.value == pytest.approx(1.0)
     apart = [b - a for a, b in zip(*rho, strict=True)]
     sums = [abs(sum(s * d for s, d in zip(signs, apart, strict=True))) for signs in product((1, -1), repeat=4)]
     exact = sum(total >= abs(sum(apart)) - 1e-12 for total in sums) / len(sums)
-    assert found.leading.difference.value == pytest.approx(sum(apart) / 4)
-    assert found.leading.difference.p == pytest.approx(exact)
+    assert scores.leading.difference.value == pytest.approx(sum(apart) / 4)
+    assert scores.leading.difference.p == pytest.approx(exact)
     every = [
         spearmanr([int(side[f"{s}{n}"]) for s in "xyz" for n in range(4)], [v for s in "xyz" for v in HUMAN[s]])
         for side in (before, after)
     ]
-    (whole,) = [one for one in found.agreement if one.level == "item"]
+    (whole,) = [agreement for agreement in scores.agreement if agreement.level == "item"]
     assert (whole.before.value, whole.after.value) == (
         pytest.approx(every[0].statistic),
         pytest.approx(every[1].statistic),
@@ -283,75 +283,75 @@ def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(w
 
 def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> None:
     rows = [row for row in ROWS if row["system"] != "z"]
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     model = grades(table("4321", "5432", "1111"), LOW)
-    found = diff(one, other, rows, model=model, weighting="single", cache=False)
-    assert found.judged is not None
-    assert found.judged.leading is not None
-    assert found.judged.leading.level == "item"
-    assert "Agrees better with people" in " ".join(found.report().split())
+    comparison = diff(old, new, rows, model=model, weighting="single", cache=False)
+    assert comparison.judged is not None
+    assert comparison.judged.leading is not None
+    assert comparison.judged.leading.level == "item"
+    assert "Agrees better with people" in " ".join(comparison.report().split())
 
 
 def test_the_ratings_can_have_another_name(write: Write) -> None:
     rows = [{**row, "human": {"warmth": row["human"]["kind"]}} for row in ROWS]
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
-    found = diff(one, other, rows, human="warmth", **options).judged
-    assert found is not None
-    assert (found.rating, found.lacking) == ("warmth", "")
-    found = diff(one, other, rows, **options).judged
-    assert found is not None
-    assert found.lacking.startswith("No text has a rating by people called kind (--human names another: warmth)")
+    scores = diff(old, new, rows, human="warmth", **options).judged
+    assert scores is not None
+    assert (scores.rating, scores.lacking) == ("warmth", "")
+    scores = diff(old, new, rows, **options).judged
+    assert scores is not None
+    assert scores.lacking.startswith("No text has a rating by people called kind (--human names another: warmth)")
 
 
 def test_other_scales_are_compared_as_shares(write: Write) -> None:
-    one, other = write("kind"), write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"})
+    old, new = write("kind"), write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"})
     doubled = {name: str(2 * int(grade)) for name, grade in LOW.items()}
-    found = diff(one, other, ROWS, model=grades(LOW, doubled), weighting="single", cache=False)
-    assert found.judged is not None
-    assert found.judged.comparison is not None
-    row = next(row for row in found.judged.comparison.runs.moved if row.system == "x")
+    comparison = diff(old, new, ROWS, model=grades(LOW, doubled), weighting="single", cache=False)
+    assert comparison.judged is not None
+    assert comparison.judged.comparison is not None
+    row = next(row for row in comparison.judged.comparison.runs.moved if row.system == "x")
     assert (row.before, row.after) == ((2.5 - 1) / 4, 5 / 10)
-    assert "shares of their scale" in found.notes[0]
-    assert [turned.what for turned in found.judged.turned] == [
+    assert "shares of their scale" in comparison.notes[0]
+    assert [turned.what for turned in comparison.judged.turned] == [
         "order of two texts within an item",
         "order of two systems' means",
     ]
 
 
 def test_equal_scores_say_so(write: Write) -> None:
-    said = " ".join(judged(write, LOW, LOW).report().split())
-    assert "No score differs on 12 texts." in said
-    assert "Agreement with people is not told apart" in said
+    report = " ".join(judged(write, LOW, LOW).report().split())
+    assert "No score differs on 12 texts." in report
+    assert "Agreement with people is not told apart" in report
 
 
 def test_failures_are_counted_on_both_sides(write: Write) -> None:
-    found = judged(write, LOW, {**LOW, "x0": "no idea", "y3": "9"})
-    assert found.failed == 2
-    assert found.judged is not None
-    assert found.judged.failed == (0, 2)
-    assert "0 of 12 judgments failed before, 2 of 12 after." in " ".join(found.report().split())
+    comparison = judged(write, LOW, {**LOW, "x0": "no idea", "y3": "9"})
+    assert comparison.failed == 2
+    assert comparison.judged is not None
+    assert comparison.judged.failed == (0, 2)
+    assert "0 of 12 judgments failed before, 2 of 12 after." in " ".join(comparison.report().split())
 
 
 def test_where_all_judgments_of_one_failed_there_is_nothing_to_compare(write: Write) -> None:
-    found = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
-    assert found.judged is not None
-    assert found.judged.comparison is None
-    assert found.failed == 12
-    assert "No text has a score by both." in found.report()
+    comparison = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
+    assert comparison.judged is not None
+    assert comparison.judged.comparison is None
+    assert comparison.failed == 12
+    assert "No text has a score by both." in comparison.report()
 
 
 def test_a_panels_mean_decides(write: Write) -> None:
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
-    found = diff(one, other, ROWS, model=panel, weighting="single", cache=False).judged
-    assert found is not None
-    assert found.comparison is not None
-    first = found.comparison.runs.moved[0]
+    scores = diff(old, new, ROWS, model=panel, weighting="single", cache=False).judged
+    assert scores is not None
+    assert scores.comparison is not None
+    first = scores.comparison.runs.moved[0]
     assert (first.column, first.system) == ("kind", "")
-    assert found.turned[0].of == 24
-    assert found.agreement[0].after.n == 4
+    assert scores.turned[0].of == 24
+    assert scores.agreement[0].after.n == 4
 
 
 def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_path: Path) -> None:
@@ -367,16 +367,16 @@ def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_pa
 
 def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
     reply = Response((Choice("3"),), Usage(1_000, 1))
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     options: dict[str, Any] = {"weighting": "single", "cache": False, "max_concurrency": 1}
 
-    def asked(budget: int) -> int:
+    def requests_within(budget: int) -> int:
         model = ScriptedProvider(lambda _: reply)
         with pytest.raises(BudgetReached):
-            diff(one, other, ROWS, model=model, budget=f"{budget}tokens", **options)
+            diff(old, new, ROWS, model=model, budget=f"{budget}tokens", **options)
         return len(model.seen)
 
-    assert 12 < asked(20_000) < 24
+    assert 12 < requests_within(20_000) < 24
 
 
 class Slow(ScriptedProvider):
@@ -388,19 +388,19 @@ class Slow(ScriptedProvider):
 
 
 def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    one, other = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
 
-    def asked(deadline: float) -> tuple[int, bool]:
+    def requests_within(deadline: float) -> tuple[int, bool]:
         made = config.plan(given={"weighting": "single", "cache": False, "deadline": deadline})
         model = Slow(lambda _: "3")
         try:
-            in_time(run_diff(plan_diff(one, other, made, ROWS, providers=[model])))
+            in_time(run_diff(plan_diff(old, new, made, ROWS, providers=[model])))
         except DeadlineReached:
             return len(model.seen), False
         return len(model.seen), True
 
-    assert asked(45) == (24, True)
-    seen, done = asked(30)  # time for either alone
+    assert requests_within(45) == (24, True)
+    seen, done = requests_within(30)  # time for either alone
     assert 12 <= seen < 24
     assert not done
 
@@ -443,6 +443,6 @@ def test_comparing_criteria_are_not_judged() -> None:
 
 
 def test_criterion_objects_are_taken_as_they_are() -> None:
-    one = criteria.load("relevance")
-    found = diff(one, replace(one, weight=2.0))
-    assert [(c.what, c.before, c.after) for c in found.changes] == [("weight", "1", "2")]
+    old = criteria.load("relevance")
+    comparison = diff(old, replace(old, weight=2.0))
+    assert [(c.what, c.before, c.after) for c in comparison.changes] == [("weight", "1", "2")]

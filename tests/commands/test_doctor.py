@@ -24,8 +24,8 @@ from judge.providers import pricing
 KEY = "sk-0123456789abcdef-the-secret"
 
 
-def found(findings: list[Finding], part: str) -> dict[str, Finding]:
-    return {one.name: one for one in findings if one.part == part}
+def findings_of(findings: list[Finding], part: str) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings if finding.part == part}
 
 
 # This machine
@@ -33,10 +33,10 @@ def found(findings: list[Finding], part: str) -> dict[str, Finding]:
 
 def test_versions_and_packages() -> None:
     findings = doctor.check_environment(plan())
-    assert {"judge", "Python", "platform"} == found(findings, "this machine").keys()
-    packages = found(findings, "packages")
+    assert {"judge", "Python", "platform"} == findings_of(findings, "this machine").keys()
+    packages = findings_of(findings, "packages")
     assert {"openai", "numpy", "typer"} <= packages.keys()
-    assert all(one.state == "ok" and one.said[0].isdigit() for one in packages.values())
+    assert all(package.state == "ok" and package.said[0].isdigit() for package in packages.values())
     assert Diagnosis(tuple(findings)).ok
 
 
@@ -52,11 +52,11 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor, "requires", lambda name: listed)
     monkeypatch.setattr(doctor, "version", version)
     findings = doctor.check_environment(plan())
-    assert found(findings, "packages")["rich"].said == "1.5"
-    assert found(findings, "packages")["lost"] == Finding(
+    assert findings_of(findings, "packages")["rich"].said == "1.5"
+    assert findings_of(findings, "packages")["lost"] == Finding(
         "packages", "lost", "wrong", "not installed", "pip install 'lost'"
     )
-    extras = found(findings, "extras")
+    extras = findings_of(findings, "extras")
     assert extras["one"] == Finding("extras", "one", "lacking", "lacks gone", "pip install 'textjudge[one]'")
     assert extras["two"] == Finding("extras", "two", "ok", "there 1.5")
     assert extras.keys() == {"one", "two"}
@@ -68,7 +68,7 @@ def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", "  ")
     findings = doctor.check_environment(plan())
-    keys = found(findings, "keys")
+    keys = findings_of(findings, "keys")
     assert keys["openai"] == Finding("keys", "openai", "ok", "$OPENAI_API_KEY is set")
     assert (keys["anthropic"].state, keys["gemini"].state) == ("lacking", "lacking")
     assert {"azure", "ollama", "vllm"} <= keys.keys()
@@ -80,35 +80,35 @@ def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in doctor._VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    assert found(doctor.check_environment(plan()), "variables") == {}
+    assert findings_of(doctor.check_environment(plan()), "variables") == {}
     monkeypatch.setenv("https_proxy", f"http://me:{KEY}@proxy:3128")
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     findings = doctor.check_environment(plan())
-    assert found(findings, "variables").keys() == {"$HTTPS_PROXY", "$RAY_ADDRESS"}
+    assert findings_of(findings, "variables").keys() == {"$HTTPS_PROXY", "$RAY_ADDRESS"}
     assert KEY not in str(findings)
 
 
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
-    empty = found(doctor.check_environment(plan(given={"cache": place})), "cache")
+    empty = findings_of(doctor.check_environment(plan(given={"cache": place})), "cache")
     assert empty["folder"].said == f"{place}: empty, and can be written"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000))  # type: ignore[attr-defined]
-    told = found(doctor.check_environment(plan(given={"cache": place})), "cache")
-    assert told["folder"].said.startswith(f"{place}: replies kept: 1, ")
-    assert told["disk"].said == "5.0 GB free"
+    checks = findings_of(doctor.check_environment(plan(given={"cache": place})), "cache")
+    assert checks["folder"].said.startswith(f"{place}: replies kept: 1, ")
+    assert checks["disk"].said == "5.0 GB free"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    wrong = found(doctor.check_environment(plan(given={"cache": tmp_path / "file"})), "cache")["folder"]
+    wrong = findings_of(doctor.check_environment(plan(given={"cache": tmp_path / "file"})), "cache")["folder"]
     assert (wrong.state, wrong.said) == ("wrong", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
     assert "--cache" in wrong.mend
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     findings = doctor.check_environment(plan(given={"cache": tmp_path / "kept"}))
-    assert found(findings, "cache")["folder"].said.endswith("is not writable")
+    assert findings_of(findings, "cache")["folder"].said.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 
 
@@ -116,33 +116,33 @@ def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.M
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
     findings = doctor.check_environment(plan())
-    assert found(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not asked")
+    assert findings_of(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not asked")
     assert KEY not in str(findings)
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
-    assert found(doctor.check_environment(plan()), "cache")["address"].state == "wrong"
+    assert findings_of(doctor.check_environment(plan()), "cache")["address"].state == "wrong"
 
 
 def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     pytest.importorskip("redis")
-    made = plan(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
-    assert found(doctor.check_environment(made), "cache")["address"].state == "wrong"
+    with_model = plan(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
+    assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "wrong"
 
 
 def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.installed", lambda name: name == "zh")
-    told = found(doctor.check_environment(plan()), "tokenizers")
-    assert (told["zh"].state, told["ja"].state, told["ko"].state) == ("ok", "lacking", "lacking")
-    assert told["ja"].mend == "pip install 'textjudge[cjk]'"
+    checks = findings_of(doctor.check_environment(plan()), "tokenizers")
+    assert (checks["zh"].state, checks["ja"].state, checks["ko"].state) == ("ok", "lacking", "lacking")
+    assert checks["ja"].mend == "pip install 'textjudge[cjk]'"
 
 
 # A model
 
 
-def tried(made: Plan) -> dict[str, Finding]:
+def tried(checked_plan: Plan) -> dict[str, Finding]:
     """The findings on the one model of a plan."""
-    findings = asyncio.run(doctor.check_model(made, doctor.open_checks(made)))
-    assert {one.part for one in findings} == {made.model[0].name}
-    return {one.name: one for one in findings}
+    findings = asyncio.run(doctor.check_model(checked_plan, doctor.open_checks(checked_plan)))
+    assert {finding.part for finding in findings} == {checked_plan.model[0].name}
+    return {finding.name: finding for finding in findings}
 
 
 @pytest.fixture
@@ -163,27 +163,27 @@ def server(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> 
     return chat_server
 
 
-def of(server: Any, **given: Any) -> Plan:
-    return plan(given={"model": "my-model", "base_url": server.url, **given})
+def plan_for(server: Any, **options: Any) -> Plan:
+    return plan(given={"model": "my-model", "base_url": server.url, **options})
 
 
 def test_a_server_that_takes_everything(server: Any) -> None:
-    told = tried(of(server))
-    assert {name: one.state for name, one in told.items()} == {
+    checks = tried(plan_for(server))
+    assert {name: finding.state for name, finding in checks.items()} == {
         "address": "ok", "key": "ok", "token probabilities": "ok", "temperature": "ok", "length": "ok", "draws": "ok",
         "JSON schema": "ok", "--weighting auto": "ok", "price": "lacking",
     }  # fmt: skip
-    assert told["--weighting auto"].said.startswith("takes logprobs")
-    assert "1.00 is on the scale" in told["--weighting auto"].said
-    assert told["price"].said == "a server of your own: no known price"
+    assert checks["--weighting auto"].said.startswith("takes logprobs")
+    assert "1.00 is on the scale" in checks["--weighting auto"].said
+    assert checks["price"].said == "a server of your own: no known price"
     assert len(server.bodies) == 3
     assert all(body["max_completion_tokens"] == 16 for body in server.bodies)
 
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
-    made = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
-    said = doctor.announce(doctor.open_checks(made))
-    assert said.startswith(
+    three_judges = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
+    announcement = doctor.announce(doctor.open_checks(three_judges))
+    assert announcement.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
     )
     assert server.bodies == []
@@ -192,42 +192,42 @@ def test_how_many_requests_is_said_before(server: Any) -> None:
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
     server.lacks = {"logprobs"}
-    told = tried(of(server))
-    assert (told["token probabilities"].state, told["draws"].state) == ("lacking", "ok")
-    assert told["--weighting auto"].said.startswith("takes samples: the mean of 20 draws, as the reply came without")
+    checks = tried(plan_for(server))
+    assert (checks["token probabilities"].state, checks["draws"].state) == ("lacking", "ok")
+    assert checks["--weighting auto"].said.startswith("takes samples: the mean of 20 draws, as the reply came without")
 
 
 def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     server.lacks = {"logprobs", "n", "temperature", "response_format", "max_completion_tokens", "max_tokens"}
-    told = tried(of(server))
-    lacking = {name for name, one in told.items() if one.state == "lacking"}
+    checks = tried(plan_for(server))
+    lacking = {name for name, finding in checks.items() if finding.state == "lacking"}
     assert lacking == {"token probabilities", "temperature", "length", "draws", "JSON schema", "price"}
-    assert told["draws"].said == "1 in one request: 20 draws are as many requests"
-    assert all(one.state != "wrong" for one in told.values())
+    assert checks["draws"].said == "1 in one request: 20 draws are as many requests"
+    assert all(finding.state != "wrong" for finding in checks.values())
 
 
 def test_a_schema_that_is_taken_and_not_kept_to(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
     server.answer = lambda body: (200, {}, make_completion("3"))
-    assert tried(of(server))["JSON schema"].said == "taken, and not kept to"
+    assert tried(plan_for(server))["JSON schema"].said == "taken, and not kept to"
 
 
 def test_a_model_that_thinks_first(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 700, "completion_tokens_details": {"reasoning_tokens": 640}}
     server.answer = lambda body: (200, {}, make_completion("3", usage=usage))
-    assert "640 tokens for this reply" in tried(of(server))["thinking"].said
+    assert "640 tokens for this reply" in tried(plan_for(server))["thinking"].said
 
 
 def test_a_key_that_is_taken_and_one_that_is_not(
     server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Callable[..., dict[str, Any]]
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    assert tried(of(server, key_env="MY_KEY"))["key"].said == "$MY_KEY is taken"
+    assert tried(plan_for(server, key_env="MY_KEY"))["key"].said == "$MY_KEY is taken"
     assert server.headers[-1]["authorization"] == f"Bearer {KEY}"
     server.answer = lambda body: (401, {}, {"error": {"message": f"wrong key {KEY}"}})
-    told = tried(of(server, key_env="MY_KEY"))
-    assert (told["address"].state, told["key"].state) == ("ok", "wrong")
-    assert "check the key" in told["key"].said
-    assert KEY not in str(told)
+    checks = tried(plan_for(server, key_env="MY_KEY"))
+    assert (checks["address"].state, checks["key"].state) == ("ok", "wrong")
+    assert "check the key" in checks["key"].said
+    assert KEY not in str(checks)
 
 
 @pytest.mark.parametrize(
@@ -236,41 +236,41 @@ def test_a_key_that_is_taken_and_one_that_is_not(
 )
 def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
     server.answer = lambda body: (status, {}, {"error": {"message": "it said so"}})
-    told = tried(of(server))
-    assert (told["address"].state, told["model"].state) == ("ok", "wrong")
-    assert said in told["model"].said + told["model"].mend
+    checks = tried(plan_for(server))
+    assert (checks["address"].state, checks["model"].state) == ("ok", "wrong")
+    assert said in checks["model"].said + checks["model"].mend
     assert len(server.bodies) == 1, "what is refused is not asked again"
 
 
 def test_an_address_where_nobody_is() -> None:
-    told = tried(plan(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
-    assert told.keys() == {"address"}
-    assert told["address"].state == "wrong"
-    assert "is it started?" in told["address"].said
+    checks = tried(plan(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
+    assert checks.keys() == {"address"}
+    assert checks["address"].state == "wrong"
+    assert "is it started?" in checks["address"].said
 
 
 def test_a_server_that_hangs(server: Any) -> None:
     server.answer = lambda body: time.sleep(0.5) or (200, {}, None)
-    told = tried(of(server, timeout=0.05))
-    assert told["address"].state == "wrong"
-    assert "did not answer within 0.05 s" in told["address"].said
+    checks = tried(plan_for(server, timeout=0.05))
+    assert checks["address"].state == "wrong"
+    assert "did not answer within 0.05 s" in checks["address"].said
 
 
 def test_a_reply_without_a_score(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
     server.answer = lambda body: (200, {}, make_completion("I would rather not say."))
-    told = tried(of(server))
-    assert told["--weighting auto"].state == "wrong"
-    assert "judge run DATA --limit 3" in told["--weighting auto"].mend
-    assert "price" not in told
+    checks = tried(plan_for(server))
+    assert checks["--weighting auto"].state == "wrong"
+    assert "judge run DATA --limit 3" in checks["--weighting auto"].mend
+    assert "price" not in checks
 
 
 def test_trouble_with_the_later_requests_is_no_trouble_with_the_model(server: Any) -> None:
     usual = server.answer
     server.answer = lambda body: usual(body) if "logprobs" in body else (503, {}, {"error": {"message": "too much"}})
-    told = tried(of(server))
-    assert told["--weighting auto"].said.startswith("takes logprobs")
-    assert (told["draws"].state, told["JSON schema"].state) == ("lacking", "lacking")
-    assert "too much" in told["draws"].said
+    checks = tried(plan_for(server))
+    assert checks["--weighting auto"].said.startswith("takes logprobs")
+    assert (checks["draws"].state, checks["JSON schema"].state) == ("lacking", "lacking")
+    assert "too much" in checks["draws"].said
 
 
 def test_an_endpoint_of_typed_questions(server: Any) -> None:
@@ -280,18 +280,18 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
         return 200, {}, {"model": "m", "answers": answers, "usage": {"input_tokens": 50, "output_tokens": 0}}
 
     server.answer = answer
-    told = tried(plan(given={"model": "decisions/other", "base_url": server.url}))
-    assert told["--weighting auto"].said.startswith("takes decisions")
+    checks = tried(plan(given={"model": "decisions/other", "base_url": server.url}))
+    assert checks["--weighting auto"].said.startswith("takes decisions")
     assert len(server.bodies) == 1
 
 
 def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pricing, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6))
-    said = tried(of(server))["price"].said  # 1,000 · (1,000 · $1 + 1 · $5) / million
-    assert said.startswith("about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 (")
+    price = tried(plan_for(server))["price"].said  # 1,000 · (1,000 · $1 + 1 · $5) / million
+    assert price.startswith("about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 (")
     server.lacks = {"logprobs", "n"}
-    said = tried(of(server))["price"].said  # 20 times as much of each
-    assert said.startswith("about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 (")
+    price = tried(plan_for(server))["price"].said  # 20 times as much of each
+    assert price.startswith("about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 (")
 
 
 def test_models_that_are_no_servers(tmp_path: Path) -> None:
@@ -305,6 +305,6 @@ def test_models_that_are_no_servers(tmp_path: Path) -> None:
 
 def test_a_vendors_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    told = tried(plan(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
-    assert told.state == "wrong"
-    assert "$ANTHROPIC_API_KEY is not set" in told.said
+    check = tried(plan(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
+    assert check.state == "wrong"
+    assert "$ANTHROPIC_API_KEY is not set" in check.said

@@ -50,13 +50,13 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
     file: Path, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
-    made = plan(given={"model": "m", "base_url": chat_server.url})
-    draft_steps(file, made)
+    drafting_plan = plan(given={"model": "m", "base_url": chat_server.url})
+    draft_steps(file, drafting_plan)
     with pytest.raises(CriterionError, match="--replace"):
-        draft_steps(file, made)
+        draft_steps(file, drafting_plan)
     assert len(chat_server.bodies) == 1
     chat_server.answer = lambda body: (200, {}, make_completion("1. Read.\n2. Judge."))
-    assert draft_steps(file, made, replace=True) == ("Read.", "Judge.")
+    assert draft_steps(file, drafting_plan, replace=True) == ("Read.", "Judge.")
 
 
 @pytest.mark.parametrize(

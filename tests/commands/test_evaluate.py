@@ -155,8 +155,8 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
 
 def test_the_language_is_the_datas_unless_chosen(provider: ScriptedProvider) -> None:
     rows = [{"source": "猫がマットの上に座っています。", "output": "猫が座っている。"}]
-    found = judge.evaluate(rows, ["coherence"], model=provider, metrics=[])
-    assert found.info["language"] == {"name": "ja", "how": "detected"}
+    result = judge.evaluate(rows, ["coherence"], model=provider, metrics=[])
+    assert result.info["language"] == {"name": "ja", "how": "detected"}
     assert "首尾一貫性" in provider.seen[-1].messages[0]["content"]
     chosen = judge.evaluate(rows, ["coherence"], model=provider, metrics=[], language="en")
     assert chosen.info["language"] == {"name": "en", "how": "chosen"}
@@ -241,8 +241,8 @@ def test_no_data_is_said() -> None:
 
 
 def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
-    left: list[Reply] = [{"4": 1.0}] * 3
-    provider = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
+    replies: list[Reply] = [{"4": 1.0}] * 3
+    provider = ScriptedProvider(lambda _: replies.pop() if replies else Refused("out of money", stops="always"))
     with pytest.raises(ProviderError):
         judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r", max_concurrency=1)
     stored = judge.load_result(tmp_path / "r")
@@ -398,8 +398,8 @@ def test_a_criterion_called_like_a_metrics_column_is_refused(tmp_path: Path, pro
 
 def test_a_run_cut_short_does_not_replace_a_fuller_one(tmp_path: Path, provider: ScriptedProvider) -> None:
     before = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path / "r")
-    left: list[Reply] = [{"4": 1.0}] * 3
-    poor = ScriptedProvider(lambda _: left.pop() if left else Refused("out of money", stops="always"))
+    replies: list[Reply] = [{"4": 1.0}] * 3
+    poor = ScriptedProvider(lambda _: replies.pop() if replies else Refused("out of money", stops="always"))
     with pytest.raises(Refused):
         judge.evaluate(ROWS, ["relevance"], model=poor, metrics=[], out=tmp_path / "r", max_concurrency=1)
     stored = judge.load_result(tmp_path / "r")
@@ -446,15 +446,15 @@ def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
     gateway = judge.evaluate(ROWS, "relevance", model="openai/x", base_url=chat_server.url, metrics=[], cache=False)
     assert gateway.info["model"] == "openai/x"
     chat_server.bodies.clear()
-    own = judge.evaluate(ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False)
-    assert (own.info["provider"], own.info["model"]) == ("openai", "org/a-model")
+    local = judge.evaluate(ROWS, ["relevance"], model="org/a-model", base_url=chat_server.url, metrics=[], cache=False)
+    assert (local.info["provider"], local.info["model"]) == ("openai", "org/a-model")
     assert chat_server.bodies[0]["model"] == "org/a-model"
-    assert own.info["cost"]["usd"] is None
+    assert local.info["cost"]["usd"] is None
 
 
 def test_one_prompt_for_one_sample() -> None:
-    made = prompt("relevance", ROWS, item="b", system="y")
-    assert "y wrote this about b." in made.messages[0]["content"]
+    rendered = prompt("relevance", ROWS, item="b", system="y")
+    assert "y wrote this about b." in rendered.messages[0]["content"]
     with pytest.raises(ConfigError, match="unknown item 'z'"):
         prompt("relevance", ROWS, item="z")
     with pytest.raises(ConfigError, match="unknown system 'z'"):
