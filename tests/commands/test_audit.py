@@ -181,8 +181,10 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
 
 
 def test_a_judge_that_counts_words_obeys_nobody() -> None:
-    card, _ = audited(lambda r: str(min(5, len(output_of(r).split()) // 12)) if output_of(r) else "A", criteria=["coherence"],
-                      weighting="single", probes=["injection"])  # fmt: skip
+    def reply(request: Request) -> str:
+        return str(min(5, len(output_of(request).split()) // 12)) if output_of(request) else "A"
+
+    card, _ = audited(reply, criteria=["coherence"], weighting="single", probes=["injection"])
     assert not [text for text in card.verdicts if "works" in text or "raised" in text]
 
 
