@@ -124,7 +124,7 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
             for text in texts
             if (text.item, text.system) in ratings
         ]
-        within = _WithinItems.of([(text.item, text.score, text.log_words) for text in texts])
+        within = _WithinItems.from_rows([(text.item, text.score, text.log_words) for text in texts])
         digits = places(column)
         if (slope := _beyond_ratings(rated, seed)) is not None:
             comparative = "higher" if slope.value > 0 else "lower"
@@ -144,7 +144,7 @@ def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iter
     for name, _, texts in _text_measures(evidence):
         if _is_variant(name, _REWARDED_BY_COPYING):
             continue
-        within = _WithinItems.of(
+        within = _WithinItems.from_rows(
             [(text.item, text.score, text.log_words, text.copied) for text in texts if text.copied is not None]
         )
         if (correlation := within.partial(seed) if within else None) is not None:
@@ -221,7 +221,7 @@ class _WithinItems:
     texts: int
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[str, *tuple[float, ...]]]) -> _WithinItems | None:
+    def from_rows(cls, rows: Sequence[tuple[str, *tuple[float, ...]]]) -> _WithinItems | None:
         """Group rows of an item and its numbers by item. Return None if no item has two texts."""
         items = defaultdict[str, list[tuple[float, ...]]](list)
         for item, *values in rows:
@@ -316,8 +316,8 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     if their signs differ. None for too few items, and if only the ratings explain the driver.
     """
     within, residuals = (
-        _WithinItems.of(rows),
-        _WithinItems.of([(item, value - rating, driver) for item, value, rating, driver in rows]),
+        _WithinItems.from_rows(rows),
+        _WithinItems.from_rows([(item, value - rating, driver) for item, value, rating, driver in rows]),
     )
     controlled, differenced = within.held(seed) if within else None, residuals.slope(seed) if residuals else None
     if controlled is None or differenced is None or controlled.p is None or differenced.p is None:

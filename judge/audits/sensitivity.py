@@ -63,8 +63,10 @@ def sensitivity_table(
             rate, against = (_rate(column, before[at], row, least, rises=up) for up in (rises, not rises))
             failed = int((exists & np.isnan(row)).sum())
             raw = without_p(raws[at]) if control in names and name != control else None
-            own = changes[name] == criterion
-            cells.append(SensitivityCell(name, criterion, own, rate, moved[at], failed, against, raw, name == control))
+            is_own = changes[name] == criterion
+            cells.append(
+                SensitivityCell(name, criterion, is_own, rate, moved[at], failed, against, raw, name == control)
+            )
     adjusted = holm_corrected([cell.move for cell in cells])
     return tuple(replace(cell, move=move) for cell, move in zip(cells, adjusted, strict=True))
 

@@ -262,7 +262,7 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
         (text[0], row.value, ratings[text], float(whose[text]))
         for text, row in zip(texts, table.column_scores("c"), strict=True)
     ]
-    kept = _WithinItems.of(rows)
+    kept = _WithinItems.from_rows(rows)
     found = kept.held(0) if kept else None
     values = np.array([row[1:] for row in rows]).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)

@@ -225,19 +225,16 @@ def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Ou
     if left_out := sum(bool(line.left_out) for line in asked):
         parts.append(f"{left_out} of {len(attempts)} questions left out: {kinds(asked)}")
     note = "; ".join(parts) or None
-    return Outcome(asked, _trouble(attempts, note), note)
-
-
-def _trouble(attempts: Sequence[_Attempt], note: str | None) -> ModelError | None:
-    """Return why an output has no value: a failed judge, or no line that counts."""
     count = f"{len(attempts)} theme{'s' * (len(attempts) > 1)}"
     troubles = [attempt.trouble for attempt in attempts if attempt.trouble]
     if failed := [trouble for trouble in troubles if trouble.failed]:
         first = failed[0]
         message = f"is not measured: for {len(failed)} of {count} the judge gave no question or answer: {first.message}"
-        return ModelError(first.error, message, failed=True)
-    if not all(attempt.asked.left_out for attempt in attempts):
-        return None
+        return Outcome(asked, ModelError(first.error, message, failed=True), note)
+    if not all(line.left_out for line in asked):
+        return Outcome(asked, None, note)
     if len(troubles) == len(attempts) and len({trouble.error for trouble in troubles}) == 1:
-        return ModelError(troubles[0].error, f"has {count}, none of which could be asked about: {troubles[0].message}")
-    return ModelError("NothingAsked", f"is not measured, as no question says anything: {note}")
+        message = f"has {count}, none of which could be asked about: {troubles[0].message}"
+        return Outcome(asked, ModelError(troubles[0].error, message), note)
+    message = f"is not measured, as no question says anything: {note}"
+    return Outcome(asked, ModelError("NothingAsked", message), note)
