@@ -74,11 +74,11 @@ class RequestLeases:
         self._claimed_here |= mine
         self._completed.difference_update(requests)
         look = self._cache.claims or not self._awaited.keys().isdisjoint(requests)
-        kept = self._cache.get_many(list(requests)) if look else {}  # who held it until the claim had kept the reply
+        cached = self._cache.get_many(list(requests)) if look else {}  # who held it until the claim had kept the reply
         free, answered = [], []
         for key, request in requests.items():
             self._awaited.pop(key, None)
-            if key in kept and self._on_found(key, request, kept[key]):
+            if key in cached and self._on_found(key, request, cached[key]):
                 answered.append(key)
             elif key in elsewhere:
                 self._awaited[key] = request

@@ -36,8 +36,8 @@ class PendingJudgment:
 
     `requests` are those of this strategy by their keys, `answers` their replies. `uncached` are the keys of replies
     that the cache does not hold yet. `fallback` is a reply to an earlier strategy from which the strategy `single` can
-    be read. `asked` says that the judgment waited for requests, `requested_here` that some of them were sent for it and
-    not for an equal one. `prefix` is its requests'.
+    be read. `waited` says that the judgment waited for requests, `requested_here` that some of them were sent for it
+    and not for an equal one. `prefix` is its requests'.
     """
 
     judgment: Judgment
@@ -50,7 +50,7 @@ class PendingJudgment:
     uncached: set[str] = field(default_factory=set)
     missing: int = 0
     fallback: Response | None = None
-    asked: bool = False
+    waited: bool = False
     requested_here: bool = False
 
     @property
@@ -115,7 +115,7 @@ class Subscribers:
             self._resolve(case)
         return new_parts
 
-    def of(self, keys: Iterable[str]) -> list[PendingJudgment]:
+    def waiting_for(self, keys: Iterable[str]) -> list[PendingJudgment]:
         """The cases that wait for any of these."""
         return list(dict.fromkeys(case for key in keys for case in self._cases[key]))
 
@@ -129,12 +129,12 @@ class Subscribers:
         cases = self._cases[key]
         cases[0].requested_here = True
         for case in cases:
-            case.asked = True
+            case.waited = True
             if isinstance(answer, Response):
                 case.uncached.add(key)
-        return self.found(key, answer)
+        return self.deliver(key, answer)
 
-    def found(self, key: str, answer: Answer) -> list[PendingJudgment]:
+    def deliver(self, key: str, answer: Answer) -> list[PendingJudgment]:
         """Hand on a reply that is in the cache; the cases that waited for it."""
         cases = self._cases.pop(key)
         for case in cases:
@@ -160,7 +160,7 @@ class RequestBatcher:
         self._parts: dict[str, tuple[Part, ...]] = {}
         self._alone: set[str] = set()
 
-    def of(self, parts: Iterable[Part]) -> Iterator[Request]:
+    def requests_for(self, parts: Iterable[Part]) -> Iterator[Request]:
         """The requests that ask for these parts; none where one under way is the same and brings them too."""
         alike: dict[tuple[object, ...], list[Part]] = {}
         for key, request in parts:

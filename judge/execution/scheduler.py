@@ -167,20 +167,23 @@ class JudgeRun:
         """The requests that have to be sent. What the cache can answer is scored on the way."""
         known_lacking, queue, now = len(self._traits.lacking), self._queue, asyncio.get_running_loop().time
         leftovers, self._leftover_parts = self._leftover_parts, []
-        queue.add(self._batcher.of(leftovers), now())
+        queue.add(self._batcher.requests_for(leftovers), now())
         more, cases = True, chunks(self._upcoming(rest), self._first_chunk, _CHUNK, self._repeated.appendleft)
         while self._next_round_bytes < ROOM and not self.counts.stopping:
             room = more and not queue.full
             ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
             if self._leases.should_poll():
                 # What another process was asking for, and gave up.
-                queue.add(self._batcher.of([part for part in self._leases.poll() if not self._cancel([part])]), now())
+                queue.add(
+                    self._batcher.requests_for([part for part in self._leases.poll() if not self._cancel([part])]),
+                    now(),
+                )
             elif not ahead and (request := queue.take(now(), last=not room)) is not None:
                 yield request
             elif room:
                 chunk = next(cases, [])
                 more = bool(chunk)
-                queue.add(self._batcher.of(self._unanswered(chunk)), now())
+                queue.add(self._batcher.requests_for(self._unanswered(chunk)), now())
                 await asyncio.sleep(0)
             elif queue or (self._leases.waiting and not (self._leftover_parts or self._repeated or self._next_round)):
                 self._news.clear()
@@ -204,7 +207,7 @@ class JudgeRun:
     def _cancel(self, parts: Sequence[Part]) -> bool:
         """Return whether these belong to a strategy that is lacking; if so, their judgments try the next one."""
         keys = [key for key, _ in parts]
-        cases = self._subscribers.of(keys)
+        cases = self._subscribers.waiting_for(keys)
         if not all(case.strategies[0] in self._traits.lacking for case in cases):
             return False
         self._subscribers.remove(keys)
@@ -262,7 +265,7 @@ class JudgeRun:
         """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
         if key in self._unreadable or self._accept_cached(request, response) is None:
             return False
-        self._subscribers.found(key, response)
+        self._subscribers.deliver(key, response)
         return True
 
     async def _ask(self, request: Request) -> Response:
@@ -277,7 +280,7 @@ class JudgeRun:
     def _describe(self, request: Request) -> tuple[str, str, str]:
         """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
         key, _ = self._batcher.parts(request)[0]
-        judgment = self._subscribers.of([key])[0].judgment
+        judgment = self._subscribers.waiting_for([key])[0].judgment
         return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
     def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
@@ -328,7 +331,7 @@ class JudgeRun:
             self._traits.learn(case.strategies[0], error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
-            if not case.asked:  # a run keeps no such reply: it was imported
+            if not case.waited:  # a run keeps no such reply: it was imported
                 self._unreadable.update(case.requests)
                 self._repeated.append(case)
                 return
@@ -348,8 +351,8 @@ class JudgeRun:
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
-        self.counts.cached += not case.asked
-        self.counts.shared += case.asked and not case.requested_here
+        self.counts.cached += not case.waited
+        self.counts.shared += case.waited and not case.requested_here
 
     def _fall_back(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
         self._traits.learn(case.strategies[0], error)

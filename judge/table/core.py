@@ -192,10 +192,10 @@ def _utf8_safe(cell: Any) -> Any:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    def plain(other: Any) -> Any:
-        if isinstance(other, Mapping):
-            return dict(other)
-        return other.item() if hasattr(other, "item") else str(other)
+    def plain(item: Any) -> Any:
+        if isinstance(item, Mapping):
+            return dict(item)
+        return item.item() if hasattr(item, "item") else str(item)
 
     return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
 

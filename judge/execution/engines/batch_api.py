@@ -139,8 +139,8 @@ class BatchEngine:
             if rest and (ends or not self._jobs.open):
                 rest = await self._submit(rest, online)
                 if rest and self._ledger and not self._jobs.open:
-                    kept = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
-                    self._ledger.release(kept)
+                    reserved = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
+                    self._ledger.release(reserved)
             self._update_status()
             if not self._jobs.open and not rest:
                 return
@@ -195,7 +195,7 @@ class BatchEngine:
     async def _hand_over(self, job: BatchJob, lines: Iterator[dict[str, Any]], done: Done) -> None:
         """Many at once, so that they share a write."""
         while chunk := list(islice(lines, _CHUNK)):
-            kept: Awaitable[None] | None = None
+            stored: Awaitable[None] | None = None
             for data in chunk:
                 custom = str(data.get("custom_id"))
                 request = job.expected.get(custom)
@@ -203,8 +203,8 @@ class BatchEngine:
                 if request is not None and response is not None:
                     job.done(custom)
                     self._jobs.record_cost(request, response.usage)
-                    kept = done(request, response) or kept
-            await (kept or asyncio.sleep(0))
+                    stored = done(request, response) or stored
+            await (stored or asyncio.sleep(0))
 
     def _read(self, request: Request, shape: dict[str, Any], data: dict[str, Any]) -> Response | None:
         """The answer in a line, None where it holds an error or nothing of use: what is wrong is found out online."""
