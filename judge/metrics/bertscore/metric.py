@@ -230,7 +230,7 @@ _EMPTY = "has an empty output, of which there is no embedding: leave the row out
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
 
 
-class BertScoreArguments(TypedDict, total=False):
+class Given(TypedDict, total=False):
     """The arguments of `BertScore`."""
 
     model: str | None
@@ -332,7 +332,7 @@ class BertScore:
 
 
 def score(
-    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[BertScoreArguments]
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[Given]
 ) -> list[BertScoreValue | Failure]:
     """BERTScore of each output with its reference, or the best of its references; for a notebook.
 
