@@ -124,11 +124,11 @@ def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
             print_message(f"{side}: {estimate}")
     progress = Progress()
 
-    def shown(prepared: PreparedRun) -> AbstractContextManager[None]:
+    def watch_run(prepared: PreparedRun) -> AbstractContextManager[None]:
         label = next(label for label, prepared_run in zip(_SIDES, runs, strict=False) if prepared_run is prepared)
         return watch(prepared, progress, quiet=quiet, label=label)
 
-    work = run_diff(diff_plan, progress, shown)
+    work = run_diff(diff_plan, progress, watch_run)
     cached = all(prepared_run.plan.cache is not False for prepared_run in runs)
     return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 

@@ -73,10 +73,10 @@ def validate_command(
 
     runs = tuple(others or ())
     check(format, level)
-    for other in runs:
-        if not other.is_dir():
-            raise ConfigError(f"{other}: no folder of a run to set beside {data}")
-        check_run(other)
+    for run in runs:
+        if not run.is_dir():
+            raise ConfigError(f"{run}: no folder of a run to set beside {data}")
+        check_run(run)
     if not samples.is_data(data):
         refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
         where = parse_option({"where": params["where"]}).get("where", {})

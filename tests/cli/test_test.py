@@ -14,7 +14,7 @@ import pytest
 
 import judge
 from judge.commands import test
-from judge.commands.test import _MEASURING
+from judge.commands.test import _METRIC_KEYS
 from judge.providers.scripted import ScriptedProvider
 
 REPLIES = """
@@ -199,6 +199,6 @@ def test_the_options_of_the_command_are_those_of_the_function(run: Callable[...,
     shown = {"ctx", "suites", "junit", "markdown", "format", "quiet", "no_cache"}
     offered = {name.replace("map_", "mapping") for name in signature(suites_command).parameters} - shown
     assert offered == {*test.SuiteOptions.__annotations__} - {
-        "progress", "map", *_MEASURING, "engine", "ray_workers",
+        "progress", "map", *_METRIC_KEYS, "engine", "ray_workers",
     }  # fmt: skip
     assert judge.test is test.test

@@ -129,9 +129,9 @@ class Ranked:
 
 def render(result: Result) -> str:
     """A `Ranked` where there are rankings, else a `Means`. Strict JSON: a number that does not exist is null."""
-    found = _ranked(result) if result.rankings else _means(result)
-    given_fields = {field.name for field in fields(found) if getattr(found, field.name) != field.default}
-    document = {name: value for name, value in asdict(found).items() if name in given_fields}
+    summary = _ranked(result) if result.rankings else _means(result)
+    given_fields = {field.name for field in fields(summary) if getattr(summary, field.name) != field.default}
+    document = {name: value for name, value in asdict(summary).items() if name in given_fields}
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 

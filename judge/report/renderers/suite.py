@@ -100,10 +100,10 @@ def _table(rows: Sequence[Row], width: int) -> Table:
     table.add_column("found", overflow="fold")
     for row in rows:
         before = f"\nbefore {row.before}" if row.before else ""
-        said = f"\n{row.reason}" if row.reason else ""
-        found = Text.assemble(row.actual, (said, "" if not row.met else "dim"), (before, "dim"))
+        reason = f"\n{row.reason}" if row.reason else ""
+        actual = Text.assemble(row.actual, (reason, "" if not row.met else "dim"), (before, "dim"))
         name = Text(row.name, "" if row.met else "bold")
-        table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, found)
+        table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, actual)
     return table
 
 
