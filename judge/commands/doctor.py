@@ -294,7 +294,7 @@ def _request(provider: Provider, criterion: Criterion, strategy: Strategy) -> Re
 
 
 def _exact(provider: Provider) -> bool:
-    return bool(getattr(provider, "exact", False))
+    return Capabilities.of(provider).full_distribution
 
 
 def _explain_error(part: str, provider: Provider, error: JudgeError) -> Iterator[Finding]:
