@@ -28,7 +28,7 @@ from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import RedisUrl
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
-from judge.providers import Provider, pricing
+from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
