@@ -235,13 +235,13 @@ def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] 
     overrides = {key: _split_list(key, value) for key, value in (overrides or {}).items() if value is not None}
     if isinstance(overrides.get("set"), Mapping) and isinstance(values.get("set"), Mapping):
         # Override single options of a metric, not all of its options.
-        in_file, given = values["set"], overrides["set"]
+        in_file, on_command_line = values["set"], overrides["set"]
         merged = {
-            metric: {**in_file[metric], **given[metric]}
-            for metric in in_file.keys() & given.keys()
-            if isinstance(in_file[metric], dict) and isinstance(given[metric], dict)
+            metric: {**in_file[metric], **on_command_line[metric]}
+            for metric in in_file.keys() & on_command_line.keys()
+            if isinstance(in_file[metric], dict) and isinstance(on_command_line[metric], dict)
         }
-        overrides["set"] = {**in_file, **given, **merged}
+        overrides["set"] = {**in_file, **on_command_line, **merged}
     values |= overrides
     try:
         return kind.model_validate(values)

@@ -128,12 +128,16 @@ def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
         vendor = VENDORS[name]
         # With an address and the default key variable, a vendor needs no key.
         return vendor.open(model, plan if sends else config.plan(given={"base_url": plan.base_url or _address(vendor)}))
-    kind = plugins.load("providers", name)
+    provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     folder = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
-    kept = {"keep": folder} if isinstance(kind, KeepingProviderFactory) and kind.keeps else {}
+    cache_option = {}
+    if isinstance(provider_class, KeepingProviderFactory) and provider_class.keeps:
+        cache_option = {"keep": folder}
     provider: Provider = (
-        kind(model, base_url=plan.base_url, needs_key=False) if keyless else kind.open(model, plan, **kept)
+        provider_class(model, base_url=plan.base_url, needs_key=False)
+        if keyless
+        else provider_class.open(model, plan, **cache_option)
     )
     return provider
 

@@ -148,8 +148,8 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
             if writer:
                 writer.add(samples, rows)
             prepared.measured(seen.texts.total(), 0)
-        whole = [parallel.merge_results(results) for results in results_by_metric]
-        columns = [column for result in whole for column in result.columns]
+        merged = [parallel.merge_results(results) for results in results_by_metric]
+        columns = [column for result in merged for column in result.columns]
         reject_duplicate_columns([column.name for column in columns])
         if writer:
             writer.close(columns)
@@ -157,7 +157,7 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
         if writer:
             writer.discard()
         raise
-    prepared.notes.extend(str(note) for result in whole for note in result.notes)
+    prepared.notes.extend(str(note) for result in merged for note in result.notes)
     prepared.notes.append(
         _NOTE.format(texts=seen.texts.total(), shown=len(seen.samples), done="judged" if judge else "measured")
     )
@@ -341,9 +341,9 @@ async def run_judges(
             keep(score)
         if prepared.pairs is not None:
             judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
-            wanted = prepared.wanted_texts
+            texts = prepared.wanted_texts
             for tie in prepared.pairs.ties([*judge_columns]):
-                if wanted is None or (tie.item, tie.system) in wanted.get(judge_columns[tie.column], ()):
+                if texts is None or (tie.item, tie.system) in texts.get(judge_columns[tie.column], ()):
                     keep(tie)
         runs = []
         for name, retrier in retriers.items():

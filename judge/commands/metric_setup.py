@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from judge import text
 from judge.cache import local_dir, metrics_folder
@@ -44,8 +44,15 @@ def default_metrics(plan: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...]
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Let each metric that has a `check` refuse the samples before the run. Raises JudgeError."""
     for metric in metrics.values():
-        if checking := getattr(metric, "check", None):
-            checking(samples)
+        if isinstance(metric, _CheckedMetric):
+            metric.check(samples)
+
+
+@runtime_checkable
+class _CheckedMetric(Protocol):
+    """A metric that can refuse samples before a run."""
+
+    def check(self, samples: Sequence[Sample]) -> None: ...
 
 
 def build_metrics(

@@ -221,18 +221,18 @@ class JudgedScore(float):
 
     @property
     def short(self) -> str:
-        """`coherence: ` and the judge's reason; where it gave none, what the number is made of."""
-        return f"{one_line(self.criterion, 60)}: {one_line(self.reason, 120) if self.reason else self._made}"
+        """Return the criterion and the judge's reason, or, without one, what the number is made of."""
+        return f"{one_line(self.criterion, 60)}: {one_line(self.reason, 120) if self.reason else self._composition}"
 
     @property
     def explained(self) -> list[str]:
-        """How the number came about, a line each."""
-        heading = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._made}"
+        """Return lines that explain how the number came about."""
+        heading = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"
         reply = self.reason or self.provenance.raw
         return [heading, *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else [])]
 
     @property
-    def _made(self) -> str:
+    def _composition(self) -> str:
         shares = [f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()]
         return ", ".join(shares) or "one number"
 
