@@ -125,6 +125,9 @@ def _in_order(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
     return ((second, first) if swapped else pair,)
 
 
+# A finished run in the output folder
+
+
 _EXECUTION_KEYS = {
     "out", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout", "retries",
     "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed",
@@ -152,6 +155,9 @@ def _info_of_finished_run(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return info if isinstance(info, dict) and info.get("status") == "complete" else None
+
+
+# Everything a run needs
 
 
 _NO_REFERENCES = (
@@ -347,6 +353,9 @@ def _read_samples(plan: Plan, source: Any) -> tuple[list[Sample], Iterator[Sampl
     return rows, chain([following], reader) if following is not None else None
 
 
+# The prompt of one sample
+
+
 def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
     """Return the samples of one item (by default the first) and of one system or all. Raises ConfigError."""
     first = _first(rows, item=item, system=system)
@@ -362,9 +371,9 @@ def prompt(
     rival: str | None = None,
     **options: Any,
 ) -> Prompt:
-    """The prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Asks no model.
+    """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Ask no model.
 
-    What is not named is the first there is. Raises JudgeError.
+    `item`, `system` and `rival` default to the first ones of the data. Raises JudgeError.
     """
     plan = config.plan(given={**options, "criteria": [criterion]})
     rows = samples.load(data, mapping=plan.mapping, systems=plan.systems, where=plan.where)
@@ -390,6 +399,9 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
             plugins.unknown_name_message("system", system or "", sorted({s.system for s in samples_of_this_item})[:20])
         )
     return sample
+
+
+# Checks and conversions that commands share
 
 
 def engine_context(plan: Plan, provider: Provider) -> engines.EngineContext:

@@ -190,11 +190,9 @@ def _positional_names(function: Callable[..., Any]) -> list[str]:
     positional = [
         parameter for parameter in inspect.signature(function).parameters.values() if parameter.kind in _POSITIONAL
     ]
-    return (
-        []
-        if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in positional)
-        else [parameter.name for parameter in positional]
-    )
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in positional):
+        return []
+    return [parameter.name for parameter in positional]
 
 
 def _check_positional(name: str, places: list[str], args: tuple[Any, ...]) -> None:
