@@ -44,7 +44,7 @@ def report_command(
             raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
         result = result.where(**parse_option({"where": where})["where"])
     if format in _DRAWN:
-        from judge.report.charts.svg import write as draw
+        from judge.report.renderers.svg import write as draw
 
         for path in draw(result, output or run / CHARTS, format):
             typer.echo(str(path))

@@ -50,7 +50,7 @@ FORMATS = {
     "json": "judge.report.renderers.json:render",
     "csv": "judge.report.renderers.csv:render",
     "latex": "judge.report.renderers.latex:render",
-    "svg": "judge.report.charts.svg:render",
+    "svg": "judge.report.renderers.svg:render",
 }
 REPORTS = {
     "card": "judge.report.renderers.audit:render",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.report.charts.svg import BROWSERS, pictures
+from judge.report.renderers.svg import BROWSERS, pictures
 
 RED = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}"><rect width="{0}" height="{1}" fill="red"/></svg>'

@@ -11,8 +11,8 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.report.charts.svg import BROWSERS, Figure, figures, render, write
 from judge.report.renderers import html
+from judge.report.renderers.svg import BROWSERS, Figure, figures, render, write
 from judge.results.result import Result
 from judge.stats.pairwise import rankings
 from judge.stats.score_drivers import Driver, Drivers

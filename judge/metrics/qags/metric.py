@@ -20,6 +20,7 @@ from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.bertscore.matching import HIGH, LOW
 from judge.metrics.common import Ask, ModelError, bool_option, choice_option, failure, number, whole_number
+from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
 from judge.metrics.qags.cloze import Cloze, Lexical
 from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate, runtime
@@ -141,8 +142,6 @@ def _check_types(options: Options) -> None:
     for name in ("low", "high"):
         number(f"qags: {name}", getattr(options, name), -1, 1)
     if options.language is not None:
-        from judge.metrics.qags import judge_model
-
         choice_option("qags: language", options.language, judge_model.languages())
 
 
@@ -284,8 +283,6 @@ class Qags(Options):
         stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
         if not self.ask or not self.asks:
             return stages
-        from judge.metrics.qags import judge_model
-
         judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
         return Stages(
             judged.themes if themes == LLM else stages.themes,
