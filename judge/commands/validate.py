@@ -38,8 +38,9 @@ def validate(
     several. `judge.stats.correlation` says what the numbers are. A text without a score or rating does not count.
 
     The judges of `others` are held against the same ratings on the texts that are the same in both, and every two
-    judges against each other. `calibrate` also brings the systems' means to people's scale (`judge.stats.calibration`). `where`
-    has the texts of all runs that count, by the values of their columns: {"lang": "ja"}.
+    judges against each other. `calibrate` also brings the systems' means to people's scale
+    (`judge.stats.calibration`). `where` has the texts of all runs that count, by the values of their columns:
+    {"lang": "ja"}.
 
     Raises ConfigError for what is no scored run, DataError where no text was rated or none is the same, StorageError.
     """

@@ -525,7 +525,10 @@ def test_digest_of_what_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    code = "import sys, judge.data.samples, judge.text; print([m for m in ('numpy', 'pandas', 'pyarrow') if m in sys.modules])"
+    code = (
+        "import sys, judge.data.samples, judge.text;"
+        "print([m for m in ('numpy', 'pandas', 'pyarrow') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
