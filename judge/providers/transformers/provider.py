@@ -79,12 +79,15 @@ class InferenceThread:
 
     async def ask(self, request: Request) -> Response:
         """The answer to a request. Raises the error that came in its place."""
-        job = Job(request)
+        # No local may hold the job: an error raised here would form a cycle with it that keeps the model in memory.
+        return await self._put(Job(request))
+
+    def _put(self, job: Job) -> asyncio.Future[Response]:
         with self._lock:
             if self._worker is None or not self._worker.put(job):
                 self._worker = _Worker(self._work, self._worker, job)
                 self._worker.start()
-        return await job.future
+        return job.future
 
     async def aclose(self) -> None:
         """End the thread, once it is done with what it was asked. A later request begins another, after it."""
