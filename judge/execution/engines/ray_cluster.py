@@ -361,6 +361,7 @@ def actor_class() -> type:
         async def open(self, version: str, recipe: bytes) -> tuple[str, str, str, str]:
             import os
             import platform
+            from importlib import import_module
 
             node = platform.node()
             if os.environ.get("OMP_NUM_THREADS") == "1":  # Ray's, for an actor that has reserved no CPU
@@ -371,8 +372,9 @@ def actor_class() -> type:
                 return node, "", "", str(error)
             if __version__ != version:
                 return node, __version__, "", ""
-
-            self.hand, endpoint, why = create_worker(recipe)
+            # By name: a reference to `create_worker` would import judge on the worker before its version is checked.
+            here = import_module("judge.execution.engines.ray_cluster")
+            self.hand, endpoint, why = here.create_worker(recipe)
             return node, version, endpoint, why
 
         async def take(self, block: bytes) -> None:
