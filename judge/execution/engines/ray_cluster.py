@@ -378,10 +378,11 @@ def actor_class() -> type:
             return node, version, endpoint, why
 
         async def take(self, block: bytes) -> None:
-            self.hand.take(block)  # type: ignore[union-attr]
+            self.hand.take(block)
 
         async def answers(self) -> bytes:
-            return await self.hand.answers()  # type: ignore[union-attr]
+            answers: bytes = await self.hand.answers()
+            return answers
 
     return Worker
 
