@@ -12,7 +12,7 @@ from judge.audits.perturbations.catalogue import ATTACKS, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table
-from judge.table.core import split_rows
+from judge.table.scores import split_rows
 from judge.text import Language
 
 _DEFAULT_SCALE = Scale.integers(1, 5)

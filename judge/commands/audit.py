@@ -30,7 +30,7 @@ from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.table import Table, store
-from judge.table.core import split_rows
+from judge.table.scores import split_rows
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model

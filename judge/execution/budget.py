@@ -27,7 +27,7 @@ from judge.core.messages import option
 from judge.core.records import Request, Usage
 from judge.providers import Provider
 from judge.providers.pricing import cost, per_token
-from judge.text.script import HAN, HANGUL, KANA
+from judge.text.languages import HAN, HANGUL, KANA
 
 _ASCII = 1 / 4.5
 _OTHER = 0.36

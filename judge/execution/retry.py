@@ -1,4 +1,8 @@
-"""Send requests under the rate limit and the budget, and retry transient errors until the deadline."""
+"""Send requests under the rate limit and the budget, and retry transient errors until the deadline.
+
+A Retry-After header is parsed in `judge.providers.http_client`. The request itself waits here; `rate_limit` pauses all
+other requests for the same time.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import choice_option, failure, joined, list_option, texts, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.text.script import HAN, HANGUL, KANA
+from judge.text.languages import HAN, HANGUL, KANA
 
 __all__ = ["Features", "Measure", "Stats", "measured", "score"]
 

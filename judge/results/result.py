@@ -27,7 +27,7 @@ from judge.stats.pairwise import Ranking, Standing
 from judge.stats.score_drivers import Driver, Drivers, looks
 from judge.stats.system_differences import Comparison, Difference, Rank
 from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
-from judge.table.core import SAMPLES
+from judge.table.scores import SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd

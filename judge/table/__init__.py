@@ -5,8 +5,8 @@ its schema metadata has the columns). Text is stored as UTF-8, so a lone surroga
 type for in `Sample.extra` (dates, tuples) is stored as text or list. All else comes back equal.
 """
 
-from judge.table.core import RUN, SCORES, Table, store
 from judge.table.journal import JOURNAL, Journal, StreamingWriter, delete_journal, read_journal, recover
+from judge.table.scores import RUN, SCORES, Table, store
 
 __all__ = [
     "JOURNAL",

@@ -15,7 +15,7 @@ from typing import Any
 from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Sample, Score
-from judge.table.core import (
+from judge.table.scores import (
     FIELDS,
     RUN,
     SAMPLES,

@@ -1,7 +1,15 @@
 """Scripts, sentences and words, for all but the metrics that take sacrebleu's tokens."""
 
 from judge.text import porter
-from judge.text.script import Language, detect_language, detect_language_or_none, is_cjk, language_of, sentences, tokens
+from judge.text.languages import (
+    Language,
+    detect_language,
+    detect_language_or_none,
+    is_cjk,
+    language_of,
+    sentences,
+    tokens,
+)
 from judge.text.tokenizers import (
     TOKENIZERS,
     Tokenizer,

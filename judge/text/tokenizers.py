@@ -16,7 +16,7 @@ from typing import Any
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.core.records import whole
-from judge.text.script import detect_language, is_cjk, tokens
+from judge.text.languages import detect_language, is_cjk, tokens
 
 Tokenizer = Callable[[str], list[str]]
 

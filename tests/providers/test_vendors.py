@@ -13,6 +13,7 @@ import pytest
 from judge.config import plan
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
+from judge.providers.http_client import wrong_server_reason
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed
@@ -190,3 +191,11 @@ def test_a_host_belongs_to_one_vendor() -> None:
 def test_a_vendor_without_a_model_is_no_judge() -> None:
     with pytest.raises(ConfigError, match="after the slash"):
         VENDORS["ollama"].open("", plan())
+
+
+def test_the_key_of_a_hosted_vendor_goes_to_its_own_hosts_alone() -> None:
+    """Azure's address is the customer's own, so that it is looked at by its key's domains like any other."""
+    for vendor in VENDORS.values():
+        if not vendor.local:
+            assert wrong_server_reason(vendor.key_env, "https://api.acme.example/v1"), vendor.name
+            assert vendor.url_env or not wrong_server_reason(vendor.key_env, vendor.url), vendor.name

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.report.charts.geometry import MOST, scatters
+from judge.report.charts import MOST, scatters
 from judge.report.renderers.html import render
 from judge.results.result import Result
 from judge.stats.correlation import Correlation

@@ -15,7 +15,7 @@ from judge.cache.sqlite import DiskCache
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked
 from judge.providers.recording.file import Recorder, replacing
-from judge.table.core import store
+from judge.table.scores import store
 
 TEMPLATE = """---
 title: Peek

@@ -23,8 +23,8 @@ from markupsafe import Markup, escape
 from judge.core.messages import escape_controls, one_line, plural
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
-from judge.report.charts import geometry
-from judge.report.charts.geometry import scatters
+from judge.report import charts
+from judge.report.charts import scatters
 from judge.report.views import items, validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.comparison import Section, layout
@@ -62,7 +62,7 @@ class Bar:
     best: bool
     mark: str
     failed: int
-    bar: geometry.Bar | None
+    bar: charts.Bar | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ class Plot:
 
     title: str
     part: str
-    axis: geometry.Axis
+    axis: charts.Axis
     rows: tuple[Bar, ...]
-    bins: Mapping[str, tuple[geometry.Bin, ...]]
+    bins: Mapping[str, tuple[charts.Bin, ...]]
     better: Literal["higher", "lower", ""] = ""
 
     @property
@@ -199,18 +199,18 @@ def plots(result: Result, board: Leaderboard) -> list[Plot]:
 
 def _plot(result: Result, board: Leaderboard, column: Column, criterion: str, part: str) -> Plot:
     cells = {system: board.cells[system, column.name] for system in board.systems}
-    along = geometry.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
+    along = charts.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
     rows = []
     for system, cell in cells.items():
         title = f"{one_line(system)}: {cell.mean} {cell.interval}, {plural(cell.n, 'text')}"
-        bar = geometry.bar(along, cell.estimate, title) if cell.estimate else None
+        bar = charts.bar(along, cell.estimate, title) if cell.estimate else None
         rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, bar))
-    bins: dict[str, tuple[geometry.Bin, ...]] = {}
+    bins: dict[str, tuple[charts.Bin, ...]] = {}
     if column.kind == "criterion" and column in board.of_texts:
         values: dict[str, list[float]] = {system: [] for system in board.systems}
         for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
-        bins = geometry.histograms(column, values)
+        bins = charts.histograms(column, values)
     return Plot(criterion, part, along, tuple(rows), bins, column.better)
 
 
@@ -222,8 +222,8 @@ def standing_plots(contest: Contest) -> tuple[Plot, ...]:
         for s in contest.ranking.standings
         if s.strength is not None
     }
-    along = geometry.axis(Column("strength", "metric", ""), list(strengths.values()))
-    win_rates = (_standing_plot(contest, "win rate", geometry.even(0, 100, 25), rates),)
+    along = charts.axis(Column("strength", "metric", ""), list(strengths.values()))
+    win_rates = (_standing_plot(contest, "win rate", charts.even(0, 100, 25), rates),)
     return (*win_rates, _standing_plot(contest, "strength", along, strengths)) if strengths else win_rates
 
 
@@ -232,12 +232,12 @@ def _estimate(n: int, unit: float, value: float, low: float | None, high: float 
     return Estimate("", unit * value, ends[0], ends[1], n, "")
 
 
-def _standing_plot(contest: Contest, name: str, along: geometry.Axis, estimates: Mapping[str, Estimate]) -> Plot:
+def _standing_plot(contest: Contest, name: str, along: charts.Axis, estimates: Mapping[str, Estimate]) -> Plot:
     rows = []
     for system, (value, interval) in zip(contest.systems, contest.columns[name], strict=True):
         estimate = estimates.get(system)
         title = f"{one_line(system)}: {value} {interval}, {plural(estimate.n, 'pair')}" if estimate else ""
-        rows.append(Bar(system, value, False, "", 0, geometry.bar(along, estimate, title) if estimate else None))
+        rows.append(Bar(system, value, False, "", 0, charts.bar(along, estimate, title) if estimate else None))
     return Plot(name, "", along, tuple(rows), {})
 
 

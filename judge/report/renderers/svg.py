@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from judge.core.errors import ConfigError
 from judge.core.messages import one_line, plural
-from judge.report.charts.geometry import scatters
+from judge.report.charts import scatters
 from judge.report.renderers import html
 from judge.report.views.heat_maps import Wins, heats, wins
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard

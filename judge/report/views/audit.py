@@ -26,7 +26,7 @@ from judge.audits.probes import FIRST, LABEL
 from judge.audits.sensitivity import is_significant
 from judge.core.messages import minus, number, one_line, plural, signed
 from judge.core.records import Column, Estimate
-from judge.report.charts import geometry
+from judge.report import charts
 from judge.stats.pairwise import TIE
 
 SEEN, UNSEEN = "●", "○"
@@ -57,8 +57,8 @@ _BIASES = (
     "all labels get as many. Wordings b and c: the same criterion in two other versions of the prompt around it."
 )
 _PLAIN = {"share", "points", "points per doubling"}  # units that need no name
-_SHARES = geometry.Axis(0, 1, (geometry.Tick(0, "0%"), geometry.Tick(50, "50%"), geometry.Tick(100, "100%")))
-_CORRELATIONS = geometry.even(-1, 1, 1)
+_SHARES = charts.Axis(0, 1, (charts.Tick(0, "0%"), charts.Tick(50, "50%"), charts.Tick(100, "100%")))
+_CORRELATIONS = charts.even(-1, 1, 1)
 _PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
 
 
@@ -122,7 +122,7 @@ class Row:
     n: str
     mark: str
     remark: str
-    bar: geometry.Bar
+    bar: charts.Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Group:
     """One measure of a probe for all criteria, on one axis."""
 
     measure: str
-    axis: geometry.Axis
+    axis: charts.Axis
     rows: tuple[Row, ...]
 
 
@@ -147,7 +147,7 @@ class Use:
     """How one criterion's labels are used."""
 
     criterion: str
-    bins: tuple[geometry.Bin, ...]
+    bins: tuple[charts.Bin, ...]
 
     @property
     def shares(self) -> str:
@@ -335,7 +335,7 @@ def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> I
         yield Bias(one_line(probe), tuple(groups))
 
 
-def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> geometry.Axis:
+def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> charts.Axis:
     """Return a symmetric axis for all findings in points: the largest absolute end, at most the length of the scale."""
     estimates = [finding.estimate for finding in findings if finding.unit not in {"share", "r"}]
     furthest = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
@@ -343,10 +343,10 @@ def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column])
     scales = [columns.get(finding.criterion) for finding in findings]
     spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
     limit = max(furthest, min(limit, max(spans, default=limit)))
-    return geometry.even(-limit, limit, limit)
+    return charts.even(-limit, limit, limit)
 
 
-def _row(finding: BiasFinding, column: Column | None, measure: str, axis: geometry.Axis) -> Row:
+def _row(finding: BiasFinding, column: Column | None, measure: str, axis: charts.Axis) -> Row:
     estimate, name = finding.estimate, one_line(finding.criterion)
     digits = 2 if finding.unit == "r" else places(column, [estimate.value])
     if finding.unit == "share":
@@ -354,7 +354,7 @@ def _row(finding: BiasFinding, column: Column | None, measure: str, axis: geomet
     else:
         write = number if finding.unit == "sd" else signed
         value, beside = write(estimate.value, digits), interval(estimate, digits)
-    bar = geometry.bar(axis, estimate, f"{name}, {measure}: {value} {beside}".rstrip())
+    bar = charts.bar(axis, estimate, f"{name}, {measure}: {value} {beside}".rstrip())
     if finding.what == FIRST:  # no preference is one half
         half = axis.at(TIE)
         bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
@@ -370,7 +370,7 @@ def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Use]:
     for name, label_findings in by_criterion.items():
         tallest = max(finding.estimate.value for finding in label_findings) or 1.0
         bins = [
-            geometry.Bin(
+            charts.Bin(
                 one_line(finding.what.removeprefix(LABEL)),
                 round(100 * finding.estimate.value),
                 round(100 * finding.estimate.value / tallest, 1),

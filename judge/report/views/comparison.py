@@ -10,7 +10,7 @@ from typing import Literal
 
 from judge.core.messages import decimals, escape_controls, format_interval, number, one_line, plural, signed
 from judge.core.records import Column, Failure
-from judge.report.charts import geometry
+from judge.report import charts
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.run_differences import Moved, Runs, Shift
@@ -37,7 +37,7 @@ class Row:
     p: str
     texts: str
     mark: Literal["≠", ""]
-    bar: geometry.Bar
+    bar: charts.Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Section:
     """A column in which something differs; `more` says how many systems are left out."""
 
     name: str
-    axis: geometry.Axis
+    axis: charts.Axis
     rows: tuple[Row, ...]
     more: str
 
@@ -210,7 +210,7 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     furthest = max(ends)
     power = 10.0 ** floor(log10(furthest)) if furthest > 0 else 1.0
     limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
-    axis = geometry.even(-limit, limit, limit)
+    axis = charts.even(-limit, limit, limit)
     shown_rows, more = rows, ""
     if not every and len(rows) > _MAX_ROWS:
         # The row of all systems together always stays.
@@ -221,7 +221,7 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
     return Section(one_line(name) + lower, axis, tuple(_row(row, axis, places) for row in shown_rows), more)
 
 
-def _row(row: Moved, axis: geometry.Axis, places: int) -> Row:
+def _row(row: Moved, axis: charts.Axis, places: int) -> Row:
     e = row.estimate
     change, interval = signed(e.value, places), format_interval(e.low, e.high, places)
     p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
@@ -229,7 +229,7 @@ def _row(row: Moved, axis: geometry.Axis, places: int) -> Row:
     title = f"{system}: {change} {interval}".rstrip()
     texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
     had, has = number(row.before, places), number(row.after, places)
-    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", geometry.bar(axis, e, title))
+    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", charts.bar(axis, e, title))
 
 
 def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> Iterator[Failed]:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from judge import text as texts
 from judge.core.messages import escape_controls, minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
-from judge.report.charts import geometry
+from judge.report import charts
 from judge.report.views.leaderboard import Leaderboard
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.qags import Line, qags_table
@@ -69,7 +69,7 @@ def build_score_detail(row: Score | Failure, labels: Sequence[str], places: int)
         known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
         return ScoreDetail("", "", "", "", "", _replies(drawn if known else [row.raw]), row)
     p = row.provenance
-    path, shares = geometry.spark(p.distribution, labels) if p.distribution else ("", "")
+    path, shares = charts.spark(p.distribution, labels) if p.distribution else ("", "")
     drawn = _sampled_replies(p.raw or "") if p.method == "samples" else []
     replies = _replies(drawn or [p.raw or ""])
     return ScoreDetail(number(row.value, places), path, shares, _method_text(p, places), p.reason or "", replies, None)

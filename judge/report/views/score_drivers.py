@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.core.messages import format_interval, one_line, signed
 from judge.core.records import Estimate
-from judge.report.charts import geometry
+from judge.report import charts
 from judge.report.views.columns import Group, groups
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Driver, Drivers
@@ -49,7 +49,7 @@ class DriverBar:
 
     text: str
     interval: str
-    bar: geometry.Bar
+    bar: charts.Bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class JudgeDrivers:
 
     criteria: tuple[tuple[Row, ...], ...]
     heads: tuple[str, ...]
-    axis: geometry.Axis
+    axis: charts.Axis
     lead: str
     legend: str
 
@@ -100,7 +100,7 @@ def build_judge_drivers(result: Result) -> JudgeDrivers | None:
     scopes = frozenset(_scope(drivers) for drivers in every if drivers.each)
     ends = [abs(end) for bar in bars for e in [bar.correlation] for end in (e.value, e.low, e.high) if end is not None]
     limit = 0.5 if max(ends) <= 0.5 else 1
-    axis, scoped = geometry.even(-limit, limit, limit), len(scopes) > 1
+    axis, scoped = charts.even(-limit, limit, limit), len(scopes) > 1
     criteria = []
     for criterion in by_criterion:
         name, parts = criterion.group.name, criterion.group.parts
@@ -159,7 +159,7 @@ def _by_criterion(result: Result) -> Iterator[_CriterionDrivers]:
             yield _CriterionDrivers(group, judged, known.get((group.name, True)))
 
 
-def _row(name: str, part: str, drivers: Drivers, axis: geometry.Axis, scoped: bool) -> Row:
+def _row(name: str, part: str, drivers: Drivers, axis: charts.Axis, scoped: bool) -> Row:
     together, chance = drivers.together, drivers.chance
     return Row(
         name,
@@ -175,12 +175,12 @@ def _row(name: str, part: str, drivers: Drivers, axis: geometry.Axis, scoped: bo
     )
 
 
-def _driver_bar(driver: Driver, axis: geometry.Axis) -> DriverBar:
+def _driver_bar(driver: Driver, axis: charts.Axis) -> DriverBar:
     e = driver.correlation
     sure = e.low is not None and e.high is not None and e.low * e.high > 0
     direction = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
     title = f"{_MORE[driver.name]} score {direction}; alone {_percent(driver.explained)}"
-    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), geometry.bar(axis, e, title))
+    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), charts.bar(axis, e, title))
 
 
 def _percent(share: Estimate) -> str:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from judge.core.messages import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.core.records import Column, Estimate
-from judge.report.charts import geometry
+from judge.report import charts
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.calibration import Calibrated, Calibration, Powered
@@ -510,7 +510,7 @@ class CurvePlot:
 
     title: str
     summary: str
-    axis: geometry.Axis
+    axis: charts.Axis
     points: tuple[CurvePoint, ...]
 
     @property
@@ -543,7 +543,7 @@ def curve_note(result: Result) -> str:
 
 
 def _plot(curve: Curve, calibration: Calibration) -> CurvePlot:
-    axis = geometry.axis(Column("", "criterion", "", calibration.low, calibration.high), [])
+    axis = charts.axis(Column("", "criterion", "", calibration.low, calibration.high), [])
     most = max(bin.people.n for bin in calibration.bins)
     places = decimals([calibration.low, calibration.high])
     points = []

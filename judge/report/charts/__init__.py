@@ -1,1 +1,0 @@
-"""Charts: geometry, SVG and PNG."""
