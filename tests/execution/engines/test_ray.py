@@ -925,7 +925,7 @@ def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_
     granted = 0
 
     class Counting(RateLimiter):
-        async def enter(self, request: Request) -> Any:
+        async def acquire(self, request: Request) -> Any:
             nonlocal granted
             permit = await super().acquire(request)
             granted += 1

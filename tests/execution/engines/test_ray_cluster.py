@@ -219,8 +219,8 @@ def test_a_node_with_another_version_is_refused_before_anything_is_sent(
     nodes: Nodes, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("other")
-    shutil.copytree(PACKAGE, other / "judge", ignore=shutil.ignore_patterns("__pycache__", "ray.py", "hand.py"))
-    first = other / "judge" / "__init__.py"
+    shutil.copytree(PACKAGE, other / "judge", ignore=shutil.ignore_patterns("__pycache__", "ray.py", "ray_cluster.py"))
+    first = other / "judge" / "core" / "version.py"
     first.write_text(first.read_text("utf-8").replace(f'"{__version__}"', '"0.0.1"'), encoding="utf-8")
     with nodes.another("second", PYTHONPATH=str(other)):
         code, out, err = ended(site.start(nodes.address))
