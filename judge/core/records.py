@@ -305,7 +305,7 @@ def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
 class Provenance:
     """How a value was made.
 
-    `method` is the rung of the ladder (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or
+    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or
     `metric`. For a judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label,
     `entropy` that of the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds
     given what was not seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is

@@ -70,7 +70,7 @@ class Metric(Protocol):
     data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include
     `cache` (a folder, or None for none), `progress` (called with how many are done of how many), `seed` or `language`
     (of the prompts, where the run names it) is given these; the last two are options too. So is `ask`, what asks the
-    run's judge model (`asks.Ask`), None without one; a metric with a true attribute `asks` needs it. A method
+    run's judge model (`common.Ask`), None without one; a metric with a true attribute `asks` needs it. A method
     `check(samples)` raises, before a judge is paid, what would be raised later.
     """
 

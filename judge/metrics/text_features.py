@@ -274,7 +274,7 @@ class Features:
       share of the words with a capital, the first of each sentence left out, that the source has in any case. In
       Japanese, Korean and Chinese, runs of katakana and Latin words are looked for instead.
     - `no_end`: 1 where the text does not end as a sentence does, else 0; `fragments`: the share of the sentences that
-      are none (see `surface.is_fragment`); `doubled_words`: how many are written twice in a row ("the the");
+      are none (see `is_fragment`); `doubled_words`: how many are written twice in a row ("the the");
       `defects`: `no_end` + the number of fragments + `doubled_words`.
     """
 
