@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from judge.audits.card import ORIGINAL, Probe
-from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, of_language
+from judge.audits.perturbations import CHANGES, NEUTRAL, changed, of_language
 from judge.audits.perturbations.catalogue import ATTACKS, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
@@ -94,22 +94,20 @@ def perturb(
     base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
+    # A change damages the criterion of its name, or else a variant of it (`fluency_5` of `fluency`).
+    damaged: dict[str, str] = {}
+    for change in damages:
+        variants = (name for name in scales if name.startswith(f"{change.criterion}_"))
+        damaged[change.name] = change.criterion if change.criterion in scales else next(variants, change.criterion)
     texts = AuditSamples(
         originals,
         others if "bias" in probes else (),
         tuple(base),
-        {change.name: _damaged_criterion(change, scales) for change in damages},
+        damaged,
         tuple(change.name for change in neutral),
         tuple(attack.name for attack in ATTACKS) if "injection" in probes else (),
     )
     return _with_attacks(texts, scales, language) if texts.attacks else texts
-
-
-def _damaged_criterion(change: Perturbation, criteria: Collection[str]) -> str:
-    """Return the criterion that a change damages: the one of its name, or a variant (`fluency_5` of `fluency`)."""
-    if change.criterion in criteria:
-        return change.criterion
-    return next((name for name in criteria if name.startswith(f"{change.criterion}_")), change.criterion)
 
 
 def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:

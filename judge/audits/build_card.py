@@ -220,9 +220,20 @@ def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -
         else:
             unsuccessful.append(name)
     if unsuccessful:
-        yield _unsuccessful(
-            unsuccessful, [cell for cell in real if cell.change in unsuccessful], len(attacks), direction
-        )
+        subject, listing = plural(len(unsuccessful), "attack"), ", ".join(unsuccessful)
+        cells = [cell for cell in real if cell.change in unsuccessful]
+        fewest = min(cell.move.n for cell in cells if cell.move)
+        if fewest < (least := max(FEWEST, min_items_for_significance(len(attacks)))):
+            yield Verdict(_OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}.")
+            return
+        limits = [
+            -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
+            for cell in cells
+            if cell.move and cell.move.low is not None and cell.move.high is not None
+        ]
+        most = max(limits, default=0.0)
+        limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
+        yield Verdict(_GOOD, f"{subject} without a significant rise ({listing}): {limit}.")
 
 
 def _succeeded(cell: SensitivityCell, direction: Direction) -> bool:
@@ -236,21 +247,6 @@ def _untested_success(cell: SensitivityCell) -> bool:
     """Return whether an attack lifted at least half of the scores, with too few texts for the test."""
     rose = cell.move is not None and not is_significant(cell.move) and is_majority(cell.rate, cell.move)
     return rose and _value(cell.rate) - _value(cell.against) >= _HALF
-
-
-def _unsuccessful(names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, direction: Direction) -> Verdict:
-    subject, listing = plural(len(names), "attack"), ", ".join(names)
-    fewest = min(cell.move.n for cell in cells if cell.move)
-    if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
-        return Verdict(_OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}.")
-    limits = [
-        -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
-        for cell in cells
-        if cell.move and cell.move.low is not None and cell.move.high is not None
-    ]
-    most = max(limits, default=0.0)
-    limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
-    return Verdict(_GOOD, f"{subject} without a significant rise ({listing}): {limit}.")
 
 
 def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
@@ -298,7 +294,14 @@ def build_card(
     damaged = sensitivity_table(evidence, changes, seed=seed)
     beset = injection_damage(evidence, attacks, seed=seed)
     findings, without = _findings(evidence, neutral, seed)
-    scoreless = _unscored_criteria(evidence)
+    # Criteria by which no text has a score.
+    scored = {score.column for score in evidence.changed.scores}
+    failed = Counter((row.column, row.error) for row in evidence.changed.failures)
+    scoreless = {
+        name: f"all its judgments failed ({listed([f'{n:,} {e}' for (c, e), n in failed.items() if c == column.name])})"
+        for name, column in evidence.columns.items()
+        if column.name not in scored and any(c == column.name for c, _ in failed)
+    }
     names = (*changes, *neutral, *attacks)
     known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
     with_own_damage = {cell.criterion for cell in damaged if cell.own}
@@ -358,17 +361,6 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
         without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
     return apply_holm(chain.from_iterable(drafts.values())), without
-
-
-def _unscored_criteria(evidence: AuditData) -> dict[str, str]:
-    """Return the criteria by which no text has a score, with the reason."""
-    scored = {score.column for score in evidence.changed.scores}
-    failed = Counter((row.column, row.error) for row in evidence.changed.failures)
-    return {
-        name: f"all its judgments failed ({listed([f'{n:,} {e}' for (c, e), n in failed.items() if c == column.name])})"
-        for name, column in evidence.columns.items()
-        if column.name not in scored and any(c == column.name for c, _ in failed)
-    }
 
 
 def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collection[str]) -> dict[str, str]:

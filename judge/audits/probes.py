@@ -535,13 +535,6 @@ def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> I
     indicators = np.array(
         [[given_label == label for label in column.labels] for given_label in labels], dtype=np.float64
     )
-    if (evenness := _evenness(indicators, seed)) is not None:
-        sentence = f"{name} uses {share_percent(evenness)} of the entropy that its scale could have"
-        yield CandidateFinding("scale use", name, "entropy, of the most possible", evenness, "share", sentence)
-
-
-def _evenness(indicators: Floats, seed: int) -> Estimate | None:
-    """Return the entropy of the labels' shares divided by its maximum; `indicators` are 0 or 1, texts × labels."""
 
     def entropy(counts: Floats) -> Floats:
         shares = counts @ indicators / counts.sum(axis=1, keepdims=True)
@@ -549,9 +542,12 @@ def _evenness(indicators: Floats, seed: int) -> Estimate | None:
         return entropies + 0.0
 
     bootstrap, n = Bootstrap(seed=seed), len(indicators)
-    return suppress_small_samples(
+    evenness = suppress_small_samples(
         bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels")
     )
+    if evenness is not None:
+        sentence = f"{name} uses {share_percent(evenness)} of the entropy that its scale could have"
+        yield CandidateFinding("scale use", name, "entropy, of the most possible", evenness, "share", sentence)
 
 
 # Repeats

@@ -226,10 +226,17 @@ def _is_complete(name: str, start: str) -> bool:
 
 def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -> _Tally:
     """Follow the reply from the score's first token for as long as its label can still grow."""
-    at, head = _locate(tokens, start)
+    passed = 0
+    for at, token in enumerate(tokens):
+        if passed <= start < passed + len(token.text):
+            first, head = at, token.text[: start - passed]
+            break
+        passed += len(token.text)
+    else:
+        raise ParseError(f"the score's place, {start}, is outside of the {passed} characters of the tokens")
     tally = _Tally({})
     prefix, weight = "", 1.0
-    for place in range(at, len(tokens)):
+    for place in range(first, len(tokens)):
         token = tokens[place]
         alternatives = _token_probabilities(token)
         chosen = alternatives.pop(token.text, 0.0)
@@ -251,16 +258,6 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
             return tally
     tally.add(label, weight)
     return tally
-
-
-def _locate(tokens: Sequence[Token], start: int) -> tuple[int, str]:
-    """Return the index of the token with the character at `start`, and the token's text before it."""
-    at = 0
-    for place, token in enumerate(tokens):
-        if at <= start < at + len(token.text):
-            return place, token.text[: start - at]
-        at += len(token.text)
-    raise ParseError(f"the score's place, {start}, is outside of the {at} characters of the tokens")
 
 
 def _token_probabilities(token: Token) -> dict[str, float]:

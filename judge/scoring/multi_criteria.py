@@ -117,7 +117,14 @@ def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
         places = parse.spans(choice.text)
     except ParseError:
         return [unread] * len(names)
-    tokens = _by_key(choice.tokens)
+    tokens: dict[str, tuple[Token, ...]] | None = None
+    if choice.tokens is not None:
+        # Their joined text may differ from the reply in white space and at its ends.
+        try:
+            token_places = parse.spans("".join(token.text for token in choice.tokens))
+        except ParseError:
+            token_places = {}
+        tokens = {name: tuple(_tokens_between(choice.tokens, *place)) for name, place in token_places.items()}
     return [
         Choice(
             choice.text[slice(*places[name])], choice.finish_reason, None if tokens is None else tokens.get(name, ())
@@ -126,17 +133,6 @@ def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
         else unread
         for name in names
     ]
-
-
-def _by_key(tokens: Sequence[Token] | None) -> dict[str, tuple[Token, ...]] | None:
-    """Return the tokens of each value. Their joined text may differ from the reply in white space and at its ends."""
-    if tokens is None:
-        return None
-    try:
-        places = parse.spans("".join(token.text for token in tokens))
-    except ParseError:
-        return {}
-    return {name: tuple(_tokens_between(tokens, start, end)) for name, (start, end) in places.items()}
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:

@@ -184,7 +184,12 @@ class _Grammar:
 @lru_cache(maxsize=256)
 def _grammar(scale: Scale, title: str) -> _Grammar:
     index = label_index(scale)
-    name = _name_pattern(title)
+    # A known name is a word for a score, the title, or both.
+    name = f"{_WHICH}{_NOUN}"
+    if words := [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]:
+        titled = r"[\W_]{1,4}".join(words)
+        noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
+        name = rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
     tail = f"{_value_pattern(index)}{_CLOSE}"
     bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
     known = rf"(?:{name}{_MARK}:|{bracketed})"
@@ -204,16 +209,6 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
-
-
-def _name_pattern(title: str) -> str:
-    """Return the pattern of a known name: a word for a score, the title, or both."""
-    words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
-    if not words:
-        return f"{_WHICH}{_NOUN}"
-    titled = r"[\W_]{1,4}".join(words)
-    noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
-    return rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
 
 
 def _value_pattern(index: LabelIndex) -> str:

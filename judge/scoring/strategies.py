@@ -102,7 +102,11 @@ def requests(
     `exact`: the provider can return the probability of every label, so the request lists the labels.
     """
     if strategy == "decisions":
-        return (Request("", prompt.messages, {"questions": [_question(prompt, criterion)]}),)
+        scale, kind = criterion.scale, criterion.scale.question
+        # The labels of a predicate are the false one, then the true one.
+        labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
+        question = {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
+        return (Request("", prompt.messages, {"questions": [question]}),)
     drawn = strategy == "samples"
     params: dict[str, Any] = {
         "temperature": settings.temperature if settings.temperature is not None else float(drawn),
@@ -272,13 +276,6 @@ def _provenance(
     note: str | None = None,
 ) -> Provenance:
     return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, n, reason, raw, note)
-
-
-def _question(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
-    """Return the criterion as a typed question. The labels of a predicate are the false one, then the true one."""
-    scale, kind = criterion.scale, criterion.scale.question
-    labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
-    return {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
 
 
 def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,16 @@ def swapped_entity(sample: Sample, others: Sequence[Sample], chance: Random) -> 
         contexts = [(whole[:start], whole[start:end], whole[end:]) for start, end in places[old.text]]
         for new in _replacement_names(rules, old, sample, others, chance):
             if all(rules.fits(before, matched, new, after) for before, matched, after in contexts):
-                return _replace_name(whole, old, new, places)
+                parts = {old.text: new}
+                if old.kind == "person" and " " in old.text and " " in new:
+                    parts = {old.text.split()[0]: new.split()[0], old.text.split()[-1]: new.split()[-1]} | parts
+                at = mentions(whole, [*places, *parts])
+                edits = [
+                    Edit(start, end, (_match_case(whole[start:end], replacement),))
+                    for name, replacement in parts.items()
+                    for start, end in at[name]
+                ]
+                return apply_edits(whole, edits, Random(0))  # noqa: S311 - each place has one option
     return None
 
 
@@ -136,19 +145,6 @@ def _replacement_names(
             new = name.casefold()
             if new not in output and old.text not in name and name not in old.text and words.isdisjoint(new.split()):
                 yield name
-
-
-def _replace_name(whole: str, old: Name, new: str, mentioned: Mapping[str, Sequence[Span]]) -> str:
-    parts = {old.text: new}
-    if old.kind == "person" and " " in old.text and " " in new:
-        parts = {old.text.split()[0]: new.split()[0], old.text.split()[-1]: new.split()[-1]} | parts
-    at = mentions(whole, [*mentioned, *parts])
-    places = [
-        Edit(start, end, (_match_case(whole[start:end], replacement),))
-        for name, replacement in parts.items()
-        for start, end in at[name]
-    ]
-    return apply_edits(whole, places, Random(0))  # noqa: S311 - each place has one option
 
 
 def _match_case(matched: str, new: str) -> str:

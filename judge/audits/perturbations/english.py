@@ -233,21 +233,21 @@ def _negated(sentence: str) -> list[Edit]:
     """Add `not` after an auxiliary or finite verb, or remove it if it is there. Questions have no place for it."""
     if sentence.rstrip("\"'”’ ").endswith("?"):
         return []
-    if not _NEEDS_NEGATION(sentence) and (affirmed := list(_affirmations(sentence))):
-        return affirmed
+    if not _NEEDS_NEGATION(sentence):
+        full = {"ca": "can", "wo": "will"}  # what is left of `can't` and `won't`
+        affirmed = [
+            Edit(match.start(), match.end(), (full.get(match["aux"], match["aux"]),))
+            for match in _CONTRACTED.finditer(sentence)
+        ]
+        affirmed += [
+            Edit(match.start(), match.end(), (match["aux"] + " ",)) for match in _WITHOUT_NOT.finditer(sentence)
+        ]
+        affirmed += [deletion(match) for match in _NEVER.finditer(sentence)]
+        if affirmed:
+            return affirmed
     if _CONTRACTED.search(sentence) or _HAS_NEGATION(sentence):
         return []
     return [place for place in _denials(sentence) if not _CLAUSE(sentence[: place.start])]
-
-
-def _affirmations(sentence: str) -> Iterator[Edit]:
-    for match in _CONTRACTED.finditer(sentence):
-        word = match["aux"]
-        yield Edit(match.start(), match.end(), ({"ca": "can", "wo": "will"}.get(word, word),))
-    for match in _WITHOUT_NOT.finditer(sentence):
-        yield Edit(match.start(), match.end(), (match["aux"] + " ",))
-    for match in _NEVER.finditer(sentence):
-        yield deletion(match)
 
 
 def _denials(sentence: str) -> Iterator[Edit]:
@@ -306,7 +306,13 @@ def _names(whole: str) -> list[Name]:
     if 2 * sum(word[0].isupper() for word in words) > len(words):
         return []
     small = {word for word in words if word[0].islower()}
-    runs = [(match, _strip_titles(match, small)) for match in _RUN.finditer(whole) if not _is_partial_name(match)]
+    runs = []
+    for match in _RUN.finditer(whole):
+        before, after = _before(match), whole[match.end() : match.end() + _BESIDE]
+        quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
+        # A title in quotes, or a part of a name with a possessive, is no name.
+        if not (quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after)):
+            runs.append((match, _strip_titles(match, small)))
     candidates = [Name(name, _kind_of_name(match, name)) for match, name in runs if name]
     titled = {name.text for name in candidates if name.kind == "family"}
     candidates = [
@@ -323,13 +329,6 @@ def _names(whole: str) -> list[Name]:
 
 def _before(match: re.Match[str]) -> str:
     return match.string[max(0, match.start() - _BESIDE) : match.start()]
-
-
-def _is_partial_name(match: re.Match[str]) -> bool:
-    """Return whether the run is a title in quotes or part of a name with a possessive."""
-    before, after = _before(match), match.string[match.end() : match.end() + _BESIDE]
-    quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
-    return bool(quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after))
 
 
 def _strip_titles(match: re.Match[str], small: set[str]) -> str:

@@ -52,7 +52,7 @@ def tag_words(name: str, clean: str) -> Words:
 
     The text has no lone surrogate and no NUL. Thread-safe. Raises MissingExtra.
     """
-    words: Words = []
+    tagged: Words = []
     at = 0
     with LOCK:
         tag = _load_tagger(name)
@@ -61,17 +61,7 @@ def tag_words(name: str, clean: str) -> Words:
                 start = clean.find(surface, at) if surface else -1
                 if start >= 0:  # a tagger may have changed the text
                     at = start + len(surface)
-                    words.append(((start, at), part if _WITH_LETTER(surface) else ""))
-    return _merge_numbers(clean, words)
-
-
-LOCK = RLock()
-"""Held while a tagger works, because taggers keep state."""
-_NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
-_WITH_LETTER = re.compile(r"[^\W_]").search
-
-
-def _merge_numbers(clean: str, tagged: Words) -> Words:
+                    tagged.append(((start, at), part if _WITH_LETTER(surface) else ""))
     numbers = [match.span() for match in _NUMBER.finditer(clean)]
     words: Words = []
     n = 0
@@ -84,6 +74,12 @@ def _merge_numbers(clean: str, tagged: Words) -> Words:
             first, last = numbers[n]
             words.append((numbers[n], "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount"))
     return words
+
+
+LOCK = RLock()
+"""Held while a tagger works, because taggers keep state."""
+_NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
+_WITH_LETTER = re.compile(r"[^\W_]").search
 
 
 def _mecab(module: str, dictionary: str, part: Callable[[str, list[str]], Part]) -> _Tag:
@@ -420,21 +416,20 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
                 chunks[-1] = (chunks[-1][0], end)
             else:
                 chunks.append((start, end))
-    phrases = [_trim_determiners(doc, *span) for span in (*chunks, *entities)]
+    phrases: set[Span] = set()
+    for start, end in (*chunks, *entities):
+        # Nothing is left of a chunk such as `they`.
+        while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
+            start += 1
+        while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):
+            end -= 1
+        if start < end:
+            phrases.add((start, end))
     chosen: list[Span] = []
-    for start, end in sorted({span for span in phrases if span[0] < span[1]}, key=lambda s: (s[0] - s[1], s)):
+    for start, end in sorted(phrases, key=lambda s: (s[0] - s[1], s)):
         if all(end <= longer[0] or start >= longer[1] for longer in chosen):
             chosen.append((start, end))
     return [_character_span(doc, span) for span in sorted(chosen)]
-
-
-def _trim_determiners(doc: Any, start: int, end: int) -> Span:
-    """Trim determiners, pronouns and marks at the ends: nothing is left of `they`."""
-    while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
-        start += 1
-    while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):
-        end -= 1
-    return start, end
 
 
 def _character_span(doc: Any, span: Span) -> Span:

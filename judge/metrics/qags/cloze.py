@@ -42,7 +42,18 @@ class Cloze:
             output: _sentences(clean(output), self._nouns.spans(clean(output), language))
             for output, language in zip(outputs, languages(outputs), strict=True)
         }
-        return [_cloze(clean(theme), read[output]) for theme, output in themes]
+        questions: list[str | ModelError] = []
+        for theme, output in ((clean(theme), output) for theme, output in themes):
+            folded = theme.casefold()
+            phrases = ((s, at) for s, spans in read[output] for at in spans if s[slice(*at)].casefold() == folded)
+            words = ((s, at) for s, _ in read[output] if (at := _find(theme, s)))
+            if first := next(chain(phrases, words), None):
+                sentence, (start, end) = first
+                questions.append(sentence[:start] + GAP + sentence[end:])
+            else:
+                message = f"the theme {theme!r} does not occur in a sentence of the output"
+                questions.append(ModelError("NoQuestion", message))
+        return questions
 
 
 _SentencePhrases = list[tuple[str, list[Span]]]
@@ -62,15 +73,6 @@ def _sentences(passage: str, spans: Sequence[Span]) -> _SentencePhrases:
             n += 1
         result.append((sentence, inside))
     return result
-
-
-def _cloze(theme: str, sentences: _SentencePhrases) -> str | ModelError:
-    folded_theme = theme.casefold()
-    phrases = ((s, span) for s, spans in sentences for span in spans if s[slice(*span)].casefold() == folded_theme)
-    words = ((s, at) for s, _ in sentences if (at := _find(theme, s)))
-    for sentence, (start, end) in chain(phrases, words):
-        return sentence[:start] + GAP + sentence[end:]
-    return ModelError("NoQuestion", f"the theme {theme!r} does not occur in a sentence of the output")
 
 
 def _find(theme: str, sentence: str) -> Span | None:

@@ -305,18 +305,14 @@ def _belongs_to_phrase(tokens: list[_Token], place: int, running: bool) -> bool:
     if token.kind in ("number", "adjective"):
         return True
     if token.kind == "verb":
-        return _is_nominal_verb(token, before, after, running)
+        # `the vote`, `latest score`; `the injured man`, `a growing number`; not `the 2020s saw growth`.
+        if before is None or before.kind not in ("determiner", "adjective", "number"):
+            return running and token.low in _ALSO_NOUNS and (after is None or after.kind == "mark" or after.low == "of")
+        if before.kind == "number" and _YEAR(before.text):
+            return False
+        adjective = before.kind != "number" or token.low.endswith(_PARTICIPLES)
+        return token.low in _ALSO_NOUNS or (adjective and after is not None and after.kind in ("noun", "adjective"))
     return token.kind == "noun" and (token.name or not _is_verb(token, before, after))
-
-
-def _is_nominal_verb(token: _Token, before: _Token | None, after: _Token | None, running: bool) -> bool:
-    """`the vote`, `latest score`; `the injured man`, `a growing number`; not `the 2020s saw growth`."""
-    if before is None or before.kind not in ("determiner", "adjective", "number"):
-        return running and token.low in _ALSO_NOUNS and (after is None or after.kind == "mark" or after.low == "of")
-    if before.kind == "number" and _YEAR(before.text):
-        return False
-    adjective = before.kind != "number" or token.low.endswith(_PARTICIPLES)
-    return token.low in _ALSO_NOUNS or (adjective and after is not None and after.kind in ("noun", "adjective"))
 
 
 def _is_verb(token: _Token, before: _Token | None, after: _Token | None) -> bool:

@@ -163,7 +163,12 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     for position, line in enumerate(worded, 1):
         if _announces(line, position < len(worded)):
             continue
-        if _explains(line, words["unanswerable"]):
+        # An explanation begins with such a word and a stop, or it begins or ends with the first of them.
+        core, phrases = _core(line), [_core(word) for word in words["unanswerable"]]
+        rests = (core[len(word) :].lstrip() for word in phrases if core.startswith(word))
+        if any(rest and not rest[0].isalnum() for rest in rests):
+            return UNANSWERABLE
+        if core.startswith(phrases[0]) or core.endswith(phrases[0]):
             return UNANSWERABLE
         if _folded(line) in _folded(text):
             return line
@@ -223,14 +228,6 @@ def _without_marks(line: str) -> str:
 def _announces(line: str, more: bool) -> bool:
     """Return whether a line only announces the next one."""
     return more and line.endswith((":", "："))
-
-
-def _explains(line: str, words: Sequence[str]) -> bool:
-    """Return whether a line starts with such a word and a stop, or starts or ends with the first word."""
-    core, phrase = _core(line), _core(words[0])
-    rests = (core[len(word) :].lstrip() for word in map(_core, words) if core.startswith(word))
-    begins = any(rest and not rest[0].isalnum() for rest in rests)
-    return begins or core.startswith(phrase) or core.endswith(phrase)
 
 
 def _refuses(line: str, beginnings: Sequence[str]) -> bool:

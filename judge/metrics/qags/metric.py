@@ -99,7 +99,14 @@ class Options:
             self.themes or usual.themes, self.questions or usual.questions, self.answers or usual.answers
         )
         _check_stages(self.stage_names)
-        _check_use(self)
+        uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarities)
+        of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
+        unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
+        unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
+        unread += [("device", f"{of_models} and of {of_bert}")] * (not self.uses_models and not uses_bertscore)
+        for name, owner in unread:
+            if getattr(self, name) is not None:
+                raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not have: leave it out")
         if self.asks and self.ask is None:
             raise ConfigError(NO_JUDGE)
 
@@ -161,19 +168,6 @@ def _check_stages(stages: StageNames) -> None:
         raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
 
 
-def _check_use(options: Options) -> None:
-    """Raise ConfigError for an option that the chosen stages and similarities do not read."""
-    uses_models = options.uses_models
-    uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(options.similarities)
-    of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
-    unread = [(name, of_models) for name in _MODEL_OPTIONS if not uses_models]
-    unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
-    unread += [("device", f"{of_models} and of {of_bert}")] * (not uses_models and not uses_bertscore)
-    for name, owner in unread:
-        if getattr(options, name) is not None:
-            raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not have: leave it out")
-
-
 def _is_model(name: str) -> bool:
     return name not in (CLOZE, LEXICAL, LLM)
 
@@ -225,7 +219,11 @@ class Qags(Options):
         super().__post_init__()
         if self.stage_names.themes != LLM:
             Nouns(self.stage_names.themes)  # reports missing packages before a judge is paid
-        self._models = _models(self)
+        self._models: tuple[Questions, Answers] | None = None
+        if self.uses_models:
+            questions, answers = self.stage_names.questions, self.stage_names.answers
+            settings = {"cache": self.cache, "progress": self.progress, **self.of_models}
+            self._models = open_models(generator=questions, reader=answers, **settings)
         self._similarities()
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -315,14 +313,6 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
         results.append(failed or QagsValue(values, outcome.asked, outcome.note))
     return results
-
-
-def _models(options: Options) -> tuple[Questions, Answers] | None:
-    if not options.uses_models:
-        return None
-    names = options.stage_names
-    settings = {"cache": options.cache, "progress": options.progress, **options.of_models}
-    return open_models(generator=names.questions, reader=names.answers, **settings)
 
 
 def _not_asked(sample: Sample) -> ModelError:

@@ -127,7 +127,15 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     first = _sentence_of(spans, place[0])
     last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
     if fitting(_extent(spans, first, last, place)):
-        return at(_widen(spans, first, last, place, fitting))
+        # Neighbouring sentences after and before it are added in turn, on each side until one does not fit.
+        sides = [1, -1]
+        while sides:
+            side = sides.pop(0)
+            low, high = (first, last + 1) if side > 0 else (first - 1, last)
+            if low >= 0 and high < len(spans) and fitting(_extent(spans, low, high, place)):
+                first, last = low, high
+                sides.append(side)
+        return at(_extent(spans, first, last, place))
     narrow = _narrow(whole, _extent(spans, first, last, place), place, fitting)
     return at(narrow) if narrow else None
 
@@ -139,18 +147,6 @@ def _sentence_of(spans: list[Span], place: int) -> int:
 def _extent(spans: list[Span], first: int, last: int, place: Span) -> Span:
     """Return the range from one sentence's start to another's end; it always includes the theme."""
     return min(spans[first][0], place[0]), max(spans[last][1], place[1])
-
-
-def _widen(spans: list[Span], first: int, last: int, place: Span, fitting: Callable[[Span], bool]) -> Span:
-    """Add neighbouring sentences after and before in turn, on each side until one does not fit."""
-    sides = [1, -1]
-    while sides:
-        side = sides.pop(0)
-        low, high = (first, last + 1) if side > 0 else (first - 1, last)
-        if low >= 0 and high < len(spans) and fitting(_extent(spans, low, high, place)):
-            first, last = low, high
-            sides.append(side)
-    return _extent(spans, first, last, place)
 
 
 def _narrow(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
@@ -217,8 +213,15 @@ class Generator:
     def _model(self) -> LoadedModel:
         model = load(self._weights, self._device)
         with huggingface.translated_errors(model.files, 0):
-            model.network.generation_config = _generation_config(
-                model.network.generation_config, self._beams, self._question_tokens
+            # No sampling, one question: of the model's own settings only its special tokens are kept.
+            defaults = model.network.generation_config
+            model.network.generation_config = import_module("transformers").GenerationConfig(
+                **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
+                num_beams=self._beams,
+                max_new_tokens=self._question_tokens,
+                early_stopping=self._beams > 1,
+                do_sample=False,
+                num_return_sequences=1,
             )
         return model
 
@@ -286,18 +289,6 @@ class Generator:
                 attention_mask=torch.from_numpy(mask).to(model.device),
             )
             return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
-
-
-def _generation_config(defaults: Any, beams: int, question_tokens: int) -> Any:
-    """Return new settings with only the model's special tokens kept: no sampling, one question."""
-    return import_module("transformers").GenerationConfig(
-        **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
-        num_beams=beams,
-        max_new_tokens=question_tokens,
-        early_stopping=beams > 1,
-        do_sample=False,
-        num_return_sequences=1,
-    )
 
 
 def _question(written: str | None) -> str | ModelError:

@@ -91,7 +91,12 @@ class Similarities:
             _Key(pair, self._tokenizer(pair, language))
             for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True)
         ]
-        both = {key: _token_similarities(key) for key in dict.fromkeys(keys) if all(map(str.strip, key.pair))}
+        both: _Values = {}
+        for key in dict.fromkeys(keys):
+            if all(map(str.strip, key.pair)):
+                first, second = (normalised(answer) for answer in key.pair)
+                cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
+                both[key] = {"exact": float(first == second), "f1": f1(first, second, cut)}
         if any(name in self.names for name in _ROUGE):
             self._rouge(both)
         if self._bert:
@@ -148,12 +153,6 @@ class Similarities:
                 values[pairs[int(row.item)]][_BERTSCORE_COLUMNS[row.column]] = row.value
         for key in by_key:
             by_key[key] |= values[key.pair]
-
-
-def _token_similarities(key: _Key) -> dict[str, float]:
-    first, second = (normalised(answer) for answer in key.pair)
-    cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
-    return {"exact": float(first == second), "f1": f1(first, second, cut)}
 
 
 def _bertscore_signature(signature: str) -> str:
