@@ -97,7 +97,10 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
     A scale of up to eleven numbers has one bin a number, holding the scores nearest to it (half way goes up); any
     other has ten equal bins.
     """
-    points = _labelled_values(column)
+    try:
+        points = sorted((float(label), label) for label in column.labels)
+    except ValueError:  # a label is a word, whose value the column does not hold
+        points = []
     if 2 <= len(points) <= 11:
         numbers = [point for point, _ in points]
         inner = [(first + second) / 2 for first, second in pairwise(numbers)]
@@ -108,14 +111,6 @@ def edges(column: Column, values: Sequence[float]) -> tuple[list[float], list[st
     places = decimals([high, low])
     starts = [low + k * width for k in range(10)]
     return starts[1:], [f"{number(s, places)}–{number(s + width, places)}" for s in starts]
-
-
-def _labelled_values(column: Column) -> list[tuple[float, str]]:
-    """The labels with their values, ascending. Empty if a label is a word: the column does not hold its value."""
-    try:
-        return sorted((float(label), label) for label in column.labels)
-    except ValueError:
-        return []
 
 
 def histograms(column: Column, values: Mapping[str, Sequence[float]]) -> dict[str, tuple[Bin, ...]]:

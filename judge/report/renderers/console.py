@@ -98,7 +98,17 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
         counts = _Column("texts", [Text(row.n) for row in agreement])
         _print_table(console, "criterion", [row.criterion for row in agreement], [alphas, counts])
         console.print(Text(ALPHA, "dim"))
-    _print_failures(console, about)
+    if about.failures:
+        console.print(Text(f"\nFailures: {sum(kind.count for kind in about.failures):,}", "bold"))
+        grid = RichTable.grid(padding=(0, 2, 0, 0))
+        grid.add_column(justify="right", min_width=6)
+        grid.add_column(overflow="fold")
+        for kind in about.failures:
+            names = ", ".join(one_line(name) for name in kind.columns)
+            text = Text(f"{one_line(kind.stage)}  {one_line(kind.error)}  ({names})\n")
+            text.append(f"e.g. {one_line(kind.example, 300)}", "dim")
+            grid.add_row(f"{kind.count:,}", text)
+        console.print(grid)
     _print_facts(console, about)
     return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
@@ -170,22 +180,6 @@ def _print_matrix(console: Console, contest: Contest) -> None:
     ]
     console.print(Text("\nWin rates in per cent, row against column", "bold"))
     _print_table(console, "", names, columns)
-
-
-def _print_failures(console: Console, provenance: Provenance) -> None:
-    if not provenance.failures:
-        return
-    total = sum(kind.count for kind in provenance.failures)
-    console.print(Text(f"\nFailures: {total:,}", "bold"))
-    grid = RichTable.grid(padding=(0, 2, 0, 0))
-    grid.add_column(justify="right", min_width=6)
-    grid.add_column(overflow="fold")
-    for kind in provenance.failures:
-        columns = ", ".join(one_line(name) for name in kind.columns)
-        text = Text(f"{one_line(kind.stage)}  {one_line(kind.error)}  ({columns})\n")
-        text.append(f"e.g. {one_line(kind.example, 300)}", "dim")
-        grid.add_row(f"{kind.count:,}", text)
-    console.print(grid)
 
 
 def _print_facts(console: Console, provenance: Provenance) -> None:

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -104,23 +103,19 @@ def render_console(diff: CriterionDiff, colour: bool) -> str:
         console.print(grid)
         if rest:
             console.print(Text(f"… {rest}.", "dim"))
-    if diff.judged is not None:
-        _print_judged(console, diff.judged, colour)
+    if (judged := diff.judged) is not None:
+        if rows := list(_agreement_rows(judged)):
+            console.print(Text(f"\nAgreement with people's {one_line(judged.rating)}, Spearman", "bold"))
+            console.print(_table(_AGREEMENT_HEADS, rows))
+        elif judged.lacking:
+            console.print(Text(f"\n{one_line(judged.lacking)}."))
+        if reversals := list(_reversal_rows(judged)):
+            console.print(Text("\nWhat came out the other way", "bold"))
+            console.print(_table(_REVERSAL_HEADS, reversals))
+        if judged.comparison is not None:
+            console.print(Text("\nScores", "bold"))
+            console.file.write(_without_title(judged.comparison.report(colour=colour)) + "\n")
     return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
-
-
-def _print_judged(console: Console, judged: Judged, colour: bool) -> None:
-    if rows := list(_agreement_rows(judged)):
-        console.print(Text(f"\nAgreement with people's {one_line(judged.rating)}, Spearman", "bold"))
-        console.print(_table(_AGREEMENT_HEADS, rows))
-    elif judged.lacking:
-        console.print(Text(f"\n{one_line(judged.lacking)}."))
-    if reversals := list(_reversal_rows(judged)):
-        console.print(Text("\nWhat came out the other way", "bold"))
-        console.print(_table(_REVERSAL_HEADS, reversals))
-    if judged.comparison is not None:
-        console.print(Text("\nScores", "bold"))
-        console.file.write(_without_title(judged.comparison.report(colour=colour)) + "\n")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -191,24 +186,21 @@ def render_json(diff: CriterionDiff, colour: bool) -> str:
         "changes": [{"what": change.what, "before": change.before, "after": change.after} for change in diff.changes],
         "diff": diff.diff,
         "prompts": asdict(diff.prompts) if diff.prompts else None,
-        "judged": _judged_json(diff.judged) if diff.judged else None,
+        "judged": None,
     }
+    if (judged := diff.judged) is not None:
+        document["judged"] = {
+            "judgments": judged.judgments,
+            "failed": judged.failed,
+            "scores": None if judged.comparison is None else json.loads(judged.comparison.report("json")),
+            "turned": [asdict(record) for record in judged.turned],
+            "places": [asdict(record) for record in judged.places],
+            "rating": judged.rating,
+            "agreement": [{**asdict(record), "told": record.is_significant} for record in judged.agreement],
+            "lacking": judged.lacking,
+            "level": judged.level,
+        }
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _judged_json(judged: Judged) -> dict[str, Any]:
-    scores = judged.comparison
-    return {
-        "judgments": judged.judgments,
-        "failed": judged.failed,
-        "scores": None if scores is None else json.loads(scores.report("json")),
-        "turned": [asdict(record) for record in judged.turned],
-        "places": [asdict(record) for record in judged.places],
-        "rating": judged.rating,
-        "agreement": [{**asdict(record), "told": record.is_significant} for record in judged.agreement],
-        "lacking": judged.lacking,
-        "level": judged.level,
-    }
 
 
 _FORMATS: Mapping[str, Callable[[CriterionDiff, bool], str]] = {

@@ -85,7 +85,13 @@ class Plot:
 
 def render(result: Result) -> str:
     """The page. Of more than 2,000 outputs the first items are shown and the page says where the others are."""
-    return _ranking_page(result) if result.rankings else _means_page(result)
+    if not result.rankings:
+        return _means_page(result)
+    view = build_ranking(result)
+    shown_items = list(items.ranked(result, view))
+    drawn_plots = {contest.name: standing_plots(contest) for contest in view.contests}
+    parts = {"view": view, "plots": drawn_plots, "browse": browse_ranked(result, view, shown_items), "most": MOST_MET}
+    return _page("ranking.html.jinja", result, view.about, shown_items, **parts)
 
 
 def summary(result: Result) -> str:
@@ -118,14 +124,6 @@ def _means_page(result: Result) -> str:
         "people_how": validation.curve_note(result),
     }
     return _page("report.html.jinja", result, board.about, shown_items, **parts)
-
-
-def _ranking_page(result: Result) -> str:
-    view = build_ranking(result)
-    shown_items = list(items.ranked(result, view))
-    drawn_plots = {contest.name: standing_plots(contest) for contest in view.contests}
-    parts = {"view": view, "plots": drawn_plots, "browse": browse_ranked(result, view, shown_items), "most": MOST_MET}
-    return _page("ranking.html.jinja", result, view.about, shown_items, **parts)
 
 
 def _page(name: str, result: Result, about: Provenance, shown_items: Sequence[Item], **parts: Any) -> str:

@@ -129,7 +129,21 @@ class Ranked:
 
 def render(result: Result) -> str:
     """A `Ranked` where there are rankings, else a `Means`. Strict JSON: a number that does not exist is null."""
-    summary = _ranked(result) if result.rankings else _means(result)
+    summary: Means | Ranked
+    if result.rankings:
+        names = [field.name for field in fields(WinRates)]
+        summary = Ranked(
+            schema=SCHEMA,
+            verdict=verdict(result),
+            systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
+            rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
+            agreement=_agreement(result),
+            drivers=result.drivers,
+            failures=build_provenance(result).failures,
+            info=result.info,
+        )
+    else:
+        summary = _means(result)
     given_fields = {field.name for field in fields(summary) if getattr(summary, field.name) != field.default}
     document = {name: value for name, value in asdict(summary).items() if name in given_fields}
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
@@ -188,20 +202,6 @@ def _row(board: Leaderboard, system: str, column: str) -> Row:
         return Row(system, column, None, None, None, **counts, method=None, mark="")
     mark: Literal["best", "same", ""] = "best" if cell.best else "same" if cell.same else ""
     return Row(system, column, e.value, e.low, e.high, **counts, method=e.method, mark=mark)
-
-
-def _ranked(result: Result) -> Ranked:
-    names = [field.name for field in fields(WinRates)]
-    return Ranked(
-        schema=SCHEMA,
-        verdict=verdict(result),
-        systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
-        rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
-        agreement=_agreement(result),
-        drivers=result.drivers,
-        failures=build_provenance(result).failures,
-        info=result.info,
-    )
 
 
 def _agreement(result: Result) -> tuple[Agreement, ...]:

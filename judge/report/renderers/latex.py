@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 from judge.core.messages import one_line
 from judge.report.renderers.markdown import upright
 from judge.report.views.columns import ARROWS, Group
-from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard
+from judge.report.views.leaderboard import Cell, build_leaderboard
 from judge.report.views.ranking import build_ranking
 from judge.results.result import Result
 
@@ -122,8 +122,20 @@ def render(result: Result) -> str:
             names = [one_line(system, _NAME) for system in contest.systems]
             tables.append(_table("System", names, columns, caption, f"tab:judge-{place}"))
         return begin(view.about.notices) + "\n".join(tables)
-    means = build_leaderboard(result)
-    return begin(means.about.notices) + _means(means)
+    board = build_leaderboard(result)
+    rows = [[board.cells[system, column.name] for column in board.columns] for system in board.systems]
+    systems = [one_line(system, _NAME) for system in board.systems]
+    if upright(board):
+        names = [_titled(group, name, group.name) for group in board.groups for name in group.parts]
+        columns = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
+        table = _table("", names, columns, board.caption, "tab:judge")
+    else:
+        heads = [
+            (_titled(group, name), group.name if group.judged else "") for group in board.groups for name in group.parts
+        ]
+        columns = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
+        table = _table("System", systems, columns, board.caption, "tab:judge")
+    return begin(board.about.notices) + table
 
 
 def begin(notices: Sequence[str]) -> str:
@@ -134,20 +146,6 @@ def begin(notices: Sequence[str]) -> str:
 def escape(text: str, limit: int = 0) -> str:
     """The text on one line as LaTeX prints it, in a table and in a caption."""
     return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
-
-
-def _means(board: Leaderboard) -> str:
-    rows = [[board.cells[system, column.name] for column in board.columns] for system in board.systems]
-    systems = [one_line(system, _NAME) for system in board.systems]
-    if upright(board):
-        names = [_titled(group, name, group.name) for group in board.groups for name in group.parts]
-        columns = [_column(system, "", row) for system, row in zip(systems, rows, strict=True)]
-        return _table("", names, columns, board.caption, "tab:judge")
-    heads = [
-        (_titled(group, name), group.name if group.judged else "") for group in board.groups for name in group.parts
-    ]
-    columns = [_column(*head, row) for head, row in zip(heads, zip(*rows, strict=True), strict=True)]
-    return _table("System", systems, columns, board.caption, "tab:judge")
 
 
 def grid(heads: Sequence[str], rows: Mapping[str, Sequence[tuple[str, str]]], *, caption: str, label: str) -> str:

@@ -66,9 +66,25 @@ def render(result: Result) -> str:
     if answer := verdict(result):
         blocks.append(f"**{escape(answer)}**")
     blocks += [f"> {escape(text, 500)}" for text in view.about.all_banners[:20]]
-    blocks += _ranking_blocks(view) if isinstance(view, RankingView) else _means_blocks(view)
+    if isinstance(view, RankingView):
+        for contest in view.contests:
+            columns = [[" ".join(cell).rstrip() for cell in cells] for cells in contest.columns.values()]
+            rows = zip(map(_name, contest.systems), *columns, strict=True)
+            blocks += [f"### {escape(contest.label, 200)}", _Table(("system", *contest.columns), rows)]
+            blocks.append(escape(" ".join(contest.sentences)))
+            if contest.ranking.note:
+                blocks.append(escape(contest.ranking.note))
+    else:
+        blocks += _means_blocks(view)
     blocks += _people_blocks(result)
-    blocks += _calibration_blocks(result)
+    for block in validation.blocks(result.calibrated):
+        blocks.append(f"### {validation.TITLE}: {_name(block.name)}")
+        for grid in block.grids:
+            grid_rows = [[_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
+            blocks.append(_Table(grid.heads, grid_rows))
+        blocks.append(escape(" ".join(block.sentences)))
+    if result.calibrated:
+        blocks.append(escape(validation.calibration_note(result.calibrated)))
     failed = _fit(_failure_blocks(view.about), _FAILED)
     page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
     for title, parts in _folded(result, view):
@@ -182,16 +198,6 @@ def _mean_cell(cell: Cell) -> str:
     return " ".join(part for part in (mean, cell.interval, coverage) if part)
 
 
-def _ranking_blocks(view: RankingView) -> Iterator[str | _Table]:
-    for contest in view.contests:
-        yield f"### {escape(contest.label, 200)}"
-        cells = [[f"{value} {interval}".rstrip() for value, interval in column] for column in contest.columns.values()]
-        yield _Table(("system", *contest.columns), zip(map(_name, contest.systems), *cells, strict=True))
-        yield escape(" ".join(contest.sentences))
-        if contest.ranking.note:
-            yield escape(contest.ranking.note)
-
-
 def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
     rows = []
     for row in chain.from_iterable(drivers.criteria):
@@ -224,17 +230,6 @@ def _people_blocks(result: Result) -> Iterator[str | _Table]:
         f"{one_line(name, _NAME)}: {' '.join(block.sentences)}" for name, block in blocks.items() if block.sentences
     )
     yield escape(f"{over}. {sentences}")
-
-
-def _calibration_blocks(result: Result) -> Iterator[str | _Table]:
-    for block in validation.blocks(result.calibrated):
-        yield f"### {validation.TITLE}: {_name(block.name)}"
-        for grid in block.grids:
-            rows = ([_name(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows)
-            yield _Table(grid.heads, rows)
-        yield escape(" ".join(block.sentences))
-    if result.calibrated:
-        yield escape(validation.calibration_note(result.calibrated))
 
 
 def _failure_blocks(provenance: Provenance) -> list[str | _Table]:

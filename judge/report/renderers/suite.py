@@ -138,19 +138,24 @@ def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield f"## {mark} judge test"
     yield f"**{escape(totals(outcomes))}**"
     for suite in suites:
-        yield from _open_blocks(suite, alone=len(suites) == 1)
+        if len(suites) > 1:
+            took = f" ({seconds(suite.seconds)})"
+            yield f"### {'✓' if suite.passed else '✗'} {escape(suite.name, _NAME)}\n\n{escape(suite.summary)}{took}"
+        if suite.trouble:
+            yield "\n>\n".join(f"> {escape(line)}" for line in suite.trouble.splitlines() if line.strip())
+        if suite.unmet:
+            yield _grid(suite.unmet, where=True)
+        if suite.flaky:
+            yield f"Flaky: {escape(suite.flaky, _SAID)}: so many single replies say the opposite."
+        yield from (f"> {escape(note, _SAID)}" for note in suite.notes)
+    words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
     for suite, outcome in zip(suites, outcomes, strict=True):
         if met := [row for row in suite.rows if row.met]:
-            yield _folded(f"{_name(suite)}: {_count_kinds(met)} met", _grid(met, where=False))
+            kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in met)
+            counts = [f"{plural(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind]]
+            yield _folded(f"{_name(suite)}: {', '.join(counts)} met", _grid(met, where=False))
         if outcome.comparison is not None:
             yield from _comparison_blocks(suite, outcome.comparison)
-
-
-def _count_kinds(rows: Sequence[Row]) -> str:
-    """`4 cases, 1 limit, 1 comparison with the baseline`."""
-    kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in rows)
-    words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
-    return ", ".join(f"{plural(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind])
 
 
 def _name(suite: SuiteView) -> str:
@@ -168,19 +173,6 @@ def _comparison_blocks(suite: SuiteView, comparison: RunComparison) -> Iterator[
     # The report of `judge compare`, with its headings two levels down.
     page = re.sub(r"^(#{2,3}) ", r"##\1 ", comparison.report("markdown"), flags=re.MULTILINE)
     yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
-
-
-def _open_blocks(suite: SuiteView, *, alone: bool) -> Iterator[str]:
-    if not alone:
-        took = f" ({seconds(suite.seconds)})"
-        yield f"### {'✓' if suite.passed else '✗'} {escape(suite.name, _NAME)}\n\n{escape(suite.summary)}{took}"
-    if suite.trouble:
-        yield "\n>\n".join(f"> {escape(line)}" for line in suite.trouble.splitlines() if line.strip())
-    if suite.unmet:
-        yield _grid(suite.unmet, where=True)
-    if suite.flaky:
-        yield f"Flaky: {escape(suite.flaky, _SAID)}: so many single replies say the opposite."
-    yield from (f"> {escape(note, _SAID)}" for note in suite.notes)
 
 
 def _grid(rows: Sequence[Row], *, where: bool) -> str:

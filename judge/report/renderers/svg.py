@@ -291,7 +291,10 @@ def _shaded_cell(text: str, title: str, share: float) -> Cell:
     """A cell with the colour of better systems if `share` (−1 to 1) is above 0, else of worse ones; 0 has none."""
     if not share:
         return Cell(text, title, _colours()["raised"])
-    return Cell(text, title, _mix_with_page("best" if share > 0 else "lost", _DEEPEST * min(1.0, abs(share))))
+    depth, names = _DEEPEST * min(1.0, abs(share)), ("best" if share > 0 else "lost", "page")
+    over, under = (tuple(bytes.fromhex(_colours()[name].removeprefix("#"))) for name in names)
+    mixed = "".join(f"{round(depth * a + (1 - depth) * b):02x}" for a, b in zip(over, under, strict=True))
+    return Cell(text, title, f"#{mixed}")
 
 
 def _systems_note(systems: int) -> str:
@@ -323,12 +326,6 @@ def _colours() -> Mapping[str, str]:
     """The light page's custom properties by name."""
     light = html.source("report.css").partition("@media")[0]
     return {name: " ".join(value.split()) for name, value in re.findall(r"--([\w-]+):([^;]+);", light)}
-
-
-def _mix_with_page(name: str, share: float) -> str:
-    """So much (0–1) of a colour on the page's."""
-    over, under = (tuple(bytes.fromhex(_colours()[colour].removeprefix("#"))) for colour in (name, "page"))
-    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(over, under, strict=True))
 
 
 @cache

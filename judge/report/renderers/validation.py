@@ -16,7 +16,7 @@ from judge.report.renderers import csv, latex
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape
 from judge.report.views import validation as validation_module
-from judge.report.views.validation import FEW, HEADS, Grid, ValidationBlock, closing, correlation_sentences
+from judge.report.views.validation import FEW, HEADS, Grid, closing, correlation_sentences
 from judge.report.views.validation import block as build_block
 from judge.results.validation import Validation, flat
 from judge.stats.correlation import LEVELS, Level
@@ -42,7 +42,15 @@ def render_console(validation: Validation, level: Level, colour: bool) -> str:
     for rated in validation.rated:
         block = build_block(rated, level)
         console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
-        console.print(_table(block))
+        table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+        table.add_column("", overflow="fold")
+        for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
+            table.add_column(head, justify="right", no_wrap=True)
+        for line in block.lines:
+            cells = [*line.cells, (line.n, line.texts)]
+            values = [Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells]
+            table.add_row(Text(line.label), *values)
+        console.print(table)
         for sentence in block.sentences:
             console.print(Text(sentence, "bold" if rated.judges else ""))
         if block.agreement is not None:
@@ -59,19 +67,6 @@ def render_console(validation: Validation, level: Level, colour: bool) -> str:
     console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
     validation_module.show(console, validation.calibrated)
     return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
-
-
-def _table(block: ValidationBlock) -> RichTable:
-    table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("", overflow="fold")
-    for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for line in block.lines:
-        cells = [*line.cells, (line.n, line.texts)]
-        table.add_row(
-            Text(line.label), *(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in cells)
-        )
-    return table
 
 
 def render_markdown(validation: Validation, level: Level, colour: bool) -> str:

@@ -26,7 +26,16 @@ def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
             )
     if diff.prompts is not None:
         yield _prompt_sentence(diff.prompts)
-        yield _token_sentence(diff.prompts)
+        before, after = diff.prompts.tokens
+        share = 100 * (after / before - 1)
+        change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
+        tokens = f"A prompt has about {before:,.0f} tokens before and {after:,.0f} after ({change})"
+        if diff.prompts.cost is not None:
+            dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in diff.prompts.cost]
+            tokens += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({diff.prompts.priced})"
+        elif diff.prompts.priced:
+            tokens += f"; what they cost is not known ({diff.prompts.priced})"
+        yield f"{tokens}."
     elif diff.diff or diff.changes:
         yield "The two are not the same."
     else:
@@ -91,16 +100,3 @@ def _prompt_sentence(prompts: Prompts) -> str:
         f"The prompts differ on {prompts.differ:,} of {plural(prompts.texts, 'text')}, which are of "
         f"{prompts.items_differ:,} of {plural(prompts.items, 'item')}."
     )
-
-
-def _token_sentence(prompts: Prompts) -> str:
-    before, after = prompts.tokens
-    share = 100 * (after / before - 1)
-    change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
-    sentence = f"A prompt has about {before:,.0f} tokens before and {after:,.0f} after ({change})"
-    if prompts.cost is not None:
-        dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in prompts.cost]
-        sentence += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({prompts.priced})"
-    elif prompts.priced:
-        sentence += f"; what they cost is not known ({prompts.priced})"
-    return f"{sentence}."
