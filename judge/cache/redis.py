@@ -93,8 +93,12 @@ class WriteBehindQueue:
 
     def drain(self, released: Collection[str] | None = None) -> None:
         """Wait until nothing is on its way; with `released`, none of these."""
+        keys = set(released or ())
         with self._changed:
-            while self._thread is not None and self._thread.is_alive() and self._holds(released):
+            while self._thread is not None and self._thread.is_alive():
+                batches = [*self._in_flight, *self._queue]
+                if not any(released is None or not keys.isdisjoint(batch.released) for batch in batches):
+                    return
                 self._changed.wait(0.1)
 
     def close(self) -> bool:
@@ -106,13 +110,6 @@ class WriteBehindQueue:
         if self._thread is not None:
             self._thread.join(0.1)
         return self._thread is None or not self._thread.is_alive()
-
-    def _holds(self, released: Collection[str] | None) -> bool:
-        batches = [*self._in_flight, *self._queue]
-        if released is None:
-            return bool(batches)
-        keys = set(released)
-        return any(not keys.isdisjoint(batch.released) for batch in batches)
 
     def _run(self) -> None:
         last = time.monotonic()

@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from itertools import islice
 from os import stat_result
@@ -55,7 +55,11 @@ def recover_rows(path: Path) -> Iterator[tuple[Value, ...]]:
         size = 65536 if size == 1 else size
         size = size if size >= 512 and size & (size - 1) == 0 else _USUAL_PAGE
         log = _map_file(path.with_name(path.name + "-wal"), opened)
-        frames = _frames(log, size)
+        frames = {}  # where in the log the newest version of each page is
+        for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size):
+            page_number, salt = struct.unpack(">I4x8s", log[at : at + 16])
+            if salt == log[16:24]:  # of this round of the log, not of one before
+                frames[page_number] = at + _FRAME_HEADER
 
         def page(number: int) -> bytes:
             if number in frames:
@@ -99,16 +103,6 @@ def _map_file(path: Path, opened: ExitStack) -> mmap.mmap | bytes:
         return b""
     file = opened.enter_context(path.open("rb"))
     return opened.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _frames(log: mmap.mmap | bytes, size: int) -> dict[int, int]:
-    """Where in the log the newest version of each page is."""
-    offsets = {}
-    for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER - size + 1, _FRAME_HEADER + size):
-        page_number, salt = struct.unpack(">I4x8s", log[at : at + 16])
-        if salt == log[16:24]:  # of this round of the log, not of one before
-            offsets[page_number] = at + _FRAME_HEADER
-    return offsets
 
 
 def _leaf_rows(page: bytes, start: int, chains: _OverflowPages, size: int) -> Iterator[tuple[Value, ...]]:
@@ -355,7 +349,7 @@ class DiskCache:
 
     def _with_file(self, work: Callable[[], T]) -> T:
         """Work with the file that stands there now; where that is damaged, with the one that takes its place."""
-        with self._translating_errors():
+        try:
             for attempt in range(2):
                 try:
                     _make_own_folder(self.folder)
@@ -367,6 +361,8 @@ class DiskCache:
                         raise
                     reason = str(error)
                 self._set_aside(reason)
+        except _ERRORS as error:
+            raise StorageError(f"cache {self.folder}: {error or type(error).__name__}; {_advice(error)}") from error
         raise AssertionError("either returned or raised")
 
     def _reopen_if_replaced(self) -> None:
@@ -392,7 +388,12 @@ class DiskCache:
                 return  # somebody else has done it
             self._close_store()
             sys.stderr.write(f"judge: the cache {self._file} is damaged ({reason}); rebuilding it\n")
-            count = _rebuild(self._file, aside := _unused_name(self._file))
+            name = f"{self._file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
+            aside, suffix = self._file.with_name(name), 1
+            while aside.exists():
+                suffix += 1
+                aside = self._file.with_name(f"{name}-{suffix}")
+            count = _rebuild(self._file, aside)
         self.notes.append(
             f"The cache was damaged ({reason}) and built anew: {count:,} replies were carried over, "
             f"and the damaged file is kept as {aside}."
@@ -403,13 +404,6 @@ class DiskCache:
         if self._store is not None:
             self._store.close()
         self._store = None
-
-    @contextmanager
-    def _translating_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except _ERRORS as error:
-            raise StorageError(f"cache {self.folder}: {error or type(error).__name__}; {_advice(error)}") from error
 
 
 def _make_own_folder(folder: Path) -> None:
@@ -468,8 +462,14 @@ def _rebuild(file: Path, aside: Path) -> int:
     try:
         count = _carry_over(file, folder)
         for end in ("", "-wal", "-shm"):
+            damaged, second_name = Path(f"{file}{end}"), Path(f"{aside}{end}")
             with suppress(FileNotFoundError):
-                _add_name(Path(f"{file}{end}"), Path(f"{aside}{end}"))
+                try:
+                    second_name.hardlink_to(damaged)
+                except FileNotFoundError:
+                    raise
+                except OSError:  # the file system has no second names
+                    damaged.rename(second_name)
         for end in ("-wal", "-shm"):
             Path(f"{file}{end}").unlink(missing_ok=True)
         (folder / DBNAME).replace(file)
@@ -503,27 +503,6 @@ def _carry_over(file: Path, folder: Path) -> int:
                 texts, prompts = {}, {}
         _insert(store, texts.items(), prompts.items())
         return len(store)
-
-
-def _add_name(file: Path, new_name: Path) -> None:
-    """Give a file a second name; where the file system has no such thing, that instead of its own."""
-    try:
-        new_name.hardlink_to(file)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        file.rename(new_name)
-
-
-def _unused_name(file: Path) -> Path:
-    """A name beside the file that nothing has yet."""
-    base_name = f"{file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
-    candidate = file.with_name(base_name)
-    suffix = 1
-    while candidate.exists():
-        suffix += 1
-        candidate = file.with_name(f"{base_name}-{suffix}")
-    return candidate
 
 
 def _stat(path: Path) -> stat_result | None:

@@ -48,7 +48,12 @@ class TieredCache:
             from_redis = self._remote.get("reply", [key for key in block if key not in texts])
             responses |= _read(texts | from_redis)
             if (disk := self._disk) is not None:
-                self._copy_to_disk(disk, {key: text for key, text in from_redis.items() if key in responses})
+                # Have on the disk, too, what Redis has of what is not there.
+                readable = {key: text for key, text in from_redis.items() if key in responses}
+                rows = {key: readable[key] for key in disk.missing_keys(readable)}
+                digests = _digests(rows)
+                prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
+                disk.put_rows({key: rows[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
                 from_disk = disk.texts([key for key in block if key not in responses])
                 responses |= (read := _read(from_disk))
                 # Have in Redis what is on the disk: in the place of what cannot be read, or where there still is
@@ -136,13 +141,6 @@ class TieredCache:
                     yield base.decode_reply(texts[key]), base.decode_request(texts[key], prompts.get(digest))
 
     # Up to Redis and down to the disk.
-
-    def _copy_to_disk(self, disk: DiskCache, remote_texts: Mapping[str, str]) -> None:
-        """Have on the disk, too, what Redis has of what is not there."""
-        rows = {key: remote_texts[key] for key in disk.missing_keys(remote_texts)}
-        digests = _digests(rows)
-        prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
-        disk.put_rows({key: rows[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:

@@ -18,7 +18,6 @@ from jinja2 import nodes
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, whole
 from judge.criteria.template import (
-    Header,
     display_name,
     front_matter,
     own_name,
@@ -102,7 +101,18 @@ def write_steps(path: str | Path, steps: Sequence[str], replace: bool = False) -
     """
     new = with_steps(path, steps, replace)
     try:
-        _replace_file(Path(path).resolve(), new)
+        target = Path(path).resolve()
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(new)
+                file.flush()
+                os.fsync(file.fileno())
+            shutil.copymode(target, name)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise CriterionError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -117,7 +127,16 @@ def with_steps(path: str | Path, steps: Sequence[str], replace: bool = False) ->
     if before.steps and not replace:
         raise CriterionError(f"{path}: has steps already; --replace writes new ones over them")
     new = _with_steps(path.read_bytes().decode("utf-8"), text, list(steps)).encode("utf-8")
-    _check_round_trip(path, new, text, before.model_copy(update={"steps": list(steps)}))
+    # Only the steps may differ. The template behind the header is the same, so that it loads as it did.
+    read_back = new.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    misfit = f"{path}: the steps do not fit into this header; write it as lines `key: value`, without & and *"
+    try:
+        header = read_header(str(path), read_back)
+    except CriterionError as error:
+        raise CriterionError(misfit) from error
+    same_template = template_body(read_back).lstrip("\n") == template_body(text).lstrip("\n")
+    if header != before.model_copy(update={"steps": list(steps)}) or not same_template:
+        raise CriterionError(misfit)
     return new
 
 
@@ -170,30 +189,3 @@ def _raw_index(raw: str, index: int) -> int:
     index += raw.startswith("\ufeff")
     pairs = [match.start() for match in re.finditer("\r\n", raw)]
     return index + sum(start - number < index for number, start in enumerate(pairs))
-
-
-def _check_round_trip(path: Path, data: bytes, old: str, expected: Header) -> None:
-    """Only the steps may differ. The template behind the header is the same, so that it loads as it did."""
-    new = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    misfit = f"{path}: the steps do not fit into this header; write it as lines `key: value`, without & and *"
-    try:
-        header = read_header(str(path), new)
-    except CriterionError as error:
-        raise CriterionError(misfit) from error
-    if header != expected or template_body(new).lstrip("\n") != template_body(old).lstrip("\n"):
-        raise CriterionError(misfit)
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Replace a file by a new one that is complete. Raises OSError."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(path, name)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

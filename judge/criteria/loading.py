@@ -239,7 +239,19 @@ def load(
     else:
         criterion = _read(_find_file(validate_name(name_or_path), language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
-        raise CriterionError(f"{criterion.path}: {_mismatch(criterion)}")
+        if criterion.pairwise:
+            problem = (
+                f"compares two texts (it reads first and second); {command('rank')} does that, {command('run')} judges "
+                f"one text; to {command('plan')}, add {option('rank', True)}"
+            )
+        elif lone := sorted(criterion.needs & {"first", "second"}):
+            problem = f"reads {lone[0]} alone; a criterion of {command('rank')} reads both first and second"
+        else:
+            problem = (
+                f"judges one text; that is for {command('run')}, while a criterion of {command('rank')} reads first "
+                "and second"
+            )
+        raise CriterionError(f"{criterion.path}: {problem}")
     return criterion
 
 
@@ -273,21 +285,6 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
 
 def _compares(name: str) -> bool:
     return name.startswith("pairwise/")
-
-
-def _mismatch(criterion: Criterion) -> str:
-    """Why a criterion does not serve the command that asked for it, and which one it does serve."""
-    if criterion.pairwise:
-        problem = "compares two texts (it reads first and second)"
-        return (
-            f"{problem}; {command('rank')} does that, {command('run')} judges one text; to {command('plan')}, add "
-            f"{option('rank', True)}"
-        )
-    if lone := sorted(criterion.needs & {"first", "second"}):
-        return f"reads {lone[0]} alone; a criterion of {command('rank')} reads both first and second"
-    return (
-        f"judges one text; that is for {command('run')}, while a criterion of {command('rank')} reads first and second"
-    )
 
 
 def builtin_files(language: str) -> dict[str, Path]:

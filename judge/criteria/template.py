@@ -105,24 +105,18 @@ def read_header(label: str, text: str) -> Header:
     if match is None:
         raise CriterionError(f"{label}:1: no header; start the file with the lines ---, scale: [1, 5] and ---")
     # With its first line, which YAML knows as the start of a document, lines count as in the file.
-    lines, data = _yaml(label, text[: match.end("yaml")])
     try:
-        return Header.model_validate(data)
-    except ValidationError as error:
-        raise _bad_key(label, lines, error) from error
-
-
-def _yaml(label: str, head: str) -> tuple[dict[str, int], dict[str, Any]]:
-    """The lines of the keys, and their values."""
-    try:
-        parsed = yaml_lines.keys(head)
+        parsed = yaml_lines.keys(text[: match.end("yaml")])
     except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
     except yaml_lines.Malformed as error:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
-    return parsed.lines, {str(key): value for key, value in parsed.values.items()}
+    try:
+        return Header.model_validate({str(key): value for key, value in parsed.values.items()})
+    except ValidationError as error:
+        raise _bad_key(label, parsed.lines, error) from error
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

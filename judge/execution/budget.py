@@ -143,7 +143,7 @@ class BudgetLedger:
     def try_reserve(self, request: Request, share: float = 1.0) -> float | None:
         """What `reserve` keeps, for a request that costs this share of its price; None where it does not fit now."""
         reserved = self._factor * self.max_cost(request) * self._discounted(share)
-        if reserved > self._remaining:
+        if self.budget is not None and reserved > self.budget.amount - self.spent - self._reserved:
             return None
         self._reserved += reserved
         self._in_flight += 1
@@ -207,10 +207,6 @@ class BudgetLedger:
     def _discounted(self, share: float) -> float:
         """What a share of the price is in the budget's unit: there is no discount on the number of tokens."""
         return 1.0 if self._in_tokens else share
-
-    @property
-    def _remaining(self) -> float:
-        return float("inf") if self.budget is None else self.budget.amount - self.spent - self._reserved
 
     def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
         return self._prices[request.model, request.endpoint, "questions" in request.params]

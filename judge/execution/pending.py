@@ -171,28 +171,25 @@ class RequestBatcher:
             rows = [[part] for part in group] if self._decides else _by_draw(group)
             size = _MOST_QUESTIONS if self._decides else self._draws
             for first in range(0, len(rows), size):
-                bundle = self._combine(tuple(part for row in rows[first : first + size] for part in row))
-                if bundle is not None:
+                bundled = tuple(part for row in rows[first : first + size] for part in row)
+                key, bundle = bundled[0]
+                if len(bundled) > 1 or MERGED in bundle.params:
+                    if self._decides:
+                        questions = [question for _, part in bundled for question in part.params["questions"]]
+                        params = {"questions": questions}
+                    else:
+                        draws = len(_by_draw(bundled))
+                        params = self._sent_params(bundle) | ({"n": draws} if draws > 1 else {})
+                    bundle = replace(bundle, params=params)
+                    key = bundle.key()
+                under_way = self._parts.get(key, ())
+                self._parts[key] = under_way + bundled
+                if not under_way:
                     yield bundle
 
     def _sent_params(self, request: Request) -> dict[str, Any]:
         """The parameters that are sent for a part."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
-
-    def _combine(self, bundled: tuple[Part, ...]) -> Request | None:
-        key, first = bundled[0]
-        bundle = first
-        if len(bundled) > 1 or MERGED in first.params:
-            if self._decides:
-                params = {"questions": [question for _, part in bundled for question in part.params["questions"]]}
-            else:
-                draws = len(_by_draw(bundled))
-                params = self._sent_params(first) | ({"n": draws} if draws > 1 else {})
-            bundle = replace(first, params=params)
-            key = bundle.key()
-        under_way = self._parts.get(key, ())
-        self._parts[key] = under_way + bundled
-        return None if under_way else bundle
 
     def parts(self, request: Request) -> tuple[Part, ...]:
         """The parts of a request under way."""

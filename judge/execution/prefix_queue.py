@@ -117,8 +117,19 @@ class PrefixAwareQueue:
                 heapq.heappush(self._resting, (group.sent[0] + _MINUTE, self._warm.popleft()))
             else:
                 return self._next_of_group(name, group, self._warm, now)
-        if (leader := self._leader(now, last=last)) is not None:
-            return leader
+        # The first request of a group nobody of which was answered lately.
+        for _ in range(len(self._cold)):
+            name = self._cold[0]
+            group = self._groups[name]
+            if len(group.waiting) > 1:
+                self._cold.popleft()
+                group.leading = True
+                group.sent.append(now)
+                return self._remove(group.waiting.popleft())
+            if last or name != self._latest:
+                del self._groups[self._cold.popleft()]
+                return self._remove(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
+            self._cold.rotate(-1)
         if self._plain:
             return self._remove(self._plain.popleft())
         if last and self._resting:
@@ -156,22 +167,6 @@ class PrefixAwareQueue:
             group.waiting.clear()
         self._waiting = self._bytes = 0
         return iter(waiting)
-
-    def _leader(self, now: float, *, last: bool) -> Request | None:
-        """The first request of a group nobody of which was answered lately."""
-        for _ in range(len(self._cold)):
-            name = self._cold[0]
-            group = self._groups[name]
-            if len(group.waiting) > 1:
-                self._cold.popleft()
-                group.leading = True
-                group.sent.append(now)
-                return self._remove(group.waiting.popleft())
-            if last or name != self._latest:
-                del self._groups[self._cold.popleft()]
-                return self._remove(replace(group.waiting.popleft(), prefix=(name, 0)))  # nobody will read it again
-            self._cold.rotate(-1)
-        return None
 
     def _next_of_group(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
         """The next request of a group at the head of its line."""

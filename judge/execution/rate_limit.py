@@ -268,8 +268,12 @@ class RateLimiter:
         now = asyncio.get_running_loop().time()
         self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
         self._estimated.answered()
-        if permit.cost:
-            self._count(permit, request, response.usage.prompt_tokens + response.usage.completion_tokens)
+        used = response.usage.prompt_tokens + response.usage.completion_tokens
+        if permit.cost and used:
+            ratio = used / budget.estimate_request(request)
+            self._ratio = self._ratio + 0.1 * (ratio - self._ratio) if self._ratio else ratio
+            if (bucket := self._configured[1]) is not None:
+                bucket.level += permit.cost - used
         if response.limits:
             self._update_from_headers(permit, response.limits, now)
         self._release()
@@ -340,14 +344,6 @@ class RateLimiter:
             if reported is not None:
                 delay = max(delay, min(reported.wait(amount, now), self._last + _MAX_HEADER_WAIT - now))
         return delay
-
-    def _count(self, permit: Permit, request: Request, used: int) -> None:
-        if not used:
-            return
-        now_is = used / budget.estimate_request(request)
-        self._ratio = self._ratio + 0.1 * (now_is - self._ratio) if self._ratio else now_is
-        if (bucket := self._configured[1]) is not None:
-            bucket.level += permit.cost - used
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
         """Set the server's buckets as its headers say, less what was sent since the request they came for."""

@@ -157,7 +157,9 @@ class DecisionsProvider:
             try:
                 data, limits = await self._http.post(form.path, {"model": request.model, **form.body(text, questions)})
             except ProviderError as error:
-                if known is None and _no_such_path(error):
+                no_such_path = isinstance(error, Refused | Transient) and error.status in _NO_SUCH_PATH
+                about_model = isinstance(error, Refused) and error.param == "model"
+                if known is None and no_such_path and not about_model:
                     continue
                 raise
             response = _response(data, form, questions, self.endpoint)
@@ -177,13 +179,6 @@ def _rebuild(model: str, path: str, http_options: Options) -> DecisionsProvider:
     provider = DecisionsProvider(model, **http_options)
     provider.shared_state = path
     return provider
-
-
-def _no_such_path(error: ProviderError) -> bool:
-    """Whether the server knows no such address; a model that it does not know is another matter."""
-    if not isinstance(error, Refused | Transient) or error.status not in _NO_SUCH_PATH:
-        return False
-    return not (isinstance(error, Refused) and error.param == "model")
 
 
 def _questions(request: Request) -> list[_Question]:

@@ -128,7 +128,14 @@ class BatchApi:
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """The objects of a file that was fetched, in no particular order; lines that are none are left out."""
         file.seek(0)
-        for written in _lines_within_limit(file):
+        line_start = True
+        while written := file.readline(MAX_REPLY_BYTES):
+            ended = written.endswith(b"\n")
+            # A line that is longer than a reply may be comes in pieces, of which none is read.
+            within_limit = line_start and (ended or len(written) < MAX_REPLY_BYTES)
+            line_start = ended
+            if not within_limit:
+                continue
             try:
                 entry = json.loads(self._http.redacted(written))
             except (ValueError, RecursionError):
@@ -166,16 +173,6 @@ def line(request: Request, body: Body) -> bytes:
     """One line of a file of requests."""
     entry = {"custom_id": request.key(), "method": "POST", "url": _PATH, "body": body}
     return (json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS) + "\n").encode()
-
-
-def _lines_within_limit(file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file that are no longer than a reply may be."""
-    whole = True
-    while written := file.readline(MAX_REPLY_BYTES):
-        ended = written.endswith(b"\n")
-        if whole and (ended or len(written) < MAX_REPLY_BYTES):
-            yield written
-        whole = ended
 
 
 def _id(data: Any, url: str, kind: str) -> str:

@@ -234,7 +234,14 @@ class FunctionProvider:
         if isinstance(reply, Real) and not isinstance(reply, bool):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
-        if isinstance(reply, Mapping) and reply and all(map(_is_share, reply.values())):
+        if (
+            isinstance(reply, Mapping)
+            and reply
+            and all(
+                isinstance(share, Real) and not isinstance(share, bool) and 0 <= float(share) < math.inf
+                for share in reply.values()
+            )
+        ):
             return reply
         expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
         raise Refused(f"{self.model} returned {repr(reply)[:80]}; a judge's function returns {expected}")
@@ -249,7 +256,3 @@ class FunctionProvider:
 def text_of(request: Request) -> str:
     """The prompt as one text: its messages, one below the other."""
     return "\n\n".join(message["content"] for message in request.messages)
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf

@@ -135,18 +135,12 @@ class RequestAdapter:
             return replace(self, limit_name=None)
         name = "logprobs" if name == "top_logprobs" else name
         known = refused.status in (400, 422) and not _UNKNOWN.search(message)
-        return self._without(name, body, known=known) if name else None
-
-    def _without(self, name: str, body: dict[str, Any], *, known: bool) -> RequestAdapter:
-        """The dialect that asks for the log probabilities without reasoning, if that was not tried, else not at all."""
-        if name == _EFFORT:
-            return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, "logprobs"})
         tried = _EFFORT in body or _EFFORT in self.dropped
-        if name == "logprobs" and known and not tried:
+        if name == "logprobs" and known and not tried:  # they may come without reasoning
             return replace(self, unthinking=True, dropped=self.dropped - {"temperature"})
-        if name == "logprobs":
-            return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, name})
-        return replace(self, dropped=self.dropped | {name})
+        if name in (_EFFORT, "logprobs"):
+            return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, "logprobs"})
+        return replace(self, dropped=self.dropped | {name}) if name else None
 
 
 def _server_message(refused: Refused) -> str:

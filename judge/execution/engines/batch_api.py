@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from tempfile import TemporaryFile
@@ -18,7 +18,6 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Ask, Done, EngineContext
 from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, BatchJob, BatchJobs, BatchJobStore
 from judge.providers import Capabilities
-from judge.providers.openai import Batch
 from judge.providers.pricing import BATCH
 
 Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
@@ -248,15 +247,14 @@ class BatchEngine:
 
     def _update_status(self) -> None:
         states = [self._jobs.states[job.name] for job in self._jobs.open if job.name in self._jobs.states]
-        self._counts.batch_status = _status_line(states, len(self._jobs.waiting_for_room))
+        done, total = sum(state.done for state in states), sum(state.total for state in states)
+        number_by_status = Counter(state.status for state in states)
+        by_status = ", ".join(f"{count} {status}" for status, count in sorted(number_by_status.items()))
+        held = len(self._jobs.waiting_for_room)
+        room = f"; {held} waiting for room in the provider's queue" if held else ""
+        self._counts.batch_status = (
+            f"batches: {by_status}, {done:,} of {total:,} requests answered{room}" if states else ""
+        )
 
     def _remark(self, remark: str) -> None:
         self._counts.remarks.append(remark)
-
-
-def _status_line(states: Sequence[Batch], waiting_for_room: int) -> str:
-    """What is under way at the provider."""
-    done, total = sum(state.done for state in states), sum(state.total for state in states)
-    by_status = ", ".join(f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items()))
-    room = f"; {waiting_for_room} waiting for room in the provider's queue" if waiting_for_room else ""
-    return f"batches: {by_status}, {done:,} of {total:,} requests answered{room}" if states else ""

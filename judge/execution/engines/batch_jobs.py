@@ -303,22 +303,17 @@ class BatchJobs:
                 written = line(rest[0], body)
                 if size and (size + len(written) > self._most_bytes or read > (self.most_tokens or read)):
                     break
-                if not self._reserve(rest[0]):
-                    break
+                key = rest[0].key()
+                if self._ledger is not None and key not in self._reserved:
+                    reserved = self._ledger.try_reserve(rest[0], BATCH)
+                    if reserved is None:
+                        break
+                    self._reserved[key] = reserved
                 size += file.write(written)
                 job.add(rest.popleft(), body)
         except OSError as error:
             raise StorageError(f"a file of requests cannot be written: {error.strerror or error}") from error
         return job
-
-    def _reserve(self, request: Request) -> bool:
-        key = request.key()
-        if self._ledger is not None and key not in self._reserved:
-            reserved = self._ledger.try_reserve(request, BATCH)
-            if reserved is None:
-                return False
-            self._reserved[key] = reserved
-        return True
 
     async def _upload(self, job: BatchJob, file: IO[bytes]) -> None:
         job.file = await self.with_retries(lambda: self.api.upload(job.name, file), lambda: self.api.uploaded(job.name))

@@ -70,19 +70,8 @@ def explain(request: Request, models: Sequence[str], near: Call | None, draws: i
             f"{name} {recorded.get(name, 'none')!s:.60}, not {requested.get(name, 'none')!s:.60}" for name in names
         ]
         return f"this prompt was recorded with {'; '.join(differences)} (--weighting, --temperature, --max-tokens)"
-    changes = _changes(_text(near), _text(requested_call))
-    more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
-    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
-
-
-def _text(call: Call) -> str:
-    messages: list[Message] = json.loads(call.messages)
-    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
-
-
-def _changes(old: str, new: str) -> list[str]:
-    """Where two prompts differ, word by word, with the words around it; the keys of fences say nothing."""
-    before, after = (_FENCE_DIGEST.sub("", text).split() for text in (old, new))
+    # Where the two differ, word by word, with the words around it; the keys of fences say nothing.
+    before, after = (_FENCE_DIGEST.sub("", _text(call)).split() for call in (near, requested_call))
     changes = []
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if kind != "equal":
@@ -90,7 +79,13 @@ def _changes(old: str, new: str) -> list[str]:
             was, now = (" ".join(words) or "(nothing)" for words in (before[i:j], after[k:m]))
             was, now = (text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…" for text in (was, now))
             changes.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
-    return changes
+    more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
+    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
+
+
+def _text(call: Call) -> str:
+    messages: list[Message] = json.loads(call.messages)
+    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
 
 _BOM = b"\xef\xbb\xbf"
@@ -226,8 +221,15 @@ class RecordingFile:
         with replacing(path) as file:
             file.write(format.encoded({"note": self.note}) if self.note else b"")
             for key in sorted(self._draws_by_key):
-                numbers = set(self._draws_by_key[key].values())
-                file.write(self._raw(*numbers) if len(numbers) == 1 else format.write(self._joined(key)))
+                drawn = self._draws_by_key[key]
+                numbers = set(drawn.values())
+                if len(numbers) == 1:
+                    file.write(self._raw(*numbers))
+                    continue
+                read = {number: self._read(number) for number in numbers}
+                call = next(iter(read.values())).call
+                replies = {draw: read[number].replies[draw] for draw, number in drawn.items()}
+                file.write(format.write(RecordedCall(call, key.endpoint, replies)))
 
     def _index(self, file: int, entry: Entry) -> None:
         if entry.line is None:
@@ -256,12 +258,6 @@ class RecordingFile:
             plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True)
         )  # "" last: it is older
         return next((key for key in at if key in self._draws_by_key), plain_key)
-
-    def _joined(self, key: _Key) -> RecordedCall:
-        drawn = self._draws_by_key[key]
-        read = {number: self._read(number) for number in set(drawn.values())}
-        call = next(iter(read.values())).call
-        return RecordedCall(call, key.endpoint, {draw: read[number].replies[draw] for draw, number in drawn.items()})
 
     def _call(self, key: _Key) -> Call:
         return self._read(next(iter(self._draws_by_key[key].values()))).call
