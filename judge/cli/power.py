@@ -104,6 +104,7 @@ def _show_for_run(
 ) -> None:
     """Print the same for each column of a run, from the differences between its pairs of systems or one of them."""
     from judge.commands.validate import check_run
+    from judge.core.messages import one_line
     from judge.results.result import load
 
     check_run(run)
@@ -113,7 +114,17 @@ def _show_for_run(
     named_pair = None if pair is None else _parse_pair(pair, result.table.systems)
     scatters = _select_scatters(result, run, names, named_pair)
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
-    notes += [*_warnings(scatters, request.items)]
+    notes += [f"{one_line(scatter.column)}: {scatter.note}" for scatter in scatters if scatter.note]
+    too_few: dict[tuple[int, int, int], list[str]] = {}
+    for scatter in scatters:
+        n_items = request.items or max((spread.items for spread in scatter.pairs), default=0)
+        if scatter.pairs and n_items < scatter.least:
+            too_few.setdefault((n_items, scatter.systems, scatter.least), []).append(one_line(scatter.column))
+    notes += [
+        f"{', '.join(labels)}: {n_items} items are too few to tell any two of {systems} systems apart, whatever "
+        f"they score: it takes {least}"
+        for (n_items, systems, least), labels in too_few.items()
+    ]
     if "streamed" in result.info:
         notes.append(f"from the first {len(result.table.samples):,} texts")
     if format == "json":
@@ -139,25 +150,6 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}")
     wrong = next(name for name in cuts[0] if name not in systems)
     raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")
-
-
-def _warnings(scatters: Sequence[Scatter], items: int | None) -> Iterator[str]:
-    """Columns without a result, and columns with too few items for any significant difference."""
-    from judge.core.messages import one_line
-
-    for scatter in scatters:
-        if scatter.note:
-            yield f"{one_line(scatter.column)}: {scatter.note}"
-    few: dict[tuple[int, int, int], list[str]] = {}
-    for scatter in scatters:
-        n_items = items or max((pair.items for pair in scatter.pairs), default=0)
-        if scatter.pairs and n_items < scatter.least:
-            few.setdefault((n_items, scatter.systems, scatter.least), []).append(one_line(scatter.column))
-    for (n_items, systems, least), names in few.items():
-        yield (
-            f"{', '.join(names)}: {n_items} items are too few to tell any two of {systems} systems apart, whatever "
-            f"they score: it takes {least}"
-        )
 
 
 def _explanations(scatters: Sequence[Scatter], named_pair: tuple[str, str] | None) -> list[str]:

@@ -30,7 +30,15 @@ def show_questions(
     is_run = not samples.is_data(data)
     if is_run:
         refuse_options(ctx, data, besides=("item", "system", "format"))
-    result, rows, items = _load_run(data, item, system) if is_run else _measure(data, params, item, system)
+        from judge.report.views.qags import is_qags
+        from judge.results.result import load
+
+        result = load(data)
+        if not any(map(is_qags, result.table.columns)):
+            raise ConfigError(f"{data}: this run has no QAGS: judge qags DATA measures an item")
+        rows, items = _choose_samples(result.table.samples, item, system)
+    else:
+        result, rows, items = _measure(data, params, item, system)
     if item is None and items > 1:
         print_message(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
@@ -44,21 +52,10 @@ def show_questions(
     raise typer.Exit(1 if failed else 0)
 
 
-def _load_run(folder: Path, item: str | None, system: str | None) -> tuple[Result, list[Sample], int]:
-    """Load a finished run: result, outputs to show, number of items. Raises ConfigError if it has no QAGS."""
-    from judge.report.views.qags import is_qags
-    from judge.results.result import load
-
-    result = load(folder)
-    if not any(map(is_qags, result.table.columns)):
-        raise ConfigError(f"{folder}: this run has no QAGS: judge qags DATA measures an item")
-    return result, *_choose_samples(result.table.samples, item, system)
-
-
 def _measure(
     data: Path, params: Mapping[str, Any], item: str | None, system: str | None
 ) -> tuple[Result, list[Sample], int]:
-    """Measure the outputs now and return what `_load_run` does. A plan's other metrics and criteria are ignored."""
+    """Measure now: result, outputs to show, number of items. A plan's other metrics and criteria are ignored."""
     import asyncio
 
     from judge.commands.pipeline import run_pipeline

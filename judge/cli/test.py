@@ -76,9 +76,10 @@ def suite_init(
     """Write a suite to begin with.
 
     From data and people's ratings of it, or from a run, which becomes its baseline."""
+    from judge.core.messages import one_line
     from judge.data import samples
-    from judge.suite.load import SUFFIX
-    from judge.suite.scaffold import create_suite
+    from judge.suite.load import SUFFIX, load
+    from judge.suite.scaffold import UNUSED, create_suite
 
     options = parse_option(params)
     if params["model"] is not None and not all(options.get("model") or ()):
@@ -101,7 +102,14 @@ def suite_init(
         return
     write("--output", path, text)
     typer.echo(f"{path}: read it, then judge test {path}")
-    _print_unused(data, path, text, source.samples, names)
+    for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
+        typer.echo(unused)
+    rated = {name: None for sample in source.samples for name in sample.human}
+    if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
+        typer.echo(
+            f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge suite init {data} "
+            f"--criteria {one_line(next(iter(rated)))}.jinja, with a criterion of that name"
+        )
 
 
 @suite_app.command("schema")
@@ -110,23 +118,6 @@ def suite_schema() -> None:
     from judge.suite.schema import schema_text
 
     typer.echo(schema_text(), nl=False)
-
-
-def _print_unused(data: Path, path: Path, text: str, rows: Sequence[Sample], names: Sequence[str]) -> None:
-    """Print the columns of the data and the human ratings that the suite does not use."""
-    from judge.core.messages import one_line
-    from judge.suite.load import load
-    from judge.suite.scaffold import UNUSED
-
-    for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
-        typer.echo(unused)
-    rated = {name: None for sample in rows for name in sample.human}
-    if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
-        first = next(iter(rated))
-        typer.echo(
-            f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge suite init {data} "
-            f"--criteria {one_line(first)}.jinja, with a criterion of that name"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,7 +324,16 @@ def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> I
         by_probe[finding.probe][finding.what].append(finding)
     for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
         by_measure = by_probe[probe]
-        points = _points_axis([finding for same_measure in by_measure.values() for finding in same_measure], columns)
+        # The findings in points share a symmetric axis: to their largest absolute end, at most the length of the scale.
+        in_probe = [finding for same_measure in by_measure.values() for finding in same_measure]
+        estimates = [finding.estimate for finding in in_probe if finding.unit not in {"share", "r"}]
+        ends = [abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None]
+        furthest = max(ends, default=0.0)
+        limit = next((step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if step >= furthest), furthest)
+        scales = [columns.get(finding.criterion) for finding in in_probe]
+        spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
+        limit = max(furthest, min(limit, max(spans, default=limit)))
+        points = charts.even(-limit, limit, limit)
         groups = []
         for same_measure in by_measure.values():
             first = same_measure[0]
@@ -333,17 +342,6 @@ def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> I
             rows = [_row(finding, columns.get(finding.criterion), measure, axis) for finding in same_measure]
             groups.append(Group(measure, axis, tuple(rows)))
         yield Bias(one_line(probe), tuple(groups))
-
-
-def _points_axis(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> charts.Axis:
-    """Return a symmetric axis for all findings in points: the largest absolute end, at most the length of the scale."""
-    estimates = [finding.estimate for finding in findings if finding.unit not in {"share", "r"}]
-    furthest = max((abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None), default=0.0)
-    limit = next((step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if step >= furthest), furthest)
-    scales = [columns.get(finding.criterion) for finding in findings]
-    spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
-    limit = max(furthest, min(limit, max(spans, default=limit)))
-    return charts.even(-limit, limit, limit)
 
 
 def _row(finding: BiasFinding, column: Column | None, measure: str, axis: charts.Axis) -> Row:

@@ -13,7 +13,7 @@ from judge.core.records import Column, Failure
 from judge.report import charts
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
-from judge.stats.run_differences import Moved, Runs, Shift
+from judge.stats.run_differences import Moved, Runs
 
 EVERY = "all systems"
 _MAX_ROWS, _MAX_NAMED = 12, 8  # systems of a column, and names of a list, where not all of them are shown
@@ -170,7 +170,15 @@ def _left_out(comparison: RunComparison) -> Iterator[str]:
     had = {column.name for column in comparison.before.table.columns}
     if bare := [one_line(name) for name in comparison.columns if name in had and name not in known]:
         yield f"No text has a value in both runs of {_listed(bare)}."
-    for lacking, columns in _columns_by_unscored_systems(comparison).items():
+    both = [name for name in comparison.before.table.systems if name in comparison.after.table.systems]
+    scored: dict[str, set[str]] = {}
+    for row in runs.moved:
+        scored.setdefault(row.column, set()).add(row.system)
+    columns_by_lacking: dict[tuple[str, ...], list[str]] = {}
+    for name, systems in scored.items():
+        if lacking := tuple(one_line(system) for system in both if system not in systems):
+            columns_by_lacking.setdefault(lacking, []).append(one_line(name))
+    for lacking, columns in columns_by_lacking.items():
         yield f"No text of {_listed(lacking)} has a value in both runs of {_listed(columns)}."
     for name, why in runs.incomparable:
         yield f"{one_line(name)} is not compared: {why}."
@@ -184,19 +192,6 @@ def _left_out(comparison: RunComparison) -> Iterator[str]:
     lost, won = runs.unanswered
     if lost or won:
         yield f"{lost:,} values of the first run were not asked for in the second, {won:,} the other way round."
-
-
-def _columns_by_unscored_systems(comparison: RunComparison) -> dict[tuple[str, ...], list[str]]:
-    """Group columns by the systems of both runs that have no value in them."""
-    both = [name for name in comparison.before.table.systems if name in comparison.after.table.systems]
-    rows: dict[str, set[str]] = {}
-    for row in comparison.runs.moved:
-        rows.setdefault(row.column, set()).add(row.system)
-    lacking: dict[tuple[str, ...], list[str]] = {}
-    for name, systems in rows.items():
-        if missing := tuple(one_line(system) for system in both if system not in systems):
-            lacking.setdefault(missing, []).append(one_line(name))
-    return lacking
 
 
 def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Section:
@@ -261,7 +256,9 @@ def _item_changes(comparison: RunComparison) -> Iterator[ItemChanges]:
         values = []
         for shift in item.shifts:
             key = shift.item, shift.system, shift.column
-            places = _places(comparison.columns.get(shift.column), shift)
+            column = comparison.columns.get(shift.column)
+            ends = [] if column is None else [end for end in (column.low, column.high) if end is not None]
+            places = decimals(ends if len(ends) == 2 else [shift.before, shift.after])
             values.append(
                 ValueChange(
                     one_line(shift.system),
@@ -274,8 +271,3 @@ def _item_changes(comparison: RunComparison) -> Iterator[ItemChanges]:
                 )
             )
         yield ItemChanges(one_line(item.item), f"{100 * item.size:.0f}%", tuple(values))
-
-
-def _places(column: Column | None, shift: Shift) -> int:
-    ends = [] if column is None else [end for end in (column.low, column.high) if end is not None]
-    return decimals(ends if len(ends) == 2 else [shift.before, shift.after])

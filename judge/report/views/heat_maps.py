@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -148,6 +148,22 @@ def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str,
     order = [rank.system for rank in comparison.ranks]
     rows, rivals = (order, order) if len(order) <= MOST else (order[1 : _MAX_ROWS + 1], order[:1])
     ranks = {rank.system: standing(rank) for rank in comparison.ranks}
+    sizes = {difference.estimate.n for difference in comparison.differences}
+    items = plural(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
+    notes = [f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."]
+    if column.better == "lower":
+        notes.append(
+            "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
+        )
+    pairs = plural(len(comparison.differences), "pair")
+    notes.append(f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}.")
+    if comparison.detectable is not None:
+        smallest = number(comparison.detectable, places)
+        notes.append(f"Smallest difference that so many items show with 80% power: {smallest}.")
+    if len(order) > MOST and len(order) - 1 > _MAX_ROWS:
+        notes.append(f"Shown are the first {_MAX_ROWS}.")
+    if comparison.note:
+        notes.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     return Wins(
         *label,
         column.better,
@@ -155,7 +171,7 @@ def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str,
         columns=tuple(rivals),
         ranks=tuple(ranks[system] for system in rows),
         cells=tuple(tuple(cells.get((row, rival)) for rival in rivals) for row in rows),
-        caption=" ".join(_wins_notes(comparison, column, places, len(order))),
+        caption=" ".join(notes),
     )
 
 
@@ -173,19 +189,3 @@ def _difference_cell(difference: Difference, column: Column, places: int, sign: 
     record = f"{wins:,}/{difference.ties:,}/{losses:,}"
     interval = format_interval(low, high, places)
     return DifferenceCell(signed(value, places), interval, record, side, ", ".join(tests))
-
-
-def _wins_notes(comparison: Comparison, column: Column, places: int, systems: int) -> Iterator[str]:
-    sizes = {difference.estimate.n for difference in comparison.differences}
-    items = plural(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
-    yield f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."
-    if column.better == "lower":
-        yield "Lower is better: an item is won by the lower value, so the better system's difference is below 0."
-    pairs = plural(len(comparison.differences), "pair")
-    yield f"Coloured where the two are told apart: p < {ALPHA:g} by sign-flip test, after Holm over {pairs}."
-    if comparison.detectable is not None:
-        yield f"Smallest difference that so many items show with 80% power: {number(comparison.detectable, places)}."
-    if systems > MOST and systems - 1 > _MAX_ROWS:
-        yield f"Shown are the first {_MAX_ROWS}."
-    if comparison.note:
-        yield f"{comparison.note[0].upper()}{comparison.note[1:]}."

@@ -163,7 +163,15 @@ class Words:
     def split(cls, text: str, tokenizer: str) -> Words:
         """Split the text, escaped as the page shows it, into the words whose place in it is known."""
         escaped = escape_controls(text)
-        placed = list(_word_places(escaped, texts.words(tokenizer)(escaped)))
+        lowered = escaped.lower()
+        if len(lowered) != len(escaped):
+            lowered = "".join(character.lower()[0] for character in escaped)
+        placed, end = [], 0
+        for word in texts.words(tokenizer)(escaped):
+            start = lowered.find(word, end)
+            if start >= 0:  # else the tokenizer has changed the word
+                end = start + len(word)
+                placed.append((word, start, end))
         if any(character > "\uffff" for character in escaped):
             units = [0, *accumulate(1 + (character > "\uffff") for character in escaped)]
             placed = [(word, units[start], units[end]) for word, start, end in placed]
@@ -217,19 +225,6 @@ def _starts(words: Sequence[str]) -> Mapping[tuple[str, str, str], Sequence[int]
     for place, three in enumerate(zip(words, words[1:], words[2:], strict=False)):
         starts[three].append(place)
     return dict(starts)
-
-
-def _word_places(text: str, words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield each word with its start and end, in order; skip words that the tokenizer has changed."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(character.lower()[0] for character in text)
-    at = 0
-    for word in words:
-        start = lowered.find(word, at)
-        if start >= 0:
-            at = start + len(word)
-            yield word, start, at
 
 
 @dataclass(frozen=True, slots=True)

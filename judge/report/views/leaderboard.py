@@ -72,7 +72,7 @@ def _all_failed(result: Result, judged: set[str]) -> str:
 
 
 def _best(result: Result, comparison: Comparison) -> list[str]:
-    """Name the system that differs significantly from all others."""
+    """Name the system that differs significantly from all others, and how it does on the other criteria."""
     first, *_ = comparison.best
     to_next = next(d for d in comparison.differences if d.system == first)
     sentences = [
@@ -81,7 +81,19 @@ def _best(result: Result, comparison: Comparison) -> list[str]:
         f"{_difference(result, comparison, to_next)} over {plural(to_next.estimate.n, 'item')} "
         f"({format_p(to_next.adjusted or 0.0)})."
     ]
-    return sentences + _other_criteria(result, comparison, first)
+    names = {c.name for c in result.table.columns if c.kind == "criterion" and not c.judge} - {comparison.column}
+    tests = [other for name, other in compared_columns(result).items() if name in names and other.best]
+    if tests:
+        alone = [other.column for other in tests if other.best == (first,)]
+        among = [other.column for other in tests if first in other.best and len(other.best) > 1]
+        behind = [other.column for other in tests if first not in other.best]
+        parts = [
+            f"best on {_names(alone, 'criterion')}" if alone else "",
+            f"not told apart from the best on {_names(among, 'criterion')}" if among else "",
+            f"behind on {_names(behind, 'criterion')}" if behind else "",
+        ]
+        sentences.append(f"It is {_listed([part for part in parts if part])}.")
+    return sentences
 
 
 def _tied(result: Result, comparison: Comparison) -> list[str]:
@@ -127,24 +139,6 @@ def _items_needed_sentence(result: Result, comparison: Comparison, closest: Diff
     rounded = round(items, -max(0, len(str(items)) - 2))  # two digits: it is only an estimate
     so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {rounded:,}"
     return [f"{subject} would take {so_many} items to show, if it is real."]
-
-
-def _other_criteria(result: Result, lead: Comparison, first: str) -> list[str]:
-    """Say on which of the other criteria the best system is best, tied or behind."""
-    names = [c.name for c in result.table.columns if c.kind == "criterion" and not c.judge and c.name != lead.column]
-    tests = [comparison for name, comparison in compared_columns(result).items() if name in names and comparison.best]
-    if not tests:
-        return []
-    alone = [comparison.column for comparison in tests if comparison.best == (first,)]
-    among = [comparison.column for comparison in tests if first in comparison.best and len(comparison.best) > 1]
-    parts = [
-        f"best on {_names(alone, 'criterion')}" if alone else "",
-        f"not told apart from the best on {_names(among, 'criterion')}" if among else "",
-        f"behind on {_names(behind, 'criterion')}"
-        if (behind := [comparison.column for comparison in tests if first not in comparison.best])
-        else "",
-    ]
-    return [f"It is {_listed([part for part in parts if part])}."]
 
 
 def _column_label(result: Result, comparison: Comparison) -> str:

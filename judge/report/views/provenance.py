@@ -128,12 +128,21 @@ def build_provenance(result: Result) -> Provenance:
     notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
     banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
     banners += warnings(info)
-    if low_mass := _low_mass_banner(result):
-        banners.append(low_mass)
+    by_mass = [s.provenance for s in result.table.scores if s.provenance.method in ("logprobs", "decisions")]
+    masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
+    if thin := [mass for mass in masses if mass < _MIN_MASS]:
+        banners.append(
+            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
+            f"the probability on the scale, the least {min(thin):.0%}."
+        )
+    path, model = (info.get("data") or {}).get("path"), info.get("model")
+    parts = str(path).replace("\\", "/").split("/")
+    # The name of a pattern includes the folder that it is about.
+    name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
     methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
-        title=_title(result),
+        title=f"{name}, judged by {one_line(str(model))}" if model else name,
         notices=notices,
         banners=tuple(banners),
         lost=sum(kind.count for kind in failures) - result.abstained,
@@ -145,28 +154,6 @@ def build_provenance(result: Result) -> Provenance:
         signed=tuple(
             SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns
         ),
-    )
-
-
-def _title(result: Result) -> str:
-    data = (result.info.get("data") or {}).get("path")
-    parts = str(data).replace("\\", "/").split("/")
-    known = parts[-2 if "*" in parts[-1] else -1 :]  # of a pattern also the folder that it is about
-    name = one_line("/".join(known)) if data else "Judge report"
-    model = result.info.get("model")
-    return f"{name}, judged by {one_line(str(model))}" if model else name
-
-
-def _low_mass_banner(result: Result) -> str:
-    """Say how many scores rest on token probabilities of which much is not on the scale."""
-    methods = ("logprobs", "decisions")
-    masses = [s.provenance.mass for s in result.table.scores if s.provenance.method in methods]
-    known = [mass for mass in masses if mass is not None]
-    if not (thin := [mass for mass in known if mass < _MIN_MASS]):
-        return ""
-    return (
-        f"{len(thin):,} of {plural(len(known), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of the "
-        f"probability on the scale, the least {min(thin):.0%}."
     )
 
 

@@ -62,7 +62,10 @@ class SuiteView:
 
 def suite_view(outcome: Outcome) -> SuiteView:
     """Lay an outcome out; all its text is safe to print and on one line, but `detail` and diffs, which have several."""
-    path = _path(outcome.suite.path)
+    try:
+        path = one_line(str(outcome.suite.path.absolute().relative_to(Path.cwd())))
+    except ValueError:  # not below the working directory
+        path = one_line(str(outcome.suite.path))
     flaky = [(verdict.flaky, verdict.name) for verdict in outcome.verdicts if verdict.flaky is not None]
     flaky_cases = [
         f"{one_line(name, _MAX_NAME)} ({share:.0%})" for share, name in sorted(flaky, key=lambda case: -case[0])
@@ -79,14 +82,6 @@ def suite_view(outcome: Outcome) -> SuiteView:
         layout(outcome.comparison) if outcome.comparison else None,
         outcome.seconds,
     )
-
-
-def _path(path: Path) -> str:
-    """Shorten a path to one relative to the working directory, if it lies below."""
-    try:
-        return one_line(str(path.absolute().relative_to(Path.cwd())))
-    except ValueError:
-        return one_line(str(path))
 
 
 def _row(verdict: Verdict, path: str) -> Row:
