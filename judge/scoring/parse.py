@@ -190,7 +190,13 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
         titled = r"[\W_]{1,4}".join(words)
         noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
         name = rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
-    tail = f"{_value_pattern(index)}{_CLOSE}"
+    # A score has its unit, and the scale's top with it.
+    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
+    count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
+    plus = "+" if index.below_zero else ""
+    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
+    top = rf"{_MARK}(?:/|out\s++of){_MARK}(?P<top>{count}){_UNIT}"
+    tail = rf"(?P<value>{value}){_UNIT}(?:{top})?{_CLOSE}"
     bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
     known = rf"(?:{name}{_MARK}:|{bracketed})"
     any_name = known if title else rf"(?:{known}|(?P<word>{_ONE_WORD}){_MARK}:)"
@@ -209,15 +215,6 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
-
-
-def _value_pattern(index: LabelIndex) -> str:
-    """Return the pattern of a score with its unit and the scale's top."""
-    labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
-    count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
-    plus = "+" if index.below_zero else ""
-    value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
-    return rf"(?P<value>{value}){_UNIT}(?:{_MARK}(?:/|out\s++of){_MARK}(?P<top>{count}){_UNIT})?"
 
 
 # The three places.

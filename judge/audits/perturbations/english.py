@@ -146,21 +146,18 @@ _KEYS = {
 def _misspelled(whole: str, chance: Random) -> list[Edit]:
     """Return words of five or more lower-case letters, each with one slip of the finger."""
     written = set(_SMALL_WORD.findall(whole))
-    return [
-        Edit(match.start(), match.end(), (slip,))
-        for match in _SMALL_WORD.finditer(whole)
-        if (slip := _slip(match.group(), chance)) not in written
-    ]
-
-
-def _slip(word: str, chance: Random) -> str:
-    """Swap two letters, drop one, double one, or hit the key beside it."""
-    at = chance.randrange(1, len(word) - 2)
-    here, following = word[at], word[at + 1]
-    slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
-    if here != following:
-        slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
-    return chance.choice(slips)
+    typos = []
+    for match in _SMALL_WORD.finditer(whole):
+        word = match.group()
+        at = chance.randrange(1, len(word) - 2)
+        here, following = word[at], word[at + 1]
+        # Two letters swapped (twice as often) or one dropped, one doubled, or the key beside it.
+        slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
+        if here != following:
+            slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
+        if (slip := chance.choice(slips)) not in written:
+            typos.append(Edit(match.start(), match.end(), (slip,)))
+    return typos
 
 
 # Function words
