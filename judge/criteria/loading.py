@@ -68,7 +68,21 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     references), or that some samples lack, naming the first of them.
     """
     if criterion.pairwise:
-        _check_comparison(criterion)
+        if "output" in criterion.needs:
+            at = _line(criterion, template_texts(criterion), "output")
+            raise CriterionError(f"{at}: a comparison has no output; its texts are first and second")
+        scale = criterion.scale
+        if (scale.low, scale.high) != (0, 1):
+            raise CriterionError(
+                f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is "
+                "better and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
+            )
+        values = {label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)}
+        for first, second in _NAMES_OF_TEXTS:
+            if {first, second} <= values.keys() and values[first] < values[second]:
+                raise CriterionError(
+                    f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
+                )
     names = criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
     lacking = {name: [s for s in samples if not _has(s, name)] for name in sorted(names)}
     for name, rows in lacking.items():
@@ -76,34 +90,15 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
             raise _missing_variable(criterion, name, samples)
     for name, rows in lacking.items():
         if rows:
-            first = rows[0]
+            lacks = rows[0]
             raise DataError(
-                f"{first.where + ': ' if first.where else ''}item {first.item!r} of system {first.system!r} has no "
+                f"{lacks.where + ': ' if lacks.where else ''}item {lacks.item!r} of system {lacks.system!r} has no "
                 f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
             )
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
             f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
         )
-
-
-def _check_comparison(criterion: Criterion) -> None:
-    """The two texts are first and second, and the values say which of them an answer is for."""
-    if "output" in criterion.needs:
-        at = _line(criterion, template_texts(criterion), "output")
-        raise CriterionError(f"{at}: a comparison has no output; its texts are first and second")
-    scale = criterion.scale
-    if (scale.low, scale.high) != (0, 1):
-        raise CriterionError(
-            f"{criterion.path}: scale: values are what an answer counts for the text shown first, 1 where it is better "
-            "and 0 where the other is; write {labels: [A, B], values: [1, 0]}"
-        )
-    values = {label.casefold(): value for label, value in zip(scale.labels, scale.values, strict=True)}
-    for first, second in _NAMES_OF_TEXTS:
-        if {first, second} <= values.keys() and values[first] < values[second]:
-            raise CriterionError(
-                f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and {second} counts 0"
-            )
 
 
 def _has(sample: Sample, name: str) -> bool:

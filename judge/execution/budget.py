@@ -151,10 +151,14 @@ class BudgetLedger:
 
     def commit(self, reserved: float, request: Request, used: Usage, share: float = 1.0) -> None:
         """A reply has come; one that does not say what it cost is taken to have cost the most."""
+        read, written, cached, stored = (
+            used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.cache_write_tokens,
+        )  # fmt: skip
+        most_written = _MAX_TOKENS_READ * request.params.get("n", 1)
+        possible = min(read, written, cached, stored) >= 0 and cached + stored <= read <= _MAX_TOKENS_READ
         real = reserved
-        if _is_count(request, used):
-            tokens = used.prompt_tokens + used.completion_tokens
-            full_price = float(tokens) if self._in_tokens else cost(used, self._prices_of(request))
+        if used != Usage() and possible and written <= most_written:
+            full_price = float(read + written) if self._in_tokens else cost(used, self._prices_of(request))
             real = full_price * self._discounted(share)
         if real > reserved > 0:  # kept at the factor of that time, while others in flight may have raised it
             self._factor = max(self._factor, real / (self.max_cost(request) * self._discounted(share)))
@@ -221,13 +225,3 @@ class BudgetLedger:
 
     def _format_amount(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"
-
-
-def _is_count(request: Request, used: Usage) -> bool:
-    """Whether a reply can have used so much."""
-    read, written, cached, stored = (
-        used.prompt_tokens, used.completion_tokens, used.cached_tokens, used.cache_write_tokens,
-    )  # fmt: skip
-    if used == Usage() or min(read, written, cached, stored) < 0:
-        return False
-    return cached + stored <= read <= _MAX_TOKENS_READ and written <= _MAX_TOKENS_READ * request.params.get("n", 1)
