@@ -27,8 +27,8 @@ class Provider(Protocol):
     mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
     is True for an endpoint of typed questions, which gives probabilities and no text.
 
-    Some have more, which whoever wraps one passes on: `Capabilities`. A class whose `open` also takes `keep` (a folder that
-    outlives the run, None for none) says so by `keeps = True`.
+    Some have more, which whoever wraps one passes on: `Capabilities`. A class whose `open` also takes `keep` (a folder
+    that outlives the run, None for none) says so by `keeps = True`.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Whose models there are behind OpenAI-compatible addresses: `--model VENDOR/MODEL`, over the one provider for chat.
 
-A server's refusals teach `server_capabilities` what it does not take. The table holds what they cannot: the address, the key's
-variable, wishes that a server takes without a word and does not fulfil, and what a plan has to know before anything is
-sent. Looked up in the vendors' documentation in November 2026.
+A server's refusals teach `server_capabilities` what it does not take. The table holds what they cannot: the address,
+the key's variable, wishes that a server takes without a word and does not fulfil, and what a plan has to know before
+anything is sent. Looked up in the vendors' documentation in November 2026.
 """
 
 from __future__ import annotations
