@@ -160,7 +160,23 @@ class Result:
         The data come first: should a report fail, nothing is lost. Raises StorageError, also where another run is in
         the folder and `overwrite` is not said.
         """
-        folder, run = Path(folder), _run_file(self)
+        folder = Path(folder)
+        content = {
+            "format": _FORMAT,
+            "info": self.info,
+            "columns": [asdict(c) for c in self.table.columns],
+            "estimates": _estimate_rows(self.estimates),
+            "agreement": {name: asdict(estimate) for name, estimate in self.agreement.items()},
+            "rankings": [asdict(ranking) for ranking in self.rankings],
+            "drivers": [asdict(drivers) for drivers in self.drivers],
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "overall": self.overall and asdict(self.overall),
+            "repeats": _estimate_rows(self.repeats),
+            "calibrated": [asdict(calibrated) for calibrated in self.calibrated],
+            "matrices": [asdict(matrix) for matrix in self.matrices],
+            "rated": [asdict(flat(rated)) for rated in self.rated],
+        }
+        run = (json.dumps(to_json(content), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
         if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
             raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
         tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
@@ -220,25 +236,6 @@ def _partial(folder: Path) -> Result:
     return Result.of(analysis, {**info, "status": "partial"})
 
 
-def _run_file(result: Result) -> bytes:
-    run = {
-        "format": _FORMAT,
-        "info": result.info,
-        "columns": [asdict(c) for c in result.table.columns],
-        "estimates": _estimate_rows(result.estimates),
-        "agreement": {name: asdict(estimate) for name, estimate in result.agreement.items()},
-        "rankings": [asdict(ranking) for ranking in result.rankings],
-        "drivers": [asdict(drivers) for drivers in result.drivers],
-        "comparisons": [asdict(comparison) for comparison in result.comparisons],
-        "overall": result.overall and asdict(result.overall),
-        "repeats": _estimate_rows(result.repeats),
-        "calibrated": [asdict(calibrated) for calibrated in result.calibrated],
-        "matrices": [asdict(matrix) for matrix in result.matrices],
-        "rated": [asdict(flat(rated)) for rated in result.rated],
-    }
-    return (json.dumps(to_json(run), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
-
-
 def _estimate_rows(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
     return [
         {"system": system, "column": column, **asdict(estimate)} for (system, column), estimate in estimates.items()
@@ -267,10 +264,18 @@ def _read_run(folder: Path) -> Result:
         streamed = info.get("streamed") or {}
         table = Table.load(folder, streamed.get("shown"))
         _check_same_run(folder, table, columns or table.columns, {} if streamed else estimates)
+        tested = bool(run.get("rankings"))
+        if "comparisons" in run:
+            tested = all("ranks" in comparison for comparison in run["comparisons"])
+        if not tested and "streamed" not in info:
+            # An old version did not test its systems against each other.
+            command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
+            note = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
+            info = {**info, "notes": [*info.get("notes", ()), note]}
         return Result(
             table,
             estimates,
-            _info_with_note(run, table),
+            info,
             agreement={name: Estimate(**e) for name, e in run.get("agreement", {}).items()},
             rankings=tuple(map(_read_ranking, run.get("rankings", ()))),
             drivers=tuple(map(_read_drivers, run.get("drivers", ()))),
@@ -308,31 +313,14 @@ def _check_same_run(
         sides = [name for name in (row.system, row.rival) if name]
         whole = not row.item and set(sides) <= set(table.systems)
         if row.column not in names or not (whole or {(row.item, name) for name in sides} <= texts):
-            wrong = SAMPLES if _has_means(table, estimates) else SCORES
+            # Where the estimates are the means of these scores, it is the texts that are another run's.
+            values: dict[tuple[str, str], list[float]] = {}
+            for score in table.scores:
+                values.setdefault((score.system, score.column), []).append(score.value)
+            means = [(e.value, fmean(values[key])) for key, e in estimates.items() if key in values]
+            wrong = SAMPLES if means and all(isclose(*pair, rel_tol=1e-3) for pair in means) else SCORES
             mismatch = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
             raise StorageError(others.format(folder / wrong, "the files", mismatch))
-
-
-def _has_means(table: Table, estimates: Mapping[tuple[str, str], Estimate]) -> bool:
-    """Return whether the estimates are the means of the table's scores."""
-    values: dict[tuple[str, str], list[float]] = {}
-    for score in table.scores:
-        values.setdefault((score.system, score.column), []).append(score.value)
-    known = [(e.value, fmean(values[key])) for key, e in estimates.items() if key in values]
-    return bool(known) and all(isclose(*pair, rel_tol=1e-3) for pair in known)
-
-
-def _info_with_note(run: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the run's info, with a note if an old version did not test its systems against each other."""
-    info: dict[str, Any] = run["info"]
-    tested = bool(run.get("rankings"))
-    if "comparisons" in run:
-        tested = all("ranks" in comparison for comparison in run["comparisons"])
-    if tested or "streamed" in info:
-        return info
-    command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
-    note = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
-    return {**info, "notes": [*info.get("notes", ()), note]}
 
 
 def _read_ranking(stored: dict[str, Any]) -> Ranking:
@@ -466,9 +454,19 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
         looks=looks(matching) if judged and result.drivers else None,
         people=bool(result.calibrated),
     )
+    dropped = [column.name for column in table.columns if column.name not in known]
+    notes = [
+        f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
+        f"{plural(len(result.table.samples), 'text')}: all means, intervals and tests are of these; requests, tokens, "
+        "cost and time are of the whole run."
+    ]
+    if dropped:
+        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(dropped)}.")
+    info: Mapping[str, Any] = result.info
+    where = {name: [*value] if isinstance(value, list | tuple) else [value] for name, value in values.items()}
     return Result.of(
         analysis,
-        _filtered_info(result, matching, values, [column.name for column in table.columns if column.name not in known]),
+        {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}},
         human_agreement.of_run(analysis.table, str(result.info.get("model") or ""), seed) if judged else (),
     )
 
@@ -487,19 +485,3 @@ def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | 
             matches = all(name in systems for name in sides)
         if matches and row.column not in panels:
             yield row
-
-
-def _filtered_info(
-    result: Result, matching: list[Sample], values: samples.Values, dropped: list[str]
-) -> dict[str, Any]:
-    """Return the run's info with a note that says which of its texts are shown."""
-    notes = [
-        f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
-        f"{plural(len(result.table.samples), 'text')}: all means, intervals and tests are of these; requests, tokens, "
-        "cost and time are of the whole run."
-    ]
-    if dropped:
-        notes.append(f"Left out, as measured over all texts of a system together: {', '.join(dropped)}.")
-    info: Mapping[str, Any] = result.info
-    where = {name: [*value] if isinstance(value, list | tuple) else [value] for name, value in values.items()}
-    return {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}}

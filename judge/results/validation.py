@@ -120,7 +120,22 @@ def flat(rated: Rated) -> Criterion:
     return Criterion(
         rated.criterion,
         rated.texts,
-        tuple(_held(row) for row in rated.rows),
+        tuple(
+            Held(
+                row.name,
+                row.kind,
+                row.signature,
+                row.correlation.texts,
+                tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in row.correlation.estimates.items()),
+                row.correlation.lacking,
+                tuple(Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()),
+                row.agreement.lacking,
+                row.calibration,
+                row.no_calibration or None,
+                row.few,
+            )
+            for row in rated.rows
+        ),
         rated.no_ceiling or None,
         tuple(
             Below(judge, floor, level, "spearman", **_numbers(estimate))
@@ -131,23 +146,6 @@ def flat(rated: Rated) -> Criterion:
             for versus, coefficient, estimate in coefficients
             if estimate is not None
         ),
-    )
-
-
-def _held(row: Row) -> Held:
-    correlation = row.correlation
-    return Held(
-        row.name,
-        row.kind,
-        row.signature,
-        correlation.texts,
-        tuple(Correlated(level, name, **_numbers(e)) for (level, name), e in correlation.estimates.items()),
-        correlation.lacking,
-        tuple(Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()),
-        row.agreement.lacking,
-        row.calibration,
-        row.no_calibration or None,
-        row.few,
     )
 
 

@@ -40,7 +40,19 @@ def alpha(
     all, of which one cannot tell whether the judges agree or do not look. The interval is the percentile one over
     resampled items, each with all its texts; resamples without variation are left out, and below 2 items there is none.
     """
-    items, values = _values_by_unit(table, columns)
+    unit_places: dict[tuple[str, str, str], int] = {}
+    votes = [
+        (unit_places.setdefault((score.item, score.system, score.rival), len(unit_places)), judge, score.value)
+        for judge, column in enumerate(columns)
+        for score in table.column_scores(column)
+        if score.provenance.method != IDENTICAL
+    ]
+    values = np.full((len(unit_places), len(columns)), np.nan)
+    for unit, judge, score_value in votes:
+        values[unit, judge] = round(score_value, _DECIMALS)  # equal scores may differ by rounding
+    paired = (~np.isnan(values)).sum(axis=1) > 1
+    items = [item for (item, _, _), is_paired in zip(unit_places, paired, strict=True) if is_paired]
+    values = values[paired]
     known = values[~np.isnan(values)]
     if len(items) < 2 or np.ptp(known) == 0:
         return None
@@ -56,22 +68,6 @@ def alpha(
     low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
     method += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
     return Estimate("alpha", value, float(low), float(high), len(items), method)
-
-
-def _values_by_unit(table: Table, columns: Sequence[str]) -> tuple[list[str], Floats]:
-    """The item of every unit with two values or more, and its values: units × judges, NaN for missing ones."""
-    places: dict[tuple[str, str, str], int] = {}
-    votes = [
-        (places.setdefault((score.item, score.system, score.rival), len(places)), judge, score.value)
-        for judge, column in enumerate(columns)
-        for score in table.column_scores(column)
-        if score.provenance.method != IDENTICAL
-    ]
-    values = np.full((len(places), len(columns)), np.nan)
-    for place, judge, value in votes:
-        values[place, judge] = round(value, _DECIMALS)  # equal scores may differ by rounding
-    paired = (~np.isnan(values)).sum(axis=1) > 1
-    return [item for (item, _, _), is_paired in zip(places, paired, strict=True) if is_paired], values[paired]
 
 
 def unit_terms(values: Floats) -> Floats:

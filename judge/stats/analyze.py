@@ -51,7 +51,12 @@ def overall(table: Table) -> tuple[Overall, Table] | None:
 
     None for fewer than two criteria with a weight, where a column is called `overall` already, and for comparisons.
     """
-    columns = [column for column in table.columns if _has_weight(column)]
+    columns = [
+        column
+        for column in table.columns
+        if column.kind == "criterion" and not column.judge and column.better and column.weight > 0
+        if column.low is not None and column.high is not None and column.low < column.high
+    ]
     compared = any(row.rival for rows in (table.scores, table.failures) for row in rows)
     if len(columns) < 2 or compared or any(column.name == NAME for column in table.columns):
         return None
@@ -64,12 +69,6 @@ def overall(table: Table) -> tuple[Overall, Table] | None:
     scores = [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
     summary = Overall(weights, len(scores), len(table.samples))
     return summary, Table(table.samples, (summary.column,), tuple(scores))
-
-
-def _has_weight(column: Column) -> bool:
-    """Whether a column is a criterion's, and not that of one judge of a panel, on a scale that has two ends."""
-    ends = column.low is not None and column.high is not None and column.low < column.high
-    return column.kind == "criterion" and not column.judge and bool(column.better) and ends and column.weight > 0
 
 
 def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -310,13 +310,6 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
         difference if difference.estimate.p is None else replace(difference, adjusted=next(adjusted))
         for difference in compared
     )
-    return Calibrated(
-        column.name, tuple(means[place] for place in order), differences, _note(rated_scores, order, differences)
-    )
-
-
-def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequence[Powered]) -> str:
-    """Explain what could not be estimated, and warn if the rated items do not look like the others."""
     judged = ~np.isnan(rated_scores.scores)
     rated = judged & ~np.isnan(rated_scores.ratings)
     few = [name for place, name in enumerate(rated_scores.systems) if place not in order]
@@ -331,7 +324,12 @@ def _note(rated_scores: _RatedScores, order: Sequence[int], differences: Sequenc
             rated_scores.scores, rated
         ),
     }
-    return "; ".join(text for text, holds in remarks.items() if holds)
+    return Calibrated(
+        column.name,
+        tuple(means[place] for place in order),
+        differences,
+        "; ".join(text for text, holds in remarks.items() if holds),
+    )
 
 
 def _rated_items_differ(scores: Floats, rated: Bools) -> bool:

@@ -277,7 +277,13 @@ def _linear_tau(x: Floats, y: Floats, item: Ints, n_items: int) -> Statistic:
     from scipy.stats import kendalltau
 
     (of_x, exact_x), (of_y, exact_y) = _binned(x, y), _binned(y, x)
-    terms = np.stack([_concordance(of_x, of_y), _untied(of_x), _untied(of_y)])
+    # Each text's Σ_l sign(x_k − x_l) sign(y_k − y_l), from the table of how often two places meet.
+    across = int(of_y.max(initial=0)) + 1
+    down = int(of_x.max(initial=0)) + 1
+    table = np.bincount(of_x * across + of_y, minlength=down * across).reshape(down, across)
+    signed = _above_less_below(_above_less_below(table).T).T
+    concordance: Floats = signed[of_x, of_y].astype(np.float64)
+    terms = np.stack([concordance, _untied(of_x), _untied(of_y)])
     sums = terms.sum(axis=1)
     value = _ratio(sums) if exact_x and exact_y else float(kendalltau(x, y).statistic)
     return _linear(value, sums, 2 * terms, item, n_items)
@@ -296,16 +302,6 @@ def _untied(group: Ints) -> Floats:
     """With how many other texts each one is not tied."""
     n_others: Floats = (len(group) - np.bincount(group)[group]).astype(np.float64)
     return n_others
-
-
-def _concordance(x: Ints, y: Ints) -> Floats:
-    """Each text's Σ_l sign(x_k − x_l) sign(y_k − y_l), from the table of how often two places meet."""
-    across = int(y.max(initial=0)) + 1
-    down = int(x.max(initial=0)) + 1
-    table = np.bincount(x * across + y, minlength=down * across).reshape(down, across)
-    signed = _above_less_below(_above_less_below(table).T).T
-    concordance: Floats = signed[x, y].astype(np.float64)
-    return concordance
 
 
 def _above_less_below(table: Ints) -> Ints:

@@ -133,7 +133,12 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
         ]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
         if outside and len(outside) <= max(_NAMED, _STRAY * len(rated)):
-            rows = ", ".join(f"{vote:g} {_location(sample)}" for sample, vote in outside[:_NAMED])
+            rows = ", ".join(
+                f"{vote:g} at {sample.where}"
+                if sample.where
+                else f"{vote:g} (item {sample.item}, system {sample.system})"
+                for sample, vote in outside[:_NAMED]
+            )
             more = f" and {len(outside) - _NAMED:,} more" if len(outside) > _NAMED else ""
             yield f"Ratings of {name} outside its scale, {low:g} to {high:g}: {rows}{more}."
 
@@ -152,10 +157,6 @@ def unknown_criteria(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
     )
 
 
-def _location(sample: Sample) -> str:
-    return f"at {sample.where}" if sample.where else f"(item {sample.item}, system {sample.system})"
-
-
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
 """Parts of a ROUGE signature that the floor does not have."""
@@ -171,22 +172,17 @@ def baselines_without_judge(
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {(s.item, s.system): float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
-    return [
-        *_heuristics(table, samples, criteria, measure),
-        RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths),
-        *_rouge(table, samples, measure),
-    ]
-
-
-def _heuristics(table: Table, samples: Sequence[Sample], criteria: Sequence[str], measure: bool) -> list[RatedColumn]:
-    """The offline baseline's column of every criterion that it knows."""
     existing = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
     columns = [column_from_table(column, table, "heuristic") for name, column in existing.items() if name in criteria]
     missing = [name for name in criteria if measure and name not in existing and _heuristic([name])]
     if missing and (metric := _heuristic(missing)):
         scored = parallel.score_in_parallel(metric, samples)
         columns += [column_from_metric(column, scored.rows, "heuristic") for column in scored.columns]
-    return columns
+    return [
+        *columns,
+        RatedColumn("length", f"words|tok={names}|judge {__version__}", lengths),
+        *_rouge(table, samples, measure),
+    ]
 
 
 def _heuristic(criteria: Sequence[str]) -> Metric | None:
@@ -347,10 +343,14 @@ def _judge_row(
         return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
     assert judge.scale is not None  # noqa: S101  (else there is a reason above)
     points = levels(judge.scale)
-    agreed = agree(np.stack([values, ratings]), ("alpha_interval",), bootstrap)
+    votes = np.stack([values, ratings])
+    agreed = agree(votes, ("alpha_interval",), bootstrap)
     kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words, whose values are not known here"))
     if points:
-        kappa = agree(np.stack([_nearest(side, points) for side in (values, ratings)]), _KAPPA, bootstrap)
+        at = np.asarray(points)
+        places = np.searchsorted((at[1:] + at[:-1]) / 2, votes, "right")  # half way is rounded up
+        nearest = at[places.clip(max=len(at) - 1)]
+        kappa = agree(np.where(np.isnan(votes), np.nan, nearest), _KAPPA, bootstrap)
     both = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
     curve = calibration(values, ratings, edges(judge.scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
@@ -365,13 +365,6 @@ def _other_scale(scale: Column | None, ratings: Floats) -> str:
     if scale.low <= low and high <= scale.high:
         return ""
     return f"people rated from {low:g} to {high:g}, the judge on a scale of {scale.low:g} to {scale.high:g}"
-
-
-def _nearest(values: Floats, points: Sequence[float]) -> Floats:
-    """The values rounded to the points of a scale, half way up."""
-    at = np.asarray(points)
-    nearest = at[np.searchsorted((at[1:] + at[:-1]) / 2, values, "right").clip(max=len(at) - 1)]
-    return np.where(np.isnan(values), np.nan, nearest)
 
 
 def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:

@@ -184,15 +184,21 @@ def _ranking(
 ) -> Ranking:
     pairs = _collect_pairs(rows, systems, orders)
     standings, note = _standings(pairs, column, (1 - confidence) / 2)
-    rates, n_pairs = _win_matrices(pairs, systems)
+    cells = _group_pairs(pairs)
+    rates: dict[tuple[str, str], tuple[float, int]] = {}
+    for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
+        system, rival = pairs.systems[a], pairs.systems[b]
+        rates[system, rival] = float(preferred / n_pairs), int(n_pairs)
+        rates[rival, system] = float((n_pairs - preferred) / n_pairs), int(n_pairs)
+    matrix = [[rates.get((system, rival), (None, 0)) for rival in systems] for system in systems]
     bias = _mean(pairs.first)
     bounded = any(standing.low is not None for standing in standings)
     return Ranking(
         column,
         systems,
         tuple(sorted(standings, key=lambda standing: -standing.win_rate)),
-        rates,
-        n_pairs,
+        tuple(tuple(rate for rate, _ in row) for row in matrix),
+        tuple(tuple(n for _, n in row) for row in matrix),
         pairs=len(pairs.p),
         incomplete=pairs.incomplete,
         failed=sum(isinstance(row, Failure) for row in rows),
@@ -229,20 +235,6 @@ def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orde
         verdicts.append((outcome.preference, outcome.tied, flip, mean_of_first))
     p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
     return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(complete))
-
-
-def _win_matrices(
-    pairs: _Pairs, systems: Sequence[str]
-) -> tuple[tuple[tuple[float | None, ...], ...], tuple[tuple[int, ...], ...]]:
-    """Win rates and numbers of pairs, systems × systems."""
-    cells = _group_pairs(pairs)
-    rates: dict[tuple[str, str], tuple[float, int]] = {}
-    for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
-        system, rival = pairs.systems[a], pairs.systems[b]
-        rates[system, rival] = float(preferred / n_pairs), int(n_pairs)
-        rates[rival, system] = float((n_pairs - preferred) / n_pairs), int(n_pairs)
-    rows = [[rates.get((system, rival), (None, 0)) for rival in systems] for system in systems]
-    return tuple(tuple(rate for rate, _ in row) for row in rows), tuple(tuple(n for _, n in row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +372,7 @@ def _mean(values: Floats) -> float | None:
 
 
 def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
-    """Strengths by system, or why there are none."""
+    """Bradley-Terry log-odds by system, mean zero, or why there are none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -388,14 +380,9 @@ def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
     groups, _ = connected_components(graph, directed=False)
     if groups > 1:
         return None, f"The systems fall into {groups} groups that never met: no strengths."
-    strengths = _fit_bradley_terry(cells, size)
-    return strengths, "The Bradley-Terry fit did not converge: no strengths." if strengths is None else ""
-
-
-def _fit_bradley_terry(cells: _Cells, size: int) -> Floats | None:
-    """Bradley-Terry log-odds with one tie added to every cell, mean zero; None unless they solve the likelihood."""
     import evalica
 
+    # One tie is added to every cell. Strengths count only where they solve the likelihood equations.
     ends = [*cells.a.tolist(), *cells.b.tolist()]
     others = [*cells.b.tolist(), *cells.a.tolist()]
     wins = np.concatenate([cells.preferred, cells.n_pairs - cells.preferred]) + 0.5
@@ -407,4 +394,6 @@ def _fit_bradley_terry(cells: _Cells, size: int) -> Floats | None:
         residuals = np.bincount(ends, wins - number * odds[ends] / (odds[ends] + odds[others]), size)
         solved = np.abs(residuals) <= _RESIDUAL * np.bincount(ends, number, size)
         strengths = np.log(odds)
-    return strengths - strengths.mean() if solved.all() and np.isfinite(strengths).all() else None
+    if not (solved.all() and np.isfinite(strengths).all()):
+        return None, "The Bradley-Terry fit did not converge: no strengths."
+    return strengths - strengths.mean(), ""

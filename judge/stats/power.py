@@ -177,13 +177,16 @@ def _scatter(
         if s > 0 and n >= MIN_ITEMS
     ]
     varying.sort(key=lambda first: first.sd)
-    note = (
-        _describe_left_out(number)
-        if varying
-        else _reason_no_pairs(systems, number)
-        if pair is None
-        else _reason_pair_left_out(number)
-    )
+    if varying:
+        note = _describe_left_out(number)
+    elif pair is None:
+        note = _reason_no_pairs(systems, number)
+    elif (shared := int(number[0])) < MIN_ITEMS:
+        note = (
+            f"the two share {shared} item{'s' * (shared != 1)}; it takes {MIN_ITEMS} to say how far differences scatter"
+        )
+    else:
+        note = "the difference is the same in every item that the two share"
     return Scatter(column, systems, tuple(varying), note)
 
 
@@ -204,13 +207,3 @@ def _reason_no_pairs(systems: int, number: Floats) -> str:
         most = f"more than {number.max():.0f}" if number.any() else "an item"
         return f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
     return "; ".join(part for part in (_ALL_CONSTANT, _describe_left_out(number)) if part)
-
-
-def _reason_pair_left_out(number: Floats) -> str:
-    """Why two systems have no differences that vary."""
-    shared = int(number[0])
-    if shared < MIN_ITEMS:
-        return (
-            f"the two share {shared} item{'s' * (shared != 1)}; it takes {MIN_ITEMS} to say how far differences scatter"
-        )
-    return "the difference is the same in every item that the two share"

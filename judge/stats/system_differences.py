@@ -157,11 +157,17 @@ def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int
         number, sd = spreads(rows[here])
         detectable_sizes = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
         few = _too_few(data, tested)
+        # Those not told apart from the first are the best, too: also a system that shares no item with it.
+        best: tuple[str, ...] = ()
+        if not data.constant and any(difference.adjusted is not None for difference in tested):
+            first = data.systems[data.order[0]]
+            worse = {d.other for d in tested if d.system == first and d.apart and d.estimate.value * data.sign > 0}
+            best = tuple(data.systems[place] for place in data.order if data.systems[place] not in worse)
         yield Comparison(
             data.column.name,
             tested,
             tuple(_rank_systems(data, tested)),
-            _best_systems(data, tested),
+            best,
             float(np.median(detectable_sizes)) if detectable_sizes and not few else None,
             _note(data, tested),
         )
@@ -185,15 +191,6 @@ def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Est
             estimate.n - wins - losses,
             losses,
         )
-
-
-def _best_systems(data: _ColumnValues, tested: Sequence[Difference]) -> tuple[str, ...]:
-    """The first system and all that are not significantly worse, such as those that share no item with it."""
-    if data.constant or all(difference.adjusted is None for difference in tested):
-        return ()
-    first = data.systems[data.order[0]]
-    worse = {d.other for d in tested if d.system == first and d.apart and d.estimate.value * data.sign > 0}
-    return tuple(data.systems[place] for place in data.order if data.systems[place] not in worse)
 
 
 def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[Rank]:

@@ -39,12 +39,24 @@ def limits(
     `tokens` are the most of one judgment and `cost` the US dollars that all would cost, foreseen with nothing cached.
     None where it is not known (`unpriced` says why): an `error` where the suite limits it, and never met.
     """
-    verdicts = [_failure_verdict(suite, [row for run in (result, ranked) if run for row in _judgments(run)])]
-    if (most := suite.limits.tokens) is not None:
+    rows = [row for run in (result, ranked) if run for row in _judgments(run)]
+    limit, failed = suite.limits, [row for row in rows if isinstance(row, Failure)]
+    kinds = Counter(row.error for row in failed).most_common()
+    verdict = _limit_verdict(
+        suite,
+        "failures",
+        f"≤ {share(limit.failures) if limit.share else short(limit.failures)}",
+        f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else ""),
+        ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_MAX_ERRORS]),
+    )
+    if len(failed) > limit.most(len(rows)) + NEAR:
+        verdict = replace(verdict, status="failed", met=False, detail=describe_failure(failed[0]))
+    verdicts = [verdict]
+    if (most := limit.tokens) is not None:
         bound, estimated = f"≤ {most:,} a judgment", None if tokens is None else f"{tokens:,}"
         over = "no judge is asked in tokens" if tokens is None else "" if tokens <= most else "over the limit"
         verdicts.append(_estimate_verdict(suite, "tokens", bound, estimated, over))
-    if (budget := suite.limits.cost) is not None:
+    if (budget := limit.cost) is not None:
         dollars = None if cost is None or budget.unit != "usd" else Budget(cost, "usd")
         why = f"{unpriced or 'no published price for this model and endpoint'}: limit `tokens` instead"
         over = why if dollars is None else "" if dollars.amount <= budget.amount + NEAR else "over the limit"
@@ -65,17 +77,6 @@ def _judgments(result: Result) -> Iterator[Row]:
     for row in result.table.rows():
         if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL):
             yield row
-
-
-def _failure_verdict(suite: Suite, rows: list[Row]) -> Verdict:
-    limit, failed = suite.limits, [row for row in rows if isinstance(row, Failure)]
-    met = len(failed) <= limit.most(len(rows)) + NEAR
-    most = share(limit.failures) if limit.share else short(limit.failures)
-    kinds = Counter(row.error for row in failed).most_common()
-    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_MAX_ERRORS])
-    measured = f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else "")
-    verdict = _limit_verdict(suite, "failures", f"≤ {most}", measured, named)
-    return verdict if met else replace(verdict, status="failed", met=False, detail=describe_failure(failed[0]))
 
 
 def _estimate_verdict(suite: Suite, name: str, expected: str, estimated: str | None, over: str) -> Verdict:

@@ -57,11 +57,13 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
     """
     file = YamlSource(Path(path))
-    plan = _read_options(file)
+    for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
+        file.report(unknown_key(key), key)
+    written = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
+    plan = file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in written.items()})
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
     if plan is None or spec is None:
         raise file.error()
-    written = {key for key, value in file.values.items() if key in OPTIONS and value is not None}
     options = {key: getattr(plan, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
     cases = cases_of(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
@@ -76,14 +78,6 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
 def beside(path: Path, criterion: str) -> str:
     """A criterion that the suite at `path` names: a built-in name, or a file from the suite's folder on."""
     return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
-
-
-def _read_options(file: YamlSource) -> Plan | None:
-    """The options in the file; complaints about them, and about keys that no suite has."""
-    for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
-        file.report(unknown_key(key), key)
-    options = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    return file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in options.items()})
 
 
 def _resolve_paths(folder: Path, key: str, value: Any) -> Any:

@@ -143,7 +143,16 @@ class _TextCollector:
         texts = case.texts or self._chosen(case)
         expectations.for_case(case).check(case.expected, criterion, texts)
         for sample in case.texts:
-            _check_inline_text(criterion, sample)
+            has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
+            has |= {"source"} if sample.source else set()
+            has |= {"references", "reference"} if sample.references else set()
+            reads = criterion.needs - {"first", "second"}
+            if lacking := sorted(reads - has):
+                near = get_close_matches(lacking[0], sorted(has), n=1)
+                hint = f"; is that {near[0]!r}?" if near else ""
+                raise ConfigError(
+                    f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}"
+                )
         if not case.texts:
             new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
             if new:
@@ -178,7 +187,11 @@ class _TextCollector:
         for column, names, known in (("item", case.items, self._items), ("system", systems, self._systems)):
             for name in names:
                 if name not in known:
-                    raise ConfigError(_unknown_name(column, name, list(known)))
+                    if len(known) <= _MAX_NAMES:
+                        raise ConfigError(unknown_name_message(column, name, list(known)))
+                    near = get_close_matches(name, known, n=1)
+                    message = unknown_name_message(column, name, [*near, *known][:_MAX_NAMES])
+                    raise ConfigError(f"{message.removesuffix(')')}, ...: {plural(len(known), column)})")
         of_items = (sample for item in case.items or self._items for sample in self._items[item])
         matching = [sample for sample in of_items if not systems or sample.system in systems]
         if order:
@@ -197,13 +210,6 @@ def _key(sample: Sample) -> Key:
     return sample.item, sample.system
 
 
-def _unknown_name(column: str, name: str, known: list[str]) -> str:
-    """As `unknown_name_message`, of names that may be thousands."""
-    near = get_close_matches(name, known, n=1)
-    message = unknown_name_message(column, name, known if len(known) <= _MAX_NAMES else [*near, *known][:_MAX_NAMES])
-    return message if len(known) <= _MAX_NAMES else f"{message.removesuffix(')')}, ...: {plural(len(known), column)})"
-
-
 def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[int, str]]:
     """Criteria whose columns would share a name. One may score texts and one compare them, but no more."""
     first: dict[tuple[str, bool], Criterion] = {}
@@ -218,15 +224,3 @@ def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[i
             )
             wrong.setdefault(case.criterion, (case.line, message))
     return list(wrong.values())
-
-
-def _check_inline_text(criterion: Criterion, sample: Sample) -> None:
-    """Raise ConfigError for a text in a case that lacks what the criterion's template reads."""
-    has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
-    has |= {"source"} if sample.source else set()
-    has |= {"references", "reference"} if sample.references else set()
-    reads = criterion.needs - {"first", "second"}
-    if lacking := sorted(reads - has):
-        near = get_close_matches(lacking[0], sorted(has), n=1)
-        hint = f"; is that {near[0]!r}?" if near else ""
-        raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")

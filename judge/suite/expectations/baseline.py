@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.core.messages import format_interval, format_p, number, plural, signed
-from judge.core.records import Column, Estimate
+from judge.core.records import Estimate
 from judge.results.result import Result
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, change_in_agreement, usual_level
 from judge.stats.paired_differences import holm
@@ -113,7 +113,10 @@ def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence
         scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
     except Undecidable:
         raise Undecidable(f"{display_name(criterion_name(criterion))} is not in the baseline: {_REMAKE}") from None
-    old_scale, new_scale = (_scale(column) for column in (scores_before.column, after.column))
+    old_scale, new_scale = (
+        "open" if column.low is None or column.high is None else f"{short(column.low)} to {short(column.high)}"
+        for column in (scores_before.column, after.column)
+    )
     if old_scale != new_scale:
         raise Rescaled(f"its scale was {old_scale} and is {new_scale}: {_REMAKE}")
     scored = [text for text in texts if after.score(*text)]
@@ -125,12 +128,6 @@ def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence
             f"only {len(shared):,} of {plural(len(scored), 'text')} scored here have a score there: {_REMAKE}"
         )
     return PairedRuns(scores_before, after, shared, len(scored))
-
-
-def _scale(column: Column) -> str:
-    if column.low is None or column.high is None:
-        return "open"
-    return f"{short(column.low)} to {short(column.high)}"
 
 
 def format_change(e: Estimate, places: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judge.core.messages import number, percent
 from judge.core.records import Criterion, Sample
 from judge.stats.bootstrap import wilson_interval as wilson
-from judge.suite.evidence import NEAR, MeanTest, Text, Undecidable, mean
+from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean
 from judge.suite.expectations.baseline import format_change, pair_runs
 from judge.suite.expectations.context import (
     CaseContext,
@@ -68,20 +68,25 @@ def decide(context: CaseContext, drift: Drift) -> CaseOutcome:
     decimals = places(scored.column)
     still, *means = mean(both.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
     decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
+    n = len(both.texts)
     flips = None if drift.max_flips is None else both.flips()
     if flips is not None:
-        decisions.append(_check_flips(flips, len(both.texts), drift.max_flips or 0.0))
+        most_flips = drift.max_flips or 0.0
+        if len(flips) <= most_flips * n + NEAR:
+            decisions.append(Decision("passed"))
+        else:
+            flipped = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
+            decisions.append(Decision("failed", f"more than {share(most_flips)} flipped: {flipped}"))
     single = "one reply each" if still.single and not still.too_few_reason else ""
     remark = [*dict.fromkeys(decision.remark for decision in decisions), *([single, still.alike] if limits else [])]
     move = still.estimate if limits else None
-    n = len(both.texts)
     parts = [] if move is None else [format_change(move, decimals)]
     parts += [] if flips is None else [f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"]
     return CaseOutcome(
         min((decision.status for decision in decisions), key=_WORST.index),
         ", ".join(parts),
         joined(*remark, both.some, lacking),
-        estimate=still.estimate if limits else wilson(len(flips or ()), len(both.texts)),
+        estimate=still.estimate if limits else wilson(len(flips or ()), n),
         before=number(both.mean_before(), decimals),
         detail=detail,
     )
@@ -98,10 +103,3 @@ def _check_limit(test: MeanTest, limit: _Limit) -> Decision:
             "undecided", f"not told apart from a move by {short(-limit.sign * limit.most)}{test.items_needed}"
         )
     return Decision("passed")
-
-
-def _check_flips(flips: Sequence[Text], n: int, limit: float) -> Decision:
-    if len(flips) <= limit * n + NEAR:
-        return Decision("passed")
-    named = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
-    return Decision("failed", f"more than {share(limit)} flipped: {named}")

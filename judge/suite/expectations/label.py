@@ -59,11 +59,7 @@ def decide(context: CaseContext, label: Label) -> CaseOutcome:
     if len(shares_by_text) == 1:
         ((text, shares),) = shares_by_text.items()
         return _decide_one(scored, text, label.label, shares)
-    return _decide_many(shares_by_text, label, lacking, detail)
-
-
-def _decide_many(shares_by_text: Mapping[Text, Shares], label: Label, lacking: str, detail: str) -> CaseOutcome:
-    """Counted over all texts: one without a score has not that label."""
+    # Counted over all texts: one without a score has not that label.
     others = {text: _likeliest(shares) for text, shares in shares_by_text.items() if _likeliest(shares) != label.label}
     hits, n = len(shares_by_text) - len(others), len(shares_by_text)
     met = hits >= label.share * n - NEAR

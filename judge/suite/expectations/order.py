@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from judge.core.errors import ConfigError
 from judge.core.messages import plural
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.pairwise import verdict
-from judge.suite.evidence import NEAR, CaseScores, MeanTest, Parts, Undecidable, mean
+from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean
 from judge.suite.expectations.baseline import format_change
 from judge.suite.expectations.context import (
     STATUS,
@@ -66,12 +66,18 @@ def decide(context: CaseContext, order: Order) -> CaseOutcome:
     even = _EVEN if pairwise else 0.0
     margin, zero = mean(items, even + order.margin, even, seed=context.seed)
     estimate = margin.moved(even + order.margin)
+    flips = ""
+    if pairwise:
+        answered = (item for item, parts in parts_by_item.items() if parts)
+        answers = [verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item in answered]
+        if n_flips := sum(answer.flipped is True for answer in answers):
+            flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
     single = "one reply each" if margin.single and _side(margin) < 0 else ""
     remark = joined(
         _describe_margin(margin, zero, order),
         single,
         margin.alike,
-        _describe_flips(scored, parts_by_item, order) if pairwise else "",
+        flips,
         lacking,
     )
     return CaseOutcome(
@@ -82,18 +88,6 @@ def decide(context: CaseContext, order: Order) -> CaseOutcome:
         estimate,
         detail=detail,
     )
-
-
-def _describe_flips(scored: CaseScores, parts_by_item: Mapping[str, Parts], order: Order) -> str:
-    """How often the answer changed with the order in which the texts were shown."""
-    ends = (order.better, order.worse)
-    both = [
-        verdict(scored.score(item, *ends), scored.score(item, *ends[::-1]))
-        for item, parts in parts_by_item.items()
-        if parts
-    ]
-    flips = sum(pair.flipped is True for pair in both)
-    return f"the order shown changed {flips:,} of {plural(len(both), 'answer')}" if flips else ""
 
 
 def _side(test: MeanTest) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judge.core.errors import ConfigError
-from judge.core.records import Column, Criterion, Estimate, Sample
+from judge.core.records import Criterion, Estimate, Sample
 from judge.suite.evidence import (
     NEAR,
     CaseScores,
@@ -66,12 +66,15 @@ def decide(context: CaseContext, band: Band) -> CaseOutcome:
     lone = context.texts[0] if len(context.texts) == 1 else None
     ends = [end for end in (band.low, band.high) if end is not None]
     means = mean(items, *ends, seed=context.seed)
-    estimate = _clip_to_scale(means[0].moved(ends[0]), scored.column)
+    estimate, column = means[0].moved(ends[0]), scored.column
+    if estimate.low is not None and estimate.high is not None and column.low is not None and column.high is not None:
+        # An interval does not leave the scale.
+        estimate = replace(estimate, low=max(estimate.low, column.low), high=min(estimate.high, column.high))
     decision = _decide_band(means, band)
     odds = _share_turned(scored, lone, band, estimate) if lone else None
     return CaseOutcome(
         decision.status,
-        format_estimate(estimate, places(scored.column)),
+        format_estimate(estimate, places(column)),
         joined(
             decision.remark,
             "" if not means[0].single else "one reply" if lone else "one reply each",
@@ -97,13 +100,6 @@ def _decide_band(means: Sequence[MeanTest], band: Band) -> Decision:
         if least < -NEAR:
             doubt = doubt or f"not told apart from {short(end)}{test.items_needed}"
     return Decision("undecided", doubt) if doubt else Decision("passed")
-
-
-def _clip_to_scale(e: Estimate, column: Column) -> Estimate:
-    """An interval that does not leave the scale."""
-    if e.low is None or e.high is None or column.low is None or column.high is None:
-        return e
-    return replace(e, low=max(e.low, column.low), high=min(e.high, column.high))
 
 
 def _share_turned(scored: CaseScores, text: Text, band: Band, estimate: Estimate) -> float | None:
