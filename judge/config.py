@@ -253,18 +253,18 @@ def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] 
         within = [part for part in inner if not part.isdigit()]
         keys = [field.alias or name for name, field in (Judge if within else kind).model_fields.items()]
         inside = "".join(f" {part}:" for part in within)
-        raise ConfigError(f"{where}:{inside} {_error_text(first, within[-1] if within else key, keys)}") from error
-
-
-def _error_text(first: Any, key: str, keys: list[str]) -> str:
-    if first["type"] == "extra_forbidden":
-        if key in RankPlan.model_fields:
-            return f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
-        return unknown_name_message("key", key, sorted(keys))
-    secret = key == "key_env" or (key == "cache" and isinstance(first["input"], str | Path))
-    got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{message[0].lower()}{message[1:]}{got}"
+        innermost = within[-1] if within else key
+        if first["type"] != "extra_forbidden":
+            # A message must not repeat a key, or the password in a Redis address.
+            secret = innermost == "key_env" or (innermost == "cache" and isinstance(first["input"], str | Path))
+            got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
+            message = first["msg"].removeprefix("Value error, ")
+            message = f"{message[0].lower()}{message[1:]}{got}"
+        elif innermost in RankPlan.model_fields:
+            message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
+        else:
+            message = unknown_name_message("key", innermost, sorted(keys))
+        raise ConfigError(f"{where}:{inside} {message}") from error
 
 
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:

@@ -103,15 +103,11 @@ def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str |
                 else:
                     store.put(keys[draw], response, requests[draw])
                     added += 1
-    return ImportReport(added, known, tuple(sorted(servers)), _truncated_line(path, end, number))
-
-
-def _truncated_line(path: Path, end: int, number: int) -> int | None:
-    """Return the number of the line after the last complete one, which ends at `end`; None if nothing follows."""
+    # What follows the last complete line, which ends at `end`, is a line that was cut off.
     with path.open("rb") as file:
         file.seek(end)
         rest = file.read()
-    return number + 1 + rest.count(b"\n") if rest.strip() else None
+    return ImportReport(added, known, tuple(sorted(servers)), number + 1 + rest.count(b"\n") if rest.strip() else None)
 
 
 def resolve_base_url(base_url: str | None) -> str:

@@ -55,22 +55,18 @@ def compare(
             )
     differences = compare_runs(old.table, new.table, seed=seed, n_resamples=n_resamples)
     if not differences.texts:
-        reasons = _explain_no_common_texts(old, new)
+        reasons = ["texts are the same that have the same item and system"]
+        for field in ("item", "system"):
+            old_names, new_names = (getattr(result.table, f"{field}s") for result in results)
+            if not set(old_names) & set(new_names):
+                reasons.append(f"the {field}s are {_quote_names(old_names)} there, {_quote_names(new_names)} here")
+        reasons += _lookalike_names(old, new)
         raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *reasons]))
     if not differences.moved and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
         wordings = f"{command('criteria diff')} lays two wordings of a criterion side by side, whatever they are called"
         raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); {wordings}")
     return RunComparison(names, old, new, differences, tuple(_changes(old, new)), tuple(_notes(names, old, new)))
-
-
-def _explain_no_common_texts(before: Result, after: Result) -> Iterator[str]:
-    yield "texts are the same that have the same item and system"
-    for field in ("item", "system"):
-        had, has = (getattr(result.table, f"{field}s") for result in (before, after))
-        if not set(had) & set(has):
-            yield f"the {field}s are {_quote_names(had)} there, {_quote_names(has)} here"
-    yield from _lookalike_names(before, after)
 
 
 def _quote_names(names: Sequence[str]) -> str:

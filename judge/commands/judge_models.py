@@ -17,7 +17,7 @@ from judge.core.messages import command, in_python, option
 from judge.metrics import Metric, asks_judge
 from judge.providers import KeepingProviderFactory, Provider
 from judge.providers.replay import ReplayProvider, replayed
-from judge.providers.vendors import VENDORS, Vendor, host_of_another
+from judge.providers.vendors import VENDORS, host_of_another
 
 HEURISTIC = "heuristic"
 _HOW_TO_JUDGE = (
@@ -126,8 +126,14 @@ def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
         _check_openai_name(model)
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
+        if sends:
+            return vendor.open(model, plan)
         # With an address and the default key variable, a vendor needs no key.
-        return vendor.open(model, plan if sends else config.plan(given={"base_url": plan.base_url or _address(vendor)}))
+        try:
+            address = plan.base_url or vendor.address
+        except ConfigError:
+            address = f"{UNKNOWN}{vendor.url}"
+        return vendor.open(model, config.plan(given={"base_url": address}))
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     folder = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
@@ -140,14 +146,6 @@ def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
         else provider_class.open(model, plan, **cache_option)
     )
     return provider
-
-
-def _address(vendor: Vendor) -> str:
-    """Return the vendor's address, or a placeholder if its variable is not set."""
-    try:
-        return vendor.address
-    except ConfigError:
-        return f"{UNKNOWN}{vendor.url}"
 
 
 def judge_notes(plan: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:

@@ -214,7 +214,16 @@ def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Co
     """Return the judges' scores of an earlier run. Raises ConfigError if its texts or columns differ."""
     where = str(prepared.plan.out)
     _check_columns(earlier.table.columns, columns, where)
-    _check_texts(earlier.table.samples, prepared.samples, where)
+    current_samples: Mapping[tuple[str, str], Sample] = {
+        (whole(sample.item), whole(sample.system)): sample for sample in prepared.samples
+    }
+    for earlier_sample in earlier.table.samples:
+        current = current_samples.get((earlier_sample.item, earlier_sample.system))
+        name = f"item {earlier_sample.item}, system {earlier_sample.system}"
+        if current is None:
+            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
+        if _text(earlier_sample) != _text(current):
+            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: the text of {name} has changed")
     judge_columns = {column.name for column in columns if column.judge or len(prepared.judges) == 1}
     scores = [s for s in earlier.table.scores if s.column in judge_columns and s.provenance.method != IDENTICAL]
     failed = sum(failure.column in judge_columns for failure in earlier.failures)
@@ -266,19 +275,6 @@ def _check_columns(earlier: Iterable[Column], now: Iterable[Column], where: str)
                 f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
                 "Name another folder, or run without"
             )
-
-
-def _check_texts(earlier: Sequence[Sample], now: Sequence[Sample], where: str) -> None:
-    current_samples: Mapping[tuple[str, str], Sample] = {
-        (whole(sample.item), whole(sample.system)): sample for sample in now
-    }
-    for earlier_sample in earlier:
-        current = current_samples.get((earlier_sample.item, earlier_sample.system))
-        name = f"item {earlier_sample.item}, system {earlier_sample.system}"
-        if current is None:
-            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
-        if _text(earlier_sample) != _text(current):
-            raise ConfigError(f"{_OPTION}: the run in {where} is of other data: the text of {name} has changed")
 
 
 def _text(sample: Sample) -> tuple[str | None, ...]:

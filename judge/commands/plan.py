@@ -113,7 +113,13 @@ def show(screen: Console, forecast: RunForecast) -> None:
     """Print a forecast."""
     for judge in forecast.judges:
         screen.print(Text.assemble((judge.ahead.judge, "bold"), (f"  {judge.endpoint}", "dim")))
-        screen.print(_table(judge))
+        table = Table(box=None, padding=(0, 1), pad_edge=False)
+        table.add_column("", overflow="fold")
+        for head in _HEADINGS:
+            table.add_column(head, justify="right", no_wrap=True)
+        for row in _rows(judge):
+            table.add_row(*row, style="bold" if row[0] == "all" and len(judge.ahead.lines) > 1 else "")
+        screen.print(table)
         facts = Table.grid(padding=(0, 2))
         facts.add_column(style="bold", no_wrap=True)
         facts.add_column(overflow="fold")
@@ -131,16 +137,6 @@ def show(screen: Console, forecast: RunForecast) -> None:
         screen.print(Text(remark, "bold"))
     for note in [*([_PREFIX] if forecast.requests else []), *forecast.notes]:
         screen.print(Text(note, "dim"))
-
-
-def _table(judge: JudgeForecast) -> Table:
-    table = Table(box=None, padding=(0, 1), pad_edge=False)
-    table.add_column("", overflow="fold")
-    for head in _HEADINGS:
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in _rows(judge):
-        table.add_row(*row, style="bold" if row[0] == "all" and len(judge.ahead.lines) > 1 else "")
-    return table
 
 
 def _judge_facts(judge: JudgeForecast) -> Iterator[tuple[str, str]]:

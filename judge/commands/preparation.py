@@ -92,7 +92,13 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
             f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])}); name the "
             "column of the systems with --map system=COLUMN, or those of their texts with --systems A,B"
         )
-    chosen = all_pairs if budget is None or budget >= len(all_pairs) else _sample_pairs(by_systems, budget, seed)
+    chosen = all_pairs
+    if budget is not None and budget < len(all_pairs):
+        rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
+        shuffled = [rng.sample(pairs, len(pairs)) for pairs in by_systems]
+        rng.shuffle(shuffled)
+        in_turn = (pair for turn in zip(*_padded(shuffled), strict=True) for pair in turn if pair is not None)
+        chosen = list(islice(in_turn, budget))
     ordered_pairs = [ordered_pairs for pair in chosen for ordered_pairs in _in_order(pair, orders, seed)]
     return PairPlan(
         compared=tuple(pair for pair in ordered_pairs if pair[0].output != pair[1].output),
@@ -106,14 +112,6 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
 def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
     longest = max(map(len, lists), default=0)
     return [[*pairs, *[None] * (longest - len(pairs))] for pairs in lists]
-
-
-def _sample_pairs(by_systems: Sequence[Sequence[Pair]], budget: int, seed: int) -> list[Pair]:
-    rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
-    shuffled = [rng.sample(pairs, len(pairs)) for pairs in by_systems]
-    rng.shuffle(shuffled)
-    in_turn = (pair for turn in zip(*_padded(shuffled), strict=True) for pair in turn if pair is not None)
-    return list(islice(in_turn, budget))
 
 
 def _in_order(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
@@ -137,7 +135,13 @@ _EXECUTION_KEYS = {
 
 def overwrite_warning(plan: Plan) -> str:
     """Warn that the output folder has a finished run with other settings; "" if it has none."""
-    if plan.out is None or (info := _info_of_finished_run(plan.out)) is None:
+    if plan.out is None:
+        return ""
+    try:
+        info = json.loads((plan.out / RUN).read_bytes())["info"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    if not isinstance(info, dict) or info.get("status") != "complete":
         return ""
     had, has = info.get("plan") or {}, plan.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = [key for key in {**has, **had} if key not in _EXECUTION_KEYS and had.get(key) != has.get(key)]
@@ -146,15 +150,6 @@ def overwrite_warning(plan: Plan) -> str:
     when = str(info.get("started") or "")[:16].replace("T", " ")
     since = f" of {when}" if when else ""
     return f"{plan.out} has a finished run{since} with other {', '.join(keys)}, which this one replaces."
-
-
-def _info_of_finished_run(folder: Path) -> dict[str, Any] | None:
-    """Return the metadata of the finished run in a folder; None if there is none or it cannot be read."""
-    try:
-        info = json.loads((folder / RUN).read_bytes())["info"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return info if isinstance(info, dict) and info.get("status") == "complete" else None
 
 
 # Everything a run needs

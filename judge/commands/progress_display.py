@@ -29,7 +29,13 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     if watch is not True and not callable(watch):
         raise ConfigError("progress is True, a Progress, or a function that is called with one")
     progress = Progress()
-    show: Callable[[Progress], object] = watch if watch is not True else _Cell() if _in_notebook() else _Line()
+    show: Callable[[Progress], object]
+    if watch is not True:
+        show = watch
+    else:
+        ipython = sys.modules.get("IPython")
+        in_notebook = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+        show = _Cell() if in_notebook else _Line()
 
     async def refresh() -> None:
         while True:
@@ -53,12 +59,6 @@ class _Closable(Protocol):
     """A display that has to finish its line."""
 
     def end(self) -> None: ...
-
-
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return hasattr(shell, "kernel")
 
 
 class _Clock:

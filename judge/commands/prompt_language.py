@@ -36,7 +36,16 @@ def choose_prompt_language(
     languages = mixed_languages(rows)
     if judged and languages and plan.language is None:
         raise DataError(_refusal(languages, rows))
-    notes = [_warning(languages, rows, plan.language if judged else None)] if languages else []
+    notes = []
+    if languages:
+        prompt_clause = ""
+        if judged and plan.language is not None:
+            prompt_clause = f", and a judge is asked about all of them in {_NAMES[plan.language]}"
+        notes.append(
+            f"The data are in several languages ({_list_languages(languages)}){prompt_clause}: scores of different "
+            f"languages do not compare, and a mean over them says little; look at each by itself, "
+            f"{_how_to_separate(rows, languages)}."
+        )
     if plan.language is not None:
         return {"name": plan.language, "how": "chosen"}, notes
     return {"name": text.language_of(rows), "how": "detected"}, notes
@@ -68,16 +77,14 @@ def _language_of_items(rows: Sequence[Sample]) -> dict[str, Language]:
     for sample in rows:
         samples_by_item[sample.item].append(sample)
     step = max(1, -(-len(samples_by_item) // _MAX_ITEMS))
-    detected = {
-        item: text.detect_language_or_none(_text_of_item(samples_by_item[item]))
-        for item in list(samples_by_item)[::step]
-    }
-    return {item: language for item, language in detected.items() if language is not None}
-
-
-def _text_of_item(samples: Sequence[Sample]) -> str:
-    source = next((sample.source for sample in samples if sample.source and sample.source.strip()), None)
-    return source or "\n".join(sample.output for sample in samples)
+    detected: dict[str, Language] = {}
+    for item in list(samples_by_item)[::step]:
+        samples = samples_by_item[item]
+        source = next((sample.source for sample in samples if sample.source and sample.source.strip()), None)
+        language = text.detect_language_or_none(source or "\n".join(sample.output for sample in samples))
+        if language is not None:
+            detected[item] = language
+    return detected
 
 
 def _list_languages(languages: Mapping[Language, int]) -> str:
@@ -91,15 +98,6 @@ def _refusal(languages: Mapping[Language, int], rows: Sequence[Sample]) -> str:
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked in one: judge each by "
         f"itself, {_how_to_separate(rows, languages)}; or ask about all in {_NAMES[first]} on purpose: "
         f"{option('language', first)}"
-    )
-
-
-def _warning(languages: Mapping[Language, int], rows: Sequence[Sample], language: str | None) -> str:
-    prompt_clause = f", and a judge is asked about all of them in {_NAMES[language]}" if language is not None else ""
-    return (
-        f"The data are in several languages ({_list_languages(languages)}){prompt_clause}: scores of different "
-        f"languages do not compare, and a mean over them says little; look at each by itself, "
-        f"{_how_to_separate(rows, languages)}."
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.config import RankPlan
 from judge.core.errors import CriterionError
-from judge.core.records import Column, Criterion, Sample, Usage
+from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import multi_criteria_layout, render, template_texts
 from judge.execution.budget import BudgetLedger
@@ -86,7 +86,11 @@ def _sheets_of_criterion(
         sample, rival = judgment.sample, judgment.rival
         try:
             prompt = renderer.render(sample, rival)
-            texts = _texts_in_prompt(criterion, sample, rival)
+            texts = {"output": sample.output} if rival is None else {"first": sample.output, "second": rival.output}
+            texts |= {} if sample.source is None else {"source": sample.source}
+            texts |= {f"references {place}": text for place, text in enumerate(sample.references)}
+            read = sorted(criterion.needs & sample.extra.keys())
+            texts |= {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
             messages = [(message["role"], message["content"]) for message in prompt.messages]
             messages += [("question", prompt.question)] if prompt.question else []
             sheet = json.dumps(
@@ -95,15 +99,6 @@ def _sheets_of_criterion(
         except CriterionError:
             sheet = ""
         yield (sample.item, sample.system, rival.system if rival else ""), sheet
-
-
-def _texts_in_prompt(criterion: Criterion, sample: Sample, rival: Sample | None) -> dict[str, str]:
-    """Return the texts of a sample that a prompt can contain, by name."""
-    texts = {"output": sample.output} if rival is None else {"first": sample.output, "second": rival.output}
-    texts |= {} if sample.source is None else {"source": sample.source}
-    texts |= {f"references {place}": text for place, text in enumerate(sample.references)}
-    read = sorted(criterion.needs & sample.extra.keys())
-    return texts | {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
 
 
 def _split_at_texts(words: str, texts: Mapping[str, str]) -> list[str]:

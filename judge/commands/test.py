@@ -380,23 +380,21 @@ async def run_suites(
     start = time.monotonic()
     outcomes = [await _run_suite(suite, progress, display, start) for suite in suites]
     if outcomes and not any(outcome.trouble for outcome in outcomes):
-        outcomes[-1] = replace(outcomes[-1], notes=(*outcomes[-1].notes, *_unused_recordings(suites)))
+        # Prompts in the recordings that these suites did not ask are, for example, from before a change.
+        taken: dict[Path, set[int]] = {}
+        for run in (run for suite in suites for run in suite.runs):
+            if run.plan.record is not None and run.recording is not None:
+                taken.setdefault(run.plan.record, set()).update(run.recording.taken)
+        notes = list(outcomes[-1].notes)
+        for path, calls in taken.items():
+            with RecordingFile([path]) as recording:
+                if unused := recording.unused_count(calls):
+                    notes.append(
+                        f"{path}: {unused:,} of {plural(len(recording), 'prompt')} not asked in this run, and kept; "
+                        "record into another file to be rid of them."
+                    )
+        outcomes[-1] = replace(outcomes[-1], notes=tuple(notes))
     return Outcomes(outcomes)
-
-
-def _unused_recordings(suites: Sequence[PreparedSuite]) -> Iterator[str]:
-    """Report prompts in the recordings that these suites did not ask, for example from before a change."""
-    taken: dict[Path, set[int]] = {}
-    for run in (each for suite in suites for each in suite.runs):
-        if run.plan.record is not None and run.recording is not None:
-            taken.setdefault(run.plan.record, set()).update(run.recording.taken)
-    for path, calls in taken.items():
-        with RecordingFile([path]) as recording:
-            if unused := recording.unused_count(calls):
-                yield (
-                    f"{path}: {unused:,} of {plural(len(recording), 'prompt')} not asked in this run, and kept; record "
-                    "into another file to be rid of them."
-                )
 
 
 async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display, start: float) -> Outcome:

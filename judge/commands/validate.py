@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option, plural
-from judge.core.records import Column, Sample
+from judge.core.records import Sample
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
@@ -18,7 +18,7 @@ from judge.results.validation import Validation
 from judge.stats import calibration
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import RatedColumn, criterion, judges_of, out_of_scale, people, unknown_criteria
-from judge.table import JOURNAL, RUN, Table
+from judge.table import JOURNAL, RUN
 
 
 @public_api()
@@ -54,15 +54,22 @@ def validate(
     provenances = [build_provenance(run) for run in (first, *rest)]
     banners = dict.fromkeys(banner for provenance in provenances for banner in provenance.all_banners)
     columns = [column for run in (first, *rest) for column in run.table.columns]
+    # What the run has said itself, in a banner, is not said again.
+    names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
+    lacking = [name for name in names if name not in criteria]
+    notes = []
+    if lacking and unknown_criteria(table.samples, names) not in banners:
+        notes.append(f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)}).")
+    scales = {
+        criterion(column): (column.low, column.high)
+        for column in table.columns
+        if column.kind == "criterion" and column.low is not None and column.high is not None
+    }
+    notes += [note for note in out_of_scale(table.samples, scales) if note not in banners]
     return Validation(
         title=f"Against people: {' and '.join(dict.fromkeys(provenance.title for provenance in provenances))}",
         rated=rated,
-        notes=(
-            *banners,
-            *left_out,
-            *_unrated_criteria_notes(columns, criteria, [*banners], table),
-            *_out_of_scale_notes(table, [*banners]),
-        ),
+        notes=(*banners, *left_out, *notes),
         calibrated=first.calibrated or (calibration.calibrate(table) if calibrate else ()),
     )
 
@@ -122,24 +129,3 @@ def check_run(folder: Path) -> None:
     """Raise ConfigError for a folder that holds no run."""
     if not any((folder / name).exists() for name in (RUN, JOURNAL)):
         raise ConfigError(f"{folder}: no run is there (no {RUN}); name a folder that judge run has written")
-
-
-def _unrated_criteria_notes(
-    columns: Iterable[Column], criteria: Sequence[str], banners: Sequence[str], table: Table
-) -> list[str]:
-    """Name the criteria without ratings, unless the run has said so itself."""
-    names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
-    lacking = [name for name in names if name not in criteria]
-    if not lacking or unknown_criteria(table.samples, names) in banners:
-        return []
-    return [f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)})."]
-
-
-def _out_of_scale_notes(table: Table, banners: Sequence[str]) -> list[str]:
-    """Report ratings outside the scale of their criterion, unless the run has said so itself."""
-    scales = {
-        criterion(column): (column.low, column.high)
-        for column in table.columns
-        if column.kind == "criterion" and column.low is not None and column.high is not None
-    }
-    return [note for note in out_of_scale(table.samples, scales) if note not in banners]

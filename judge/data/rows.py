@@ -33,9 +33,19 @@ class RawRow(NamedTuple):
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
     """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError."""
+    # A DataFrame is known by its class's name: pandas need not be installed.
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
     if isinstance(data, str | PathLike):
-        yield from _file_rows(data)
-    elif _is_frame(data):
+        paths = files(data)
+        for path, name in paths:  # before any is read
+            if path.suffix.lower() not in _READERS:
+                raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(_READERS))}")
+        for path, name in paths:
+            try:
+                yield from _READERS[path.suffix.lower()](path, name)
+            except OSError as error:
+                raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+    elif ("pandas", "DataFrame") in kinds:
         yield from _frame_rows(data)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise DataError(f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings")
@@ -47,12 +57,6 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
                 yield row
             else:
                 raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
-
-
-def _is_frame(data: Any) -> bool:
-    """Return whether this is a pandas DataFrame, without importing pandas."""
-    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
-    return ("pandas", "DataFrame") in kinds
 
 
 def _plain_value(value: Any) -> Any:
@@ -71,19 +75,6 @@ def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
             for name, value in zip(names, values, strict=True)
         }
         yield RawRow(f"row {number}", cells)
-
-
-def _file_rows(data: str | PathLike[str]) -> Iterator[RawRow]:
-    """Yield the rows of a file, or of one shard after the other."""
-    paths = files(data)
-    for path, name in paths:  # before any is read
-        if path.suffix.lower() not in _READERS:
-            raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(_READERS))}")
-    for path, name in paths:
-        try:
-            yield from _READERS[path.suffix.lower()](path, name)
-        except OSError as error:
-            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:

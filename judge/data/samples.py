@@ -221,7 +221,14 @@ def stream(
 
 def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
     """Return one sample, or in wide form one per system."""
-    cells = _rename_cells(row.cells, mapping)
+    # A renamed cell is dropped under its old name.
+    consumed = {*mapping, *_mapped_columns(mapping)}
+    cells = {name: value for name, value in row.cells.items() if name not in consumed}
+    for new, old in mapping.items():
+        if isinstance(old, str):
+            cells |= {new: row.cells[old]} if old in row.cells else {}
+        elif any(column in row.cells for column in old):
+            cells[new] = [row.cells.get(column) for column in old]
     _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
     shared = {name: value for name, value in cells.items() if name not in systems and not is_missing(value, row.flat)}
@@ -238,18 +245,6 @@ def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[st
     return [
         Sample(item, system, output, source, references, human, extra, row.where, votes) for system, output in named
     ]
-
-
-def _rename_cells(cells: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
-    """Return the cells under our names; a renamed cell is dropped under its old name."""
-    consumed = {*mapping, *_mapped_columns(mapping)}
-    renamed = {name: value for name, value in cells.items() if name not in consumed}
-    for new, old in mapping.items():
-        if isinstance(old, str):
-            renamed |= {new: cells[old]} if old in cells else {}
-        elif any(column in cells for column in old):
-            renamed[new] = [cells.get(column) for column in old]
-    return renamed
 
 
 def _mapped_columns(mapping: Mapped) -> Iterator[str]:

@@ -107,7 +107,17 @@ class Meteor:
         return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
-        pairs = _align(words, reference, synonyms)
+        # Pairs of positions in output and reference; each position is in at most one.
+        output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
+        pairs = _match_stage(output_words, reference_words, lambda word: (word,))
+        # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
+        output_words, reference_words = (
+            {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
+        )
+        pairs += _match_stage(output_words, reference_words, lambda word: (word,))
+        if synonyms:
+            pairs += _match_stage(output_words, reference_words, _synonyms)
+        pairs.sort()
         if not pairs:
             return 0.0
         precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
@@ -137,20 +147,6 @@ def score(
 
 def _wordnet() -> str:
     return f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
-
-
-def _align(words: list[str], reference: list[str], synonyms: bool) -> list[tuple[int, int]]:
-    """Return pairs of positions in output and reference, sorted; each position is in at most one pair."""
-    output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
-    pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-    # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
-    output_words, reference_words = (
-        {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
-    )
-    pairs += _match_stage(output_words, reference_words, lambda word: (word,))
-    if synonyms:
-        pairs += _match_stage(output_words, reference_words, _synonyms)
-    return sorted(pairs)
 
 
 def _match_stage(output_words: dict[int, str], reference_words: dict[int, str], forms: Stage) -> list[tuple[int, int]]:

@@ -202,13 +202,6 @@ def _shifts_to(here: str, there: str, start: int, target: int, errors: _Alignmen
                 yield start, length, index
 
 
-def _apply_shift(words: str, shift: Shift) -> str:
-    start, length, index = shift
-    moved, rest = words[start : start + length], words[:start] + words[start + length :]
-    at = index if index <= start + length else index - length
-    return rest[:at] + moved + rest[at:]
-
-
 def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str | None:
     """Return the text after the shift that leaves the fewest edits (ties: longest, then first), None if none helps."""
     from rapidfuzz.distance import Levenshtein
@@ -216,7 +209,9 @@ def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str 
     distances: dict[str, int] = {}
     ranked = []
     for start, length, index in tries:
-        words = _apply_shift(here, (start, length, index))
+        moved, rest = here[start : start + length], here[:start] + here[start + length :]
+        at = index if index <= start + length else index - length
+        words = rest[:at] + moved + rest[at:]
         if words not in distances:
             distances[words] = Levenshtein.distance(words, there)
         if distances[words] < now:

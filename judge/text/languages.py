@@ -226,12 +226,8 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     word = last.group()
     if _LIST_MARK(line[start:stop]) or (word.isdecimal() and _DAY(line, end)) or _DATE(before):
         return True
-    following = _NEXT_WORD(line, end)
-    return _is_abbreviation(word, following.group(1) if following else "")
-
-
-def _is_abbreviation(word: str, following: str) -> bool:
-    """Return whether a word with a full stop is an abbreviation inside a sentence."""
+    next_word = _NEXT_WORD(line, end)
+    following = next_word.group(1) if next_word else ""
     small = word.lower()
     if small in _NEVER_LAST:
         return True

@@ -161,15 +161,11 @@ class Store(NoStore):
             if isinstance(error, sqlite3.OperationalError | OSError):
                 self.trouble = f"embeddings are not kept in {self.path.parent}: {error}"
             else:
-                self._start_again()
-
-    def _start_again(self) -> None:
-        """Set a damaged file aside and start a new one."""
-        try:
-            self.path.replace(self.path.with_suffix(".damaged"))
-            self._open()
-        except (sqlite3.DatabaseError, OSError) as error:
-            self.trouble = f"embeddings are not kept in {self.path.parent}: {error}"
+                try:  # again, the damaged file set aside
+                    self.path.replace(self.path.with_suffix(".damaged"))
+                    self._open()
+                except (sqlite3.DatabaseError, OSError) as new_error:
+                    self.trouble = f"embeddings are not kept in {self.path.parent}: {new_error}"
 
 
 def _table_rows(rows: Mapping[bytes, Encoded]) -> Iterable[tuple[Any, ...]]:

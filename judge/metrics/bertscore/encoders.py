@@ -213,7 +213,13 @@ class OnnxEncoder:
 
     def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
         runtime = huggingface.import_optional("onnxruntime", "bertscore", "onnx")
-        folder = _writable(folder)
+        try:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            folder = None
+        if folder and not os.access(folder, os.W_OK):
+            folder = None  # each run then exports again
         parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
         if folder is None:
             weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
@@ -257,16 +263,6 @@ class OnnxEncoder:
         rows, mask = huggingface.padded(ids, self.facts.pad)
         (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
-
-
-def _writable(folder: Path | None) -> Path | None:
-    """Return the folder, created if necessary, or None if it cannot be written: each run then exports again."""
-    try:
-        if folder:
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder if folder and os.access(folder, os.W_OK) else None
 
 
 def export(model: Model, place: Path) -> None:

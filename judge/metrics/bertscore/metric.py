@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -98,7 +99,10 @@ def measure(
         if not jobs:
             return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
         parts = list(_split_into_blocks(jobs))
-        repeated = _repeated_texts(jobs, parts) if folder is None else None
+        repeated = None  # the texts of more than one part, which are spilled, not encoded twice
+        if folder is None:
+            of_parts = ({t for n in part for t in (jobs[n].output, *jobs[n].references)} for part in parts)
+            repeated = {text for text, count in Counter(chain.from_iterable(of_parts)).items() if count > 1}
         if repeated:
             spill = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
             store = stack.enter_context(closing(Store(spill)))
@@ -150,16 +154,6 @@ def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
         tokens += cost
     if part:
         yield part
-
-
-def _repeated_texts(jobs: Sequence[Pair], parts: Sequence[Sequence[int]]) -> set[str]:
-    """Return the texts that occur in more than one part."""
-    if len(parts) < 2:
-        return set()
-    counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update({text for n in part for text in (jobs[n].output, *jobs[n].references)})
-    return {text for text, count in counts.items() if count > 1}
 
 
 class _Matcher:

@@ -169,7 +169,19 @@ def baseline(options: Options, layer: int) -> Baseline | None:
     """
     if not options.rescale:
         return None
-    path = Path(options.baseline).expanduser() if options.baseline else _bundled_baseline(options)
+    if options.baseline:
+        path = Path(options.baseline).expanduser()
+    else:
+        folder = _folder_of("bert_score")
+        if folder is None:
+            raise huggingface.missing("bert-score", "bertscore")
+        path = folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
+        if not path.is_file():
+            raise ConfigError(
+                f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in {options.lang!r}: name a "
+                "model and lang that it has one for (roberta-large, en), name a file with baseline, or set rescale to "
+                "false"
+            )
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -179,19 +191,6 @@ def baseline(options: Options, layer: int) -> Baseline | None:
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             return Baseline(_parse_row(row, path), f"{'own' if options.baseline else options.lang}@{digest}")
     raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
-
-
-def _bundled_baseline(options: Options) -> Path:
-    folder = _folder_of("bert_score")
-    if folder is None:
-        raise huggingface.missing("bert-score", "bertscore")
-    path = folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
-    if not path.is_file():
-        raise ConfigError(
-            f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in {options.lang!r}: name a model "
-            "and lang that it has one for (roberta-large, en), name a file with baseline, or set rescale to false"
-        )
-    return path
 
 
 def _parse_row(row: dict[str, str], path: Path) -> tuple[float, float, float]:

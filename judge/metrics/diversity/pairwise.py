@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -174,8 +174,12 @@ def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, lis
 
     shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
     sums, hits = np.zeros(group[-1] + 1), np.zeros(settings.max_order, dtype=np.int64)
-    for block in _blocks(np.bincount(group)[group]):
-        rows, columns, matches = _count_matches(shared, block)
+    # Blocks of about `_PAIRS` pairs bound the memory.
+    pairs = np.bincount(group)[group]
+    number = (np.cumsum(pairs) - 1) // _PAIRS
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(pairs)]
+    for first, last in pairwise(edges):
+        rows, columns, matches = _count_matches(shared, slice(first, last))
         values = _bleu_of_pairs(matches, texts.lengths[rows], texts.lengths[columns], settings)
         sums += np.bincount(group[rows], weights=values, minlength=len(sums))
         hits += [int(of_order.sum()) for of_order in matches]
@@ -197,16 +201,6 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     kinds, feature = np.unique(np.repeat(grams.gram, grams.count) * most + times, return_inverse=True)
     ones = np.ones(len(feature), dtype=np.int32)
     return csr_array((ones, (np.repeat(grams.text, grams.count), feature)), shape=(texts, max(len(kinds), 1)))
-
-
-def _blocks(pairs: Ints) -> Iterator[slice]:
-    """Split the texts into runs of about `_PAIRS` pairs; `pairs` says how many each text has."""
-    import numpy as np
-
-    number = (np.cumsum(pairs) - 1) // _PAIRS
-    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(pairs)]
-    for first, last in pairwise(edges):
-        yield slice(first, last)
 
 
 def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:

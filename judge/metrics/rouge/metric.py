@@ -323,7 +323,19 @@ class Rouge:
                     rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
         counted = reference_count(samples)
         columns = tuple(self._column(column, used, counted) for column in self._columns)
-        return MetricResult(columns, tuple(rows), self._notes(samples))
+        notes: tuple[Note, ...] = ()
+        if name := self._options.tokenizer:
+            texts = {
+                part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)
+            }
+            if name != SCRIPT:
+                notes = (tokenizer_loss("rouge", name, texts),)
+            else:
+                some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
+                notes = (
+                    Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),
+                )
+        return MetricResult(columns, tuple(rows), notes)
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
@@ -340,13 +352,3 @@ class Rouge:
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
         parts += [f"preset={SCRIPT}"] if chosen.script else []
         return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)
-
-    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """Return a warning if the requested tokenizer drops most of some texts."""
-        if not (name := self._options.tokenizer):
-            return ()
-        texts = {part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)}
-        if name != SCRIPT:
-            return (tokenizer_loss("rouge", name, texts),)
-        some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
-        return (Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),)

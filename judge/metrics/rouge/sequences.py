@@ -285,11 +285,9 @@ def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int)
         both = row & places
         row = (row + both | row - both) & whole
         table.append(row)
-    return every if size - row.bit_count() == len(rows) else _trace_back(rows, table, bits)
-
-
-def _trace_back(rows: Sequence[int], table: Sequence[int], bits: Sequence[int]) -> int:
-    """Walk back through the table of `_lcs_places`, row by row; `upto` masks the columns still to visit."""
+    if size - row.bit_count() == len(rows):
+        return every
+    # Back through the table, row by row; `upto` masks the columns still to visit.
     path, upto = 0, table[0]
     for number in range(len(rows) - 1, -1, -1):
         places = rows[number] & upto
