@@ -153,7 +153,7 @@ class SuiteFile(pytest.File):
     def collect(self) -> Iterator[SuiteItem]:
         """Read the suite; ask nobody."""
         from judge.core.errors import JudgeError
-        from judge.core.messages import one_line
+        from judge.core.format import one_line
         from judge.suite import load
 
         try:

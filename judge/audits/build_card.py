@@ -49,7 +49,7 @@ from judge.audits.sensitivity import (
     score_changes,
     sensitivity_table,
 )
-from judge.core.messages import number, percent, plural, signed
+from judge.core.format import number, percent, plural, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 

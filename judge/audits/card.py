@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from judge.core import messages, plugins
+from judge.core import format, plugins
 from judge.core.errors import ConfigError
-from judge.core.messages import decimals, format_interval, number, signed
+from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.pairwise import Ranking
 from judge.table import Table
@@ -56,7 +56,7 @@ def change(estimate: Estimate, digits: int) -> str:
 
 def chance(p: float | None) -> str:
     """Write `p = 0.012`, `p < 0.001`; nothing if there was no test."""
-    return "" if p is None else messages.format_p(p)
+    return "" if p is None else format.format_p(p)
 
 
 def brackets(*parts: str) -> str:

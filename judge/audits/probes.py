@@ -40,7 +40,7 @@ from judge.audits.sensitivity import (
     varying,
     without_p,
 )
-from judge.core.messages import number, one_line
+from judge.core.format import number, one_line
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats

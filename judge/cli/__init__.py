@@ -77,7 +77,7 @@ def main() -> None:
     try:
         app(prog_name="judge")
     except JudgeError as error:
-        from judge.core.messages import escape_controls
+        from judge.core.format import escape_controls
 
         typer.echo(escape_controls("\n".join([f"judge: {error}", *getattr(error, "__notes__", ())])), err=True)
         sys.exit(2)

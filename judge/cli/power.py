@@ -104,7 +104,7 @@ def _show_for_run(
 ) -> None:
     """Print the same for each column of a run, from the differences between its pairs of systems or one of them."""
     from judge.commands.validate import check_run
-    from judge.core.messages import one_line
+    from judge.core.format import one_line
     from judge.results.result import load
 
     check_run(run)
@@ -177,7 +177,7 @@ def _print_table(
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.messages import one_line
+    from judge.core.format import one_line
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("", overflow="fold")
@@ -203,7 +203,7 @@ def _print_table(
 
 def _table_rows(scatter: Scatter, named_pair: tuple[str, str] | None, request: _Request) -> Iterator[list[str]]:
     """The rows of a column: of the pair, or of the median and the worst one; the name alone if there is no pair."""
-    from judge.core.messages import one_line
+    from judge.core.format import one_line
 
     if not scatter.pairs:
         yield [one_line(scatter.column)]
@@ -223,7 +223,7 @@ def _cells(pair: Spread, request: _Request, *, mean_too: bool = False) -> list[s
 
     `mean_too` adds the difference in the run and the items that it needs.
     """
-    from judge.core.messages import minus
+    from judge.core.format import minus
 
     detected = pair.detectable(request.items, power=request.power)
     cells = [

@@ -107,7 +107,7 @@ def _print_questions(result: Result, samples: Sequence[Sample], notes: Sequence[
     from rich.table import Table
     from rich.text import Text
 
-    from judge.core.messages import one_line
+    from judge.core.format import one_line
     from judge.report.views.qags import HEADS, qags_tables
 
     screen = console()

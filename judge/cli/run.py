@@ -126,7 +126,7 @@ def execute(
 
 def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
     """Print what failed and where the report is; exit with 1 if something failed."""
-    from judge.core.messages import plural
+    from judge.core.format import plural
 
     if progress.failed:
         print_message(

@@ -178,7 +178,7 @@ def print_untrusted(text: str, format: str = "") -> None:
     A report for the `console` is already escaped and has its own colours; a pipe gets every text unchanged.
     """
     if format != "console" and sys.stdout.isatty():
-        from judge.core.messages import escape_controls
+        from judge.core.format import escape_controls
 
         text = escape_controls(text)
     typer.echo(text)
@@ -186,7 +186,7 @@ def print_untrusted(text: str, format: str = "") -> None:
 
 def print_message(message: str) -> None:
     """Print a message on standard error, with control characters escaped."""
-    from judge.core.messages import escape_controls
+    from judge.core.format import escape_controls
 
     typer.echo(escape_controls(message), err=True)
 

@@ -76,7 +76,7 @@ def suite_init(
     """Write a suite to begin with.
 
     From data and people's ratings of it, or from a run, which becomes its baseline."""
-    from judge.core.messages import one_line
+    from judge.core.format import one_line
     from judge.data import samples
     from judge.suite.load import SUFFIX, load
     from judge.suite.scaffold import UNUSED, create_suite
@@ -242,7 +242,7 @@ def _run(prepared_suites: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import cost_summary
     from judge.commands.test import run_suites
-    from judge.core.messages import plural
+    from judge.core.format import plural
     from judge.execution.progress import Progress
 
     judgments = sum(suite.judgments for suite in prepared_suites)

@@ -22,7 +22,7 @@ from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
 from judge.config import Judge, Plan, RankPlan
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.messages import plural
+from judge.core.format import plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
 from judge.data import samples

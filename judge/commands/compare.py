@@ -11,7 +11,8 @@ from unicodedata import category, normalize
 from judge.commands.public import public_api
 from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
-from judge.core.messages import command, one_line, plural
+from judge.core.format import one_line, plural
+from judge.core.messages import command
 from judge.core.records import Column
 from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison

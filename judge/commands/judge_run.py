@@ -17,7 +17,8 @@ from judge.commands.metric_setup import reject_non_finite, validate_result
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, signed_column
 from judge.core.errors import ConfigError, ProviderError, StorageError, Unrecorded
-from judge.core.messages import one_line, option, plural
+from judge.core.format import one_line, plural
+from judge.core.messages import option
 from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, Sample, Score, whole
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger

@@ -21,7 +21,8 @@ from judge.commands.preparation import prepare
 from judge.commands.public import public_api
 from judge.config import Budget, Judge, RankPlan
 from judge.core.errors import ConfigError
-from judge.core.messages import option, speaking_to, to_json
+from judge.core.format import to_json
+from judge.core.messages import option, speaking_to
 from judge.core.plugins import unknown_name_message
 from judge.report.renderers.console import recording_console
 

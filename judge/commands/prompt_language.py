@@ -10,7 +10,8 @@ from typing import Literal, TypedDict
 from judge import text
 from judge.config import Plan
 from judge.core.errors import DataError
-from judge.core.messages import option, plural
+from judge.core.format import plural
+from judge.core.messages import option
 from judge.core.records import Sample
 from judge.text import Language
 

@@ -22,7 +22,7 @@ from judge.commands.test import test
 from judge.config import Judge
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
-from judge.core.messages import escape_controls, format_interval, number, one_line, percent
+from judge.core.format import escape_controls, format_interval, number, one_line, percent
 from judge.core.records import Provenance
 from judge.core.redis_url import is_redis_url
 from judge.providers.scripted import ScriptedProvider

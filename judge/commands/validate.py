@@ -9,7 +9,8 @@ from pathlib import Path
 
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
-from judge.core.messages import option, plural
+from judge.core.format import plural
+from judge.core.messages import option
 from judge.core.records import Sample
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance

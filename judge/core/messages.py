@@ -1,19 +1,14 @@
-"""The wording of messages and reports: options as their reader types them, and the format of numbers and text.
+"""How a message names an option or a command: as its reader types it, on the command line or in Python.
 
-`speaking_to` says whether the reader is on the command line or in Python. `option` and `command` name things for that
-reader. The functions below them format text, numbers and durations alike in the console, in reports and in errors.
+`speaking_to` says which of the two the reader uses. `option` and `command` name things for that reader.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
-
-from judge.core.records import whole
 
 Door = Literal["command line", "python"]
 _door: ContextVar[Door | None] = ContextVar("judge_door", default=None)
@@ -77,97 +72,3 @@ def _as_typed(value: Any, within: str = "") -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-# Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan
-# Source set); the plain direction marks of Arabic and Hebrew stay.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-
-
-def escape_controls(text: str) -> str:
-    """Escape control, reordering and lone surrogate characters, as `\\x1b` or `\\u202e`."""
-    if not _UNSAFE.search(text):
-        return text
-
-    def escape(match: re.Match[str]) -> str:
-        code = ord(match[0])
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-    return _UNSAFE.sub(escape, text.replace("\r\n", "\n"))
-
-
-def one_line(text: str, limit: int = 0) -> str:
-    """Return the text escaped and on one line, cut to `limit` characters unless that is 0."""
-    flat = " ".join(escape_controls(text).split())
-    return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
-
-
-def decimals(values: Iterable[float]) -> int:
-    """Return the number of decimals for a column: 3 for values up to 1, 2 below 1,000, else 1."""
-    largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    return 3 if largest <= 1 else 2 if largest < 1000 else 1
-
-
-def number(value: float, places: int) -> str:
-    """Format a value with this many decimals and a typographic minus (U+2212); never `−0.00`."""
-    text = f"{value:.{places}f}"
-    return text.replace("-", "−") if text.strip("-0.") else text.removeprefix("-")
-
-
-_NEGATIVE = re.compile(r"^-(?=[\d.])")
-
-
-def minus(text: str) -> str:
-    """Give a text that is a number a typographic minus (U+2212); return any other text unchanged."""
-    return _NEGATIVE.sub("−", text)
-
-
-def signed(value: float, places: int) -> str:
-    """Format a value with its sign: `+0.12`, `−0.12`; 0 has no sign."""
-    text = number(value, places)
-    return f"+{text}" if value > 0 and text.strip("0.") else text
-
-
-def format_p(p: float) -> str:
-    """Format a p-value: `p = 0.012`, `p < 0.001`."""
-    return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
-
-
-def format_interval(low: float | None, high: float | None, places: int) -> str:
-    """Format an interval, `[2.50, 3.80]`; the empty string if there is none."""
-    return "" if low is None or high is None else f"[{number(low, places)}, {number(high, places)}]"
-
-
-def percent(share: float | None, none: str = "–") -> str:
-    """Format a share as `62.5%`, and None as `none`."""
-    return none if share is None else f"{number(100 * share, 1)}%"
-
-
-def plural(n: int, noun: str) -> str:
-    """Format a count with its noun: `1 item`, `1,600 items`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def seconds(value: float) -> str:
-    """Format a duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`, with no-break spaces before units (U+00A0)."""
-    if value < 10:
-        return f"{value:.1f}\u00a0s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole}\u00a0s"
-    if whole < 3600:
-        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
-    return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
-
-
-def to_json(value: Any) -> Any:
-    """Convert a value to strict JSON: NaN and infinity become null, lone surrogates U+FFFD, mappings objects."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, Mapping):
-        return {str(to_json(str(k))): to_json(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(v) for v in value]
-    return value if value is None or isinstance(value, bool | int) else str(value)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from judge.core.messages import decimals, format_interval, minus, number, one_line, plural
+from judge.core.format import decimals, format_interval, minus, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
 from judge.stats.human_agreement import Row

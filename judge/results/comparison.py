@@ -8,7 +8,7 @@ from functools import cached_property
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.messages import plural
+from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate
 from judge.results.result import Result
 from judge.stats.correlation import Level

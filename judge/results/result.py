@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.messages import plural, to_json
+from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.data import samples

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.messages import plural
+from judge.core.format import plural
 from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
 from judge.stats.calibration import Bin, Calibrated, Calibration

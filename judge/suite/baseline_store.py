@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
-from judge.core.messages import one_line, plural
+from judge.core.format import one_line, plural
 from judge.core.records import Sample, whole
 from judge.results.result import Result, load
 from judge.suite.records import Drift, Suite

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from judge.config import Budget
-from judge.core.messages import one_line, percent
+from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.result import Result
 from judge.suite import expectations

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.core.errors import CriterionError
-from judge.core.messages import format_interval, format_p, number, one_line, plural
+from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
 from judge.criteria.template import read_header
 from judge.results.result import Result

@@ -14,7 +14,7 @@ from typing import Any
 
 from judge.config import Plan, split
 from judge.core.errors import ConfigError, DataError
-from judge.core.messages import one_line
+from judge.core.format import one_line
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.data import samples

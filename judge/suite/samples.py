@@ -13,7 +13,7 @@ from pathlib import Path
 from judge import criteria as criteria_module
 from judge import text
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.messages import plural
+from judge.core.format import plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.data import samples

@@ -15,7 +15,7 @@ from judge import criteria as criteria_module
 from judge import text
 from judge.config import DEFAULT_CRITERIA
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.messages import one_line
+from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
 from judge.stats.correlation import usual_level
 from judge.suite.samples import mapped_away

@@ -30,7 +30,7 @@ from pydantic import (
 from judge.config import Budget, Plan
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
-from judge.core.messages import one_line as one_line
+from judge.core.format import one_line as one_line
 from judge.core.plugins import unknown_name_message
 from judge.stats.correlation import Level
 from judge.suite.records import Limits, Policy

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from judge.audits.build_card import build_card, detects_damage, summarize
 from judge.audits.card import DETECTED, ORIGINAL, AuditData, BiasFinding, JudgeCard, SensitivityCell
 from judge.core.errors import ConfigError
-from judge.core.messages import escape_controls
+from judge.core.format import escape_controls
 from judge.core.records import Column, Estimate, Sample
 from judge.report.views.audit import layout
 from judge.stats.bootstrap import wilson_interval

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.core.messages import escape_controls
+from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means

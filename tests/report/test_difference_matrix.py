@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.core.messages import number
+from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.views.heat_maps import Wins, wins
 from judge.report.views.leaderboard import build_leaderboard

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.messages import escape_controls
+from judge.core.format import escape_controls
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.renderers import html
 from judge.report.renderers.html import ItemBrowser, render

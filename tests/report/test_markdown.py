@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from judge.core.messages import one_line
+from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
 from judge.report.renderers.markdown import LIMIT, escape, render
 from judge.report.views.leaderboard import verdict

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.messages import escape_controls, one_line
+from judge.core.format import escape_controls, one_line
 from judge.report.renderers import suite
 from judge.suite.records import Outcome, Suite, Verdict
 

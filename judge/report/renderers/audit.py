@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.audits.card import JudgeCard
-from judge.core.messages import to_json
+from judge.core.format import to_json
 from judge.report.renderers import html
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.messages import one_line, to_json
+from judge.core.format import one_line, to_json
 from judge.report.renderers import html
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.core.messages import one_line
+from judge.core.format import one_line
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA
 from judge.report.views.leaderboard import Cell, build_leaderboard, verdict

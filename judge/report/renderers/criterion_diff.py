@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.messages import (
+from judge.core.format import (
     escape_controls,
     format_interval,
     format_p,

@@ -9,7 +9,7 @@ from dataclasses import fields
 from io import StringIO
 from typing import Any
 
-from judge.core.messages import to_json
+from judge.core.format import to_json
 from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 from judge.stats.pairwise import Standing

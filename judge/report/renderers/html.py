@@ -20,7 +20,7 @@ from typing import Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from judge.core.messages import escape_controls, one_line, plural
+from judge.core.format import escape_controls, one_line, plural
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
 from judge.report import charts

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from judge.core.messages import to_json
+from judge.core.format import to_json
 from judge.core.records import Column
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import FailureKind, build_provenance

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from judge.core.messages import one_line
+from judge.core.format import one_line
 from judge.report.renderers.markdown import upright
 from judge.report.views.columns import ARROWS, Group
 from judge.report.views.leaderboard import Cell, build_leaderboard

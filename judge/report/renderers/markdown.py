@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
-from judge.core.messages import one_line, plural
+from judge.core.format import one_line, plural
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard, verdict

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.messages import escape_controls, one_line, plural, seconds, to_json
+from judge.core.format import escape_controls, one_line, plural, seconds, to_json
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape, summary
 from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals

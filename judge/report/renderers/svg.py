@@ -19,7 +19,7 @@ from unicodedata import east_asian_width
 from markupsafe import Markup
 
 from judge.core.errors import ConfigError
-from judge.core.messages import one_line, plural
+from judge.core.format import one_line, plural
 from judge.report.charts import scatters
 from judge.report.renderers import html
 from judge.report.views.heat_maps import Wins, heats, wins

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from judge.core.messages import one_line, to_json
+from judge.core.format import one_line, to_json
 from judge.report.renderers import csv, latex
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import escape

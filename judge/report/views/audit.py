@@ -24,7 +24,7 @@ from judge.audits.card import (
 )
 from judge.audits.probes import FIRST, LABEL
 from judge.audits.sensitivity import is_significant
-from judge.core.messages import minus, number, one_line, plural, signed
+from judge.core.format import minus, number, one_line, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report import charts
 from judge.stats.pairwise import TIE

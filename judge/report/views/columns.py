@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.core.messages import decimals, format_interval, number
+from judge.core.format import decimals, format_interval, number
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison

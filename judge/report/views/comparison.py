@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Literal
 
-from judge.core.messages import decimals, escape_controls, format_interval, number, one_line, plural, signed
+from judge.core.format import decimals, escape_controls, format_interval, number, one_line, plural, signed
 from judge.core.records import Column, Failure
 from judge.report import charts
 from judge.results.comparison import Change, RunComparison

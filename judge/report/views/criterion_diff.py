@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.messages import decimals, format_interval, format_p, plural, signed
+from judge.core.format import decimals, format_interval, format_p, plural, signed
 from judge.core.records import Estimate
 from judge.results.comparison import PLACES, CriterionDiff, Judged, Prompts
 from judge.stats.correlation import OVER, UNITS

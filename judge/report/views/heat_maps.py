@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.core.messages import format_interval, format_p, number, plural, signed
+from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column
 from judge.report.views.columns import compared_columns
 from judge.report.views.leaderboard import Leaderboard, Standing, standing

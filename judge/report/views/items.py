@@ -15,7 +15,7 @@ from itertools import accumulate
 from urllib.parse import quote
 
 from judge import text as texts
-from judge.core.messages import escape_controls, minus, number, plural
+from judge.core.format import escape_controls, minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
 from judge.report import charts
 from judge.report.views.leaderboard import Leaderboard

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.messages import format_interval, format_p, number, one_line, plural
+from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.report.views.columns import (
     ARROWS,

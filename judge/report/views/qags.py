@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from judge.core.messages import number, one_line
+from judge.core.format import number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 

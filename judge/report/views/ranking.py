@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judge.core.messages import format_interval, number, percent, plural
+from judge.core.format import format_interval, number, percent, plural
 from judge.core.records import IDENTICAL
 from judge.report.views.columns import Agreed, agreement, groups
 from judge.report.views.provenance import Provenance, build_provenance

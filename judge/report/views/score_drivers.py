@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from judge.core.messages import format_interval, one_line, signed
+from judge.core.format import format_interval, one_line, signed
 from judge.core.records import Estimate
 from judge.report import charts
 from judge.report.views.columns import Group, groups

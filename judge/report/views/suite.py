@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.core.messages import escape_controls, one_line, plural
+from judge.core.format import escape_controls, one_line, plural
 from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
 from judge.suite.records import Kind, Outcome, Status, Verdict

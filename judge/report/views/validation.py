@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.messages import decimals, format_interval, number, one_line, percent, plural, signed
+from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report import charts
 from judge.results.result import Result

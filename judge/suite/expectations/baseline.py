@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.messages import format_interval, format_p, number, plural, signed
+from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Estimate
 from judge.results.result import Result
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, change_in_agreement, usual_level

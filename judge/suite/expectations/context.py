@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.core.messages import decimals, one_line, plural
+from judge.core.format import decimals, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
 from judge.suite.evidence import CaseScores, Parts, Text, Undecidable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.core.messages import number, percent
+from judge.core.format import number, percent
 from judge.core.records import Criterion, Sample
 from judge.stats.bootstrap import wilson_interval as wilson
 from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean

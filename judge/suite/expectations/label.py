@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from judge.core.errors import ConfigError
-from judge.core.messages import one_line, percent
+from judge.core.format import one_line, percent
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.stats.bootstrap import wilson_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judge.core.errors import ConfigError
-from judge.core.messages import plural
+from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.pairwise import verdict
 from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean
