@@ -22,7 +22,7 @@ from typing import TypeVar
 from common import COLUMNS, JUDGE, SUMMEVAL
 
 from judge.commands.audit import MAIN, plan_audit, run_audit
-from judge.config import plan
+from judge.config import load_config
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
 
@@ -60,7 +60,7 @@ def whole(folder: Path) -> None:
     given = ("--model", "heuristic", "--no-cache", "--quiet")
     took = min(command("audit", SUMMEVAL, "--map", by_column, *given, "--out", folder / "audit") for _ in range(3))
     found = plan_audit(
-        plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS
+        load_config(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False}), items=ITEMS
     )
     rows = [{"item": s.item, "system": s.system, "output": s.output, "source": s.source} for s in found.texts.changed]
     texts = folder / "texts.jsonl"
@@ -79,7 +79,7 @@ def parts() -> None:
         return {"A": 0.6, "B": 0.4} if compared else {"3": 0.6, "2": 0.4}
 
     scripted = ScriptedProvider(answer)
-    given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
+    given = load_config(given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"})
     found = timed("texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted]))
     card = timed(
         f"{found.judgments:,} judgments in {len(found.runs)} runs, card", lambda: asyncio.run(run_audit(found))
@@ -94,7 +94,7 @@ def parts() -> None:
 
 def card() -> None:
     """The card that docs/audit.md quotes."""
-    given = plan(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False})
+    given = load_config(given={"data": SUMMEVAL, "map": COLUMNS, "model": "heuristic", "cache": False})
     print(asyncio.run(run_audit(plan_audit(given, items=ITEMS))).report("markdown"))
 
 

@@ -38,8 +38,8 @@ def measured(url: str, folder: Path) -> tuple[float, float, float]:
     """For each judgment of one run: bytes in the cache and in the results, and the tokens it reads."""
     data = [str(SUMMEVAL), "--map", "item=doc_id,output=summary", "--metrics", "none"]
     data += ["--criteria", ",".join(CRITERIA), "--model", "mock", "--base-url", url, "--cache", str(folder / "cache")]
-    plan = judge("plan", *data)
-    read = int(re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", plan, re.M)[0].replace(",", ""))
+    config = judge("plan", *data)
+    read = int(re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", config, re.M)[0].replace(",", ""))
     judge("run", *data, "--out", str(folder / "out"), "--quiet")
     with sqlite3.connect(folder / "cache/responses/cache.db") as cache:
         ((replies,),) = cache.execute("SELECT count(*) FROM Cache").fetchall()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import judge
-from judge import config
+from judge.config import load_config
 from judge.core.records import Request, Response
 from judge.providers import recording
 from judge.providers.recording import Recording
@@ -16,10 +16,10 @@ from judge.providers.recording import Recording
 
 def renew(plan_file: Path) -> None:
     """One example's recording. Raises SystemExit where some of its replies would go to no prompt."""
-    plan = config.plan(plan_file)
-    if plan.replay is None or plan.data is None:
+    config = load_config(plan_file)
+    if config.replay is None or config.data is None:
         return
-    old, taken = recording.read(plan.replay), set()
+    old, taken = recording.read(config.replay), set()
 
     def script(request: Request) -> Response:
         call = old.nearest(request)
@@ -27,15 +27,15 @@ def renew(plan_file: Path) -> None:
         draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
         return Response(tuple(old.replies[call][draw].choices[0] for draw in draws))
 
-    new = plan.replay.with_suffix(".new")
+    new = config.replay.with_suffix(".new")
     Recording(old.note).save(new)
-    asked = {"reply": plan.reply, "weighting": plan.weighting, "draws": plan.draws}
+    asked = {"reply": config.reply, "weighting": config.weighting, "draws": config.draws}
     model = judge.ScriptedProvider(script, model=old.models[0])
-    judge.evaluate(plan.data, plan.criteria, model=model, metrics=[], cache=False, record=new, **asked)
+    judge.evaluate(config.data, config.criteria, model=model, metrics=[], cache=False, record=new, **asked)
     if left := len(old.replies) - len(taken):
         new.unlink()
-        raise SystemExit(f"{plan.replay}: {left} recorded prompts are nearest to none that the plan asks")
-    new.replace(plan.replay)
+        raise SystemExit(f"{config.replay}: {left} recorded prompts are nearest to none that the plan asks")
+    new.replace(config.replay)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`Plan`: the settings of a run, from YAML and options. Errors name the file, the line and the key."""
+"""`RunConfig`: the settings of a run, from YAML and options. Errors name the file, the line and the key."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _budget(value: Any) -> Any:
     return Budget(number * _TIMES.get(unit[0].lower(), 1), "tokens")
 
 
-class Plan(BaseModel):
+class RunConfig(BaseModel):
     """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
 
     `mapping` (written `map`) names the data's columns, `systems` the columns of wide data; `where` has the values that
@@ -202,7 +202,7 @@ class Plan(BaseModel):
     seed: int = Field(0, ge=0)
 
 
-class RankPlan(Plan):
+class RankConfig(RunConfig):
     """What `judge rank` adds: `orders` 2 shows each pair of texts both ways round, 1 only one way, drawn by `seed`.
 
     `pairs` is the most pairs of texts to compare, spread evenly over the pairs of systems; None means all of them.
@@ -214,20 +214,20 @@ class RankPlan(Plan):
     pairs: int | None = Field(None, ge=1)
 
 
-def plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Plan:
+def load_config(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RunConfig:
     """Return the plan of a YAML file, if any, overridden by the options of `given`.
 
     Paths in the file are relative to the file. Raises ConfigError.
     """
-    return _build(Plan, file, given)
+    return _build(RunConfig, file, given)
 
 
-def rank_plan(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RankPlan:
+def load_rank_config(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RankConfig:
     """`plan` for a ranking."""
-    return _build(RankPlan, file, given)
+    return _build(RankConfig, file, given)
 
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=RunConfig)
 
 
 def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] | None) -> P:
@@ -260,7 +260,7 @@ def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] 
             got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
             message = first["msg"].removeprefix("Value error, ")
             message = f"{message[0].lower()}{message[1:]}{got}"
-        elif innermost in RankPlan.model_fields:
+        elif innermost in RankConfig.model_fields:
             message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
         else:
             message = unknown_name_message("key", innermost, sorted(keys))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from judge.config import DEFAULT_CRITERIA, Plan, pairs, plan, settings, split, where_values
+from judge.config import DEFAULT_CRITERIA, RunConfig, load_config, pairs, settings, split, where_values
 from judge.core.errors import ConfigError
 
 
@@ -23,7 +23,7 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
         "data: d.jsonl\nout: runs/x\nmodel: scripted/replies.yaml\nmap: {output: summary}\n"
         "criteria: [relevance, my.jinja]\nmetrics: rouge, bleu\nsystems: a,b\ncache: false\n",
     )
-    made = plan(path)
+    made = load_config(path)
     assert made.data == tmp_path / "d.jsonl"
     assert made.out == tmp_path / "runs/x"
     assert [one.name for one in made.model] == [f"scripted/{tmp_path / 'replies.yaml'}"]
@@ -34,18 +34,18 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
 
 def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
     path = write(tmp_path, "temperature: 0.5\nmodel: a\n")
-    made = plan(path, {"model": "b", "base_url": None})
+    made = load_config(path, {"model": "b", "base_url": None})
     assert (made.model[0].name, made.temperature, made.base_url) == ("b", 0.5, None)
 
 
 def test_defaults() -> None:
-    made = plan()
+    made = load_config()
     assert (made.criteria, made.metrics, made.weighting, made.temperature) == (DEFAULT_CRITERIA, None, "auto", None)
 
 
 def test_a_plan_is_frozen() -> None:
     with pytest.raises(ValidationError):
-        Plan().temperature = 1.0  # type: ignore[misc]
+        RunConfig().temperature = 1.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -67,22 +67,22 @@ def test_a_plan_is_frozen() -> None:
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, where: str, words: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
-        plan(path)
+        load_config(path)
     assert f"{path}{where}" in str(caught.value)
     assert words in str(caught.value)
 
 
 def test_a_mistake_on_the_command_line_is_named_as_a_flag(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^--max-concurrency: .* 1, not 0$"):
-        plan(write(tmp_path, "max_concurrency: 3\n"), {"max_concurrency": 0})
+        load_config(write(tmp_path, "max_concurrency: 3\n"), {"max_concurrency": 0})
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
-        plan(tmp_path / "none.yaml")
+        load_config(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"model: caf\xe9\n")
     with pytest.raises(ConfigError, match="UTF-8"):
-        plan(tmp_path / "latin.yaml")
+        load_config(tmp_path / "latin.yaml")
 
 
 def test_lists_and_mappings_on_the_command_line() -> None:
@@ -103,7 +103,7 @@ def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not YAML"):
         settings(["rouge.types=[a"])
     path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
-    over = plan(path, {"set": {"rouge": {"stem": False}, "chrf": {"beta": 1}}}).set
+    over = load_config(path, {"set": {"rouge": {"stem": False}, "chrf": {"beta": 1}}}).set
     assert over == {"rouge": {"stem": False, "multi": "mean"}, "bleu": {"smooth": "floor"}, "chrf": {"beta": 1}}
 
 
@@ -114,7 +114,7 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
     options = "{stopwords: stop.txt, exceptions: [stop.txt]}"
     asked = "{questions: mm/t5, answers: mm/none, bertscore_model: mm}"
     text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}, qags: {asked}}}\n"
-    assert plan(write(tmp_path, text)).set == {
+    assert load_config(write(tmp_path, text)).set == {
         "rouge": {"stopwords": str(tmp_path / "stop.txt"), "exceptions": [str(tmp_path / "stop.txt")]},
         "bertscore": {"model": "big"},
         "bleu": {"tokenize": "zh"},
@@ -128,38 +128,38 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
 
 def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"--set: .*dictionary, not 3"):
-        plan(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
+        load_config(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
 
 
 def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run.yaml:2: cache: write a folder or an address .*, not True"):
-        plan(write(tmp_path, "data: d.jsonl\ncache: true\n"))
+        load_config(write(tmp_path, "data: d.jsonl\ncache: true\n"))
 
 
 @pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
 def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tmp_path: Path, given: str) -> None:
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
-        plan(write(tmp_path, f"data: d.jsonl\n{given}\n"))
+        load_config(write(tmp_path, f"data: d.jsonl\n{given}\n"))
     assert "1234" not in str(refused.value)
 
 
 def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
     given = pairs("human.relevance=anna, human.relevance=ben,item=doc")
     assert given == {"human.relevance": ["anna", "ben"], "item": "doc"}
-    assert plan(given={"map": given}).mapping == {"human.relevance": ("anna", "ben"), "item": "doc"}
+    assert load_config(given={"map": given}).mapping == {"human.relevance": ("anna", "ben"), "item": "doc"}
     with pytest.raises(ConfigError, match="output is to be a and b: name one column"):
-        plan(given={"map": pairs("output=a,output=b")})
+        load_config(given={"map": pairs("output=a,output=b")})
     with pytest.raises(ConfigError, match="a column stands here twice"):
-        plan(given={"map": pairs("human.x=a,human.x=a")})
+        load_config(given={"map": pairs("human.x=a,human.x=a")})
 
 
 def test_conditions_are_read_with_their_commas() -> None:
     assert where_values("lang=ja, title=a, b,lang=ko") == {"lang": ["ja", "ko"], "title": ["a, b"]}
-    assert plan(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
+    assert load_config(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
         "lang": ("ja",), "year": (2020, 2021),
     }  # fmt: skip
     for text in ("lang", "=ja", "lang="):
         with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
             where_values(text)
     with pytest.raises(ConfigError, match="write a value, such as lang: ja"):
-        plan(given={"where": {"lang": None}})
+        load_config(given={"where": {"lang": None}})

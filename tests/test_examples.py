@@ -22,8 +22,9 @@ import yaml
 from typer.testing import CliRunner
 
 import judge
-from judge import config, criteria
+from judge import criteria
 from judge.cli import app
+from judge.config import load_config
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.providers import recording
@@ -201,7 +202,7 @@ def test_the_readme_of_the_calibration_has_the_numbers_of_its_report(make: Make)
 
 def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
     name = "custom_criterion"
-    plan = config.plan(EXAMPLES / name / "run.yaml")
+    plan = load_config(EXAMPLES / name / "run.yaml")
     assert plan.data is not None
     prompts = []
     for criterion in map(criteria.load, plan.criteria):
@@ -225,7 +226,7 @@ def test_everything_is_scored(support: Result) -> None:
 def test_the_recording_holds_the_replies_to_all_prompts_and_no_others(language: str, tmp_path: Path) -> None:
     """Where this fails after a change of the prompts: python examples/renew_recordings.py."""
     folder = EXAMPLES / FOLDERS[language]
-    plan = config.plan(folder / "run.yaml")
+    plan = load_config(folder / "run.yaml")
     assert plan.replay is not None
     options: dict[str, Any] = {"reply": plan.reply, "weighting": plan.weighting, "draws": plan.draws}
     again = tmp_path / "again.jsonl"

@@ -45,7 +45,7 @@ def clear_metrics(folder: Path) -> int:
 
 
 Location = RedisUrl | Path | Literal[False] | None
-"""What `config.Plan.cache` may be: None is the default, False none at all."""
+"""What `config.RunConfig.cache` may be: None is the default, False none at all."""
 
 
 def cache_location(location: RedisUrl | Path | None) -> RedisUrl | Path:

@@ -110,9 +110,9 @@ app.command("init")(init_command)
 def run_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Judge and measure every output, and compare the systems."""
     from judge.cli.run import run
-    from judge.config import plan
+    from judge.config import load_config
 
-    run(data, params, plan, format=format, quiet=quiet)
+    run(data, params, load_config, format=format, quiet=quiet)
 
 
 _BERTSCORE = {
@@ -127,10 +127,10 @@ _BERTSCORE = {
 def score_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
     from judge.cli.run import run
-    from judge.config import plan
+    from judge.config import load_config
 
     bertscore_options = {name: params.pop(name) for name in _BERTSCORE}
-    run(data, metric_only("bertscore", params, **bertscore_options), plan, format=format, quiet=quiet)
+    run(data, metric_only("bertscore", params, **bertscore_options), load_config, format=format, quiet=quiet)
 
 
 _QAGS = {
@@ -176,9 +176,9 @@ _COMPARED = Annotated[
 def rank_command(data: Data, *, format: str = "console", quiet: bool = False, **params: Any) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
     from judge.cli.run import run
-    from judge.config import rank_plan
+    from judge.config import load_rank_config
 
-    run(data, params, rank_plan, format=format, quiet=quiet)
+    run(data, params, load_rank_config, format=format, quiet=quiet)
 
 
 app.command("plan")(plan_command)

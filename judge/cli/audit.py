@@ -77,11 +77,11 @@ def audit_command(
     What it notices, what it leans to, what it falls for."""
     from judge.audits.card import PROBES, check
     from judge.commands.audit import plan_audit
-    from judge.config import plan
+    from judge.config import load_config
 
     check(format)
-    run_plan, folder = to_config(data, params, plan)
-    card = _run(plan_audit(run_plan, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
+    config, folder = to_config(data, params, load_config)
+    card = _run(plan_audit(config, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:
         print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
     if card.failures:
@@ -108,6 +108,6 @@ def _run(audit_plan: AuditPlan, *, quiet: bool) -> JudgeCard:
 
     if not quiet:
         print_message(audit_estimate(audit_plan))
-    hint = " What is in the cache is not asked or paid again." if audit_plan.plan.cache is not False else ""
+    hint = " What is in the cache is not asked or paid again." if audit_plan.config.cache is not False else ""
     message = f"interrupted: start the same command again to go on.{hint}"
     return run_interruptibly(run_audit(audit_plan, progress, watch_run), progress, lambda: message)

@@ -107,9 +107,9 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
 def _place(location: str | None) -> RedisUrl | Path:
     """The place of the cache. Raises ConfigError."""
     from judge.cache import cache_location
-    from judge.config import plan
+    from judge.config import load_config
 
-    return cache_location(plan(given={"cache": location}).cache or None)
+    return cache_location(load_config(given={"cache": location}).cache or None)
 
 
 def _existing_place(location: str | None) -> RedisUrl | Path:

@@ -89,7 +89,7 @@ def diff_command(
     where judgments failed.
     """
     from judge.commands.diff_criteria import plan_diff
-    from judge.config import plan
+    from judge.config import load_config
     from judge.data import samples
     from judge.results.comparison import check_diff_format
 
@@ -98,11 +98,11 @@ def diff_command(
     if data is not None:
         require_existing(data)
     is_plan = data is not None and data.suffix in PLANS
-    run_plan = plan(data, options) if is_plan else plan(given={"data": data, **options})
-    shards = [] if run_plan.data is None else [path for path, _ in samples.files(run_plan.data)]
-    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, run_plan.replay, run_plan.record])
+    config = load_config(data, options) if is_plan else load_config(given={"data": data, **options})
+    shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
+    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, config.replay, config.record])
     check_writable({"--output": output})
-    diff = _run(plan_diff(before, after, run_plan, item=item, system=system, human=human), quiet=quiet)
+    diff = _run(plan_diff(before, after, config, item=item, system=system, human=human), quiet=quiet)
     if output is not None:
         write("--output", output, diff.report(format))
         typer.echo(str(output))
@@ -129,7 +129,7 @@ def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
         return watch(prepared, progress, quiet=quiet, label=label)
 
     work = run_diff(diff_plan, progress, watch_run)
-    cached = all(prepared_run.plan.cache is not False for prepared_run in runs)
+    cached = all(prepared_run.config.cache is not False for prepared_run in runs)
     return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 
 
@@ -255,11 +255,11 @@ def criteria_steps(
 ) -> None:
     """Have a model draft a criterion's steps. They are written into the file's header, for you to read."""
     from judge.commands.loaders import draft_steps
-    from judge.config import plan
+    from judge.config import load_config
 
     params = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
     options = parse_option(params)
-    for place, step in enumerate(draft_steps(file, plan(given=options), replace=replace), 1):
+    for place, step in enumerate(draft_steps(file, load_config(given=options), replace=replace), 1):
         print_untrusted(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)
 

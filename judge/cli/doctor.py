@@ -34,16 +34,16 @@ def doctor_command(
     """
     from judge.commands.doctor import Diagnosis, announce, check_environment, check_model, open_checks
     from judge.commands.public import run_sync
-    from judge.config import plan
+    from judge.config import load_config
 
     check_format(format, "what was found")
     params: dict[str, Any] = {"model": model, "base_url": base_url, "key_env": key_env, "cache": cache}
-    run_plan = plan(given={**params, "timeout": _SECONDS if timeout is None else timeout})
-    findings = check_environment(run_plan)
-    if checks := open_checks(run_plan):
+    config = load_config(given={**params, "timeout": _SECONDS if timeout is None else timeout})
+    findings = check_environment(config)
+    if checks := open_checks(config):
         if announcement := announce(checks):
             print_message(announcement)
-        findings += run_sync(lambda: check_model(run_plan, checks))
+        findings += run_sync(lambda: check_model(config, checks))
     diagnosis = Diagnosis(tuple(findings))
     if format == "json":
         print_json(diagnosis.to_dict())

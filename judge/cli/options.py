@@ -14,7 +14,7 @@ import typer
 from judge.cli.terminal import PLANS, completed, require_existing
 
 if TYPE_CHECKING:
-    from judge.config import Plan
+    from judge.config import RunConfig
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -228,18 +228,16 @@ def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., Plan]) -> tuple[Plan, Path]:
+def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., RunConfig]) -> tuple[RunConfig, Path]:
     """The plan of a command's options, and the folder of its results. Raises ConfigError."""
     from judge.data import samples
 
     require_existing(data)
     options = parse_option(params)
     is_plan = data.suffix in PLANS
-    run_plan = make(data if is_plan else None, options if is_plan else {"data": data, **options})
-    folder = (
-        run_plan.out or Path("runs") / f"{samples.dataset_name(run_plan.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
-    )
-    return run_plan.model_copy(update={"out": folder}), folder
+    config = make(data if is_plan else None, options if is_plan else {"data": data, **options})
+    folder = config.out or Path("runs") / f"{samples.dataset_name(config.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    return config.model_copy(update={"out": folder}), folder
 
 
 def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:

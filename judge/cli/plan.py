@@ -46,12 +46,12 @@ def plan_command(
     from judge.commands.judge_models import open_offline
     from judge.commands.plan import show
     from judge.commands.preparation import prepare
-    from judge.config import plan, rank_plan
+    from judge.config import load_config, load_rank_config
 
     check_format(format, "a plan")
-    run_plan, _ = to_config(data, params, rank_plan if rank else plan)
-    run_plan = run_plan.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    estimate = estimate_cost(prepare(run_plan, providers=open_offline(run_plan)), items=items)
+    config, _ = to_config(data, params, load_rank_config if rank else load_config)
+    config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    estimate = estimate_cost(prepare(config, providers=open_offline(config)), items=items)
     if format == "json":
         print_json(estimate.to_dict())
     else:

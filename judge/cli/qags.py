@@ -60,20 +60,20 @@ def _measure(
 
     from judge.commands.pipeline import run_pipeline
     from judge.commands.preparation import prepare
-    from judge.config import plan
+    from judge.config import load_config
     from judge.data import samples
 
-    run_plan, _ = to_config(data, {**params, "metrics": [_METRIC]}, plan)
+    config, _ = to_config(data, {**params, "metrics": [_METRIC]}, load_config)
     named = {_METRIC, *parse_option({"set": params["set_"]}).get("set", {})}
-    options = {name: values for name, values in run_plan.set.items() if name in named}
-    judges = tuple(judge for judge in run_plan.model if judge.name != "heuristic")
-    run_plan = run_plan.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
-    if run_plan.data is None:
+    options = {name: values for name, values in config.set.items() if name in named}
+    judges = tuple(judge for judge in config.model if judge.name != "heuristic")
+    config = config.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
+    if config.data is None:
         raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
     rows, items = _choose_samples(
-        samples.load(run_plan.data, mapping=run_plan.mapping, systems=run_plan.systems), item, system
+        samples.load(config.data, mapping=config.mapping, systems=config.systems), item, system
     )
-    return asyncio.run(run_pipeline(prepare(run_plan, rows))), rows, items
+    return asyncio.run(run_pipeline(prepare(config, rows))), rows, items
 
 
 def _choose_samples(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:

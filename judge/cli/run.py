@@ -14,7 +14,7 @@ from judge.cli.terminal import print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.config import Plan
+    from judge.config import RunConfig
     from judge.core.records import Sample
     from judge.execution.progress import Progress
     from judge.results.result import Result
@@ -77,13 +77,13 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def run(data: Path, params: Mapping[str, Any], make: Callable[..., Plan], *, format: str, quiet: bool) -> None:
+def run(data: Path, params: Mapping[str, Any], make: Callable[..., RunConfig], *, format: str, quiet: bool) -> None:
     """Run a whole command: make the plan, run it, show the result and exit with its status."""
     from judge.core import plugins
 
     plugins.load("formats", format)  # an unknown format is an error before anything is paid
-    run_plan, folder = to_config(data, params, make)
-    result, progress = execute(run_plan, folder, quiet=quiet)
+    config, folder = to_config(data, params, make)
+    result, progress = execute(config, folder, quiet=quiet)
     if not quiet:
         show(result, format)
     exit_with_status(result, progress, folder)
@@ -99,7 +99,7 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
 
 
 def execute(
-    run_plan: Plan, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
+    config: RunConfig, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a plan. `check` may raise for its samples before anything is paid."""
     from judge.cli.progress_bar import watch
@@ -108,10 +108,10 @@ def execute(
     from judge.commands.preparation import overwrite_warning, prepare
     from judge.execution.progress import Progress
 
-    prepared = prepare(run_plan)
+    prepared = prepare(config)
     if check is not None:
         check(prepared.samples)
-    for message in () if quiet else filter(None, (overwrite_warning(run_plan), one_line_estimate(prepared))):
+    for message in () if quiet else filter(None, (overwrite_warning(config), one_line_estimate(prepared))):
         print_message(message)
     progress = Progress()
 
@@ -120,7 +120,7 @@ def execute(
             return await run_pipeline(prepared, progress)
 
     return run_interruptibly(
-        work(), progress, lambda: _resume_hint_of_run(progress, folder, run_plan.cache is not False)
+        work(), progress, lambda: _resume_hint_of_run(progress, folder, config.cache is not False)
     ), progress
 
 

@@ -131,7 +131,7 @@ class _Source:
 
 def _read_run(folder: Path, params: Mapping[str, Any]) -> _Source:
     """Read a finished run. Its options count unless `params` has others. Raises ConfigError."""
-    from judge.config import Plan
+    from judge.config import RunConfig
     from judge.criteria import builtin_prompts
     from judge.data import samples
     from judge.results.result import load
@@ -141,16 +141,16 @@ def _read_run(folder: Path, params: Mapping[str, Any]) -> _Source:
     result = load(folder)
     if result.rankings:
         raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
-    plan = result.info.get("plan", {})
-    data = plan.get("data")
+    config = result.info.get("plan", {})
+    data = config.get("data")
     try:
         has_data = data is not None and bool(samples.files(data))
     except DataError:
         has_data = False
     if not has_data:
         raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
-    usual = Plan.model_validate({}).model_dump(mode="json", by_alias=True)
-    run_options = {key: plan[key] for key in _SUITE_OPTIONS if key in plan and plan[key] != usual[key]}
+    usual = RunConfig.model_validate({}).model_dump(mode="json", by_alias=True)
+    run_options = {key: config[key] for key in _SUITE_OPTIONS if key in config and config[key] != usual[key]}
     criteria = []
     for name, info in result.info.get("criteria", {}).items():
         path = Path(info["path"])

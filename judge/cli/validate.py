@@ -67,7 +67,7 @@ def validate_command(
 
     It stands between what needs no judge and what people reach."""
     from judge.commands.validate import check_rated, check_run
-    from judge.config import plan
+    from judge.config import load_config
     from judge.data import samples
     from judge.results.validation import check
 
@@ -83,9 +83,9 @@ def validate_command(
         calibrate = bool(params["calibrate"])
         _show((data, *runs), params["seed"] or 0, format, level, calibrate=calibrate, where=where)
         return
-    run_plan, folder = to_config(data, params, plan)
-    result, progress = execute(run_plan, folder, quiet=quiet, check=check_rated)
-    _show((result, *runs), run_plan.seed, format, level)
+    config, folder = to_config(data, params, load_config)
+    result, progress = execute(config, folder, quiet=quiet, check=check_rated)
+    _show((result, *runs), config.seed, format, level)
     exit_with_status(result, progress, folder)
 
 

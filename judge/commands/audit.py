@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge import config, criteria
+from judge import criteria
 from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
@@ -20,7 +20,7 @@ from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, Plan, RankPlan
+from judge.config import Judge, RankConfig, RunConfig, load_config, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import plural
 from judge.core.plugins import unknown_name_message
@@ -68,7 +68,7 @@ class AuditPlan:
     probe that cannot be made.
     """
 
-    plan: Plan
+    config: RunConfig
     model: str
     probes: tuple[Probe, ...]
     texts: AuditSamples
@@ -82,7 +82,7 @@ class AuditPlan:
 
 
 class AuditOptions(JudgeOptions, total=False):
-    """What `audit` takes besides: keys of `config.Plan`."""
+    """What `audit` takes besides: keys of `config.RunConfig`."""
 
     out: str | Path
 
@@ -126,16 +126,16 @@ async def audit_async(
 ) -> JudgeCard:
     """`audit` for callers with an event loop of their own."""
     reject_unsupported(options, AuditOptions, "an audit")
-    plan, providers, custom_criteria = to_config(config.plan, data, criteria, model, options)
+    config, providers, custom_criteria = to_config(load_config, data, criteria, model, options)
     audit_plan = plan_audit(
-        plan, data, items=items, probes=probes, providers=providers, custom_criteria=custom_criteria
+        config, data, items=items, probes=probes, providers=providers, custom_criteria=custom_criteria
     )
     async with displayed(progress) as counts:
         return await run_audit(audit_plan, counts)
 
 
 def plan_audit(
-    plan: Plan,
+    config: RunConfig,
     data: Any = None,
     *,
     items: int = 100,
@@ -145,37 +145,37 @@ def plan_audit(
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
     chosen_probes = _parse_probes(probes)
-    judges = plan.model if providers is None else providers
-    source = data if data is not None else plan.data
-    reject_run_only_settings(plan, "an audit")
+    judges = config.model if providers is None else providers
+    source = data if data is not None else config.data
+    reject_run_only_settings(config, "an audit")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
     if len(judges) > 1:
         raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
-    if not plan.criteria:
+    if not config.criteria:
         raise ConfigError("--criteria none: there is nothing to audit a judge on")
-    check_output_dir(plan.out)
+    check_output_dir(config.out)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)[: plan.limit]
-    language = prompt_language.choose_prompt_language(plan, rows)[0]["name"]
-    base_plan = plan.model_copy(update={**_USED_UP, "language": language})
+    rows = samples.load(source, mapping=config.mapping, systems=config.systems, where=config.where)[: config.limit]
+    language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
+    base_plan = config.model_copy(update={**_USED_UP, "language": language})
     scales = _criterion_scales(base_plan, judges, custom_criteria or {})
-    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=plan.seed)
-    main_plan = base_plan.model_copy(update={"out": plan.out / "changed"} if plan.out is not None else {})
+    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
+    main_plan = base_plan.model_copy(update={"out": config.out / "changed"} if config.out is not None else {})
     main = prepare(
         main_plan, list(texts.changed), providers=judges, loaded_criteria=custom_criteria, wanted_texts=texts.wanted
     )
     if len(main.judges) > 1:
         raise ConfigError(f"the recording has several judges: name one of {', '.join(main.judges)} with --model")
     model = main.baseline or next(iter(main.judges))
-    audit_plan = AuditPlan(base_plan.model_copy(update={"out": plan.out}), model, chosen_probes, texts, {MAIN: main})
+    audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
 
 
 def _parse_probes(probes: str | Sequence[str]) -> tuple[Probe, ...]:
     """Return the named probes in their usual order. Raises ConfigError."""
-    names = config.split(probes) if isinstance(probes, str) else list(probes)
+    names = split(probes) if isinstance(probes, str) else list(probes)
     for name in names:
         if name not in PROBES:
             raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
@@ -185,14 +185,14 @@ def _parse_probes(probes: str | Sequence[str]) -> tuple[Probe, ...]:
 
 
 def _criterion_scales(
-    plan: Plan, judges: Sequence[Judge | Provider], custom_criteria: Mapping[str, Criterion]
+    config: RunConfig, judges: Sequence[Judge | Provider], custom_criteria: Mapping[str, Criterion]
 ) -> dict[str, Scale | None]:
     """Return each criterion's scale by name; None for all if only the heuristic judges."""
-    models, heuristic_options = judge_models.requested_judges(plan, judges)
-    if heuristic_options is not None and not models and plan.replay is None:
-        return dict.fromkeys(plan.criteria)
+    models, heuristic_options = judge_models.requested_judges(config, judges)
+    if heuristic_options is not None and not models and config.replay is None:
+        return dict.fromkeys(config.criteria)
     loaded = (
-        custom_criteria.get(name) or criteria.load(name, language=plan.language or "en") for name in plan.criteria
+        custom_criteria.get(name) or criteria.load(name, language=config.language or "en") for name in config.criteria
     )
     return {criterion.name: criterion.scale for criterion in loaded}
 
@@ -244,11 +244,11 @@ def _prepare_run(
     """Prepare another run of the audit's judge, with changed settings."""
     by_name = {criterion.name: criterion for criterion in chosen}
     names = {"criteria": tuple(by_name)} if by_name else {}
-    plan = audit_plan.plan.model_copy(update={"out": None, **names, **settings})
+    config = audit_plan.config.model_copy(update={"out": None, **names, **settings})
     judges = list(audit_plan.runs[MAIN].judges.values())
     if not judges:
-        return prepare(plan, list(rows))
-    return prepare(plan.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
+        return prepare(config, list(rows))
+    return prepare(config.model_copy(update={"replay": None}), list(rows), providers=judges, loaded_criteria=by_name)
 
 
 def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
@@ -260,13 +260,13 @@ def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
     if not texts.others:
         raise ConfigError("no item has different texts of two systems")
     names = [criterion.name for criterion in main.criteria]
-    builtin = {item.name: item for item in criteria.builtin(audit_plan.plan.language or "en", pairwise=True)}
+    builtin = {item.name: item for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)}
     pairwise = {name: builtin[name] for name in names if name in builtin}
     if not pairwise:
         raise ConfigError(f"no criterion that compares two texts is called {' or '.join(names)}")
-    plan = RankPlan(**{**dict(audit_plan.plan), "replay": None, "out": None, "criteria": tuple(pairwise)})
+    config = RankConfig(**{**dict(audit_plan.config), "replay": None, "out": None, "criteria": tuple(pairwise)})
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
-    return prepare(plan, rows, providers=list(main.judges.values()), loaded_criteria=pairwise)
+    return prepare(config, rows, providers=list(main.judges.values()), loaded_criteria=pairwise)
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
@@ -300,17 +300,17 @@ async def run_audit(
 
     Raises the errors of `pipeline.run_pipeline`.
     """
-    results = await run_sequentially(audit_plan.runs, audit_plan.plan, progress, display)
+    results = await run_sequentially(audit_plan.runs, audit_plan.config, progress, display)
     card = _make_card(audit_plan, results)
-    if audit_plan.plan.out is not None:
-        store(audit_plan.plan.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
+    if audit_plan.config.out is not None:
+        store(audit_plan.config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()})
     return card
 
 
 def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCard:
     """Build the card and add how its runs were made."""
-    texts, plan, infos = audit_plan.texts, audit_plan.plan, [result.info for result in results.values()]
-    card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=plan.seed)
+    texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
+    card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
     main = results[MAIN].info
     notes = dict.fromkeys(main["notes"])
     tables = [result.table for result in results.values()]
@@ -318,13 +318,13 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
     recorded = main.get("criteria") or {}
     settings: dict[str, Any] = {}
     if audit_plan.runs[MAIN].judges:  # the heuristic takes no settings
-        weighting = main.get("weighting") or plan.weighting
-        draws = {"draws": plan.draws} if weighting == "samples" else {}
+        weighting = main.get("weighting") or config.weighting
+        draws = {"draws": config.draws} if weighting == "samples" else {}
         default = 1.0 if weighting == "samples" else 0.0
-        temperature = default if plan.temperature is None else plan.temperature
+        temperature = default if config.temperature is None else config.temperature
         settings = {"weighting": weighting, **draws, "temperature": temperature}
     costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
-    options = plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    options = config.model_dump(mode="json", by_alias=True, exclude_none=True)
     about = {
         "judgments": sum(len(table.scores) + len(table.failures) for table in tables),
         "failed": sum(failures.values()),
@@ -361,7 +361,7 @@ def _without_folders(value: Any) -> Any:
         return {key: _without_folders(part) for key, part in value.items()}
     if isinstance(value, list):
         return [_without_folders(part) for part in value]
-    if isinstance(value, str) and "://" not in value and (config.script_of(value) or Path(value)).is_absolute():
+    if isinstance(value, str) and "://" not in value and (script_of(value) or Path(value)).is_absolute():
         return Path(value).name
     return value
 
@@ -389,7 +389,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         {column.criterion: column for column in main.columns if column.kind == "criterion"},
         texts.by_change(main),
         audit_plan.model,
-        audit_plan.plan.language or "en",
+        audit_plan.config.language or "en",
         with_originals((*texts.originals, *texts.others), NATURAL) if bias else None,
         with_originals(texts.originals, WORDINGS) if WORDINGS in results else None,
         {temperature: result.table for temperature, result in repeats.items()},

@@ -19,7 +19,7 @@ from judge.commands.count_requests import (
 from judge.commands.judge_models import UNKNOWN, open_judge
 from judge.commands.judge_run import judgments
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context
-from judge.config import Budget, Judge, Plan, RankPlan
+from judge.config import Budget, Judge, RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.messages import option
 from judge.core.records import Usage
@@ -67,10 +67,10 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     """
     total = 0.0
     for prepared in runs:
-        plan = prepared.plan.model_copy(update={"cache": False, "replay": None})
+        config = prepared.config.model_copy(update={"cache": False, "replay": None})
         try:
-            judges = {name: _recorded_model(plan, provider) for name, provider in prepared.judges.items()}
-            forecast = estimate_cost(replace(prepared, plan=plan, judges=judges, notes=[]))
+            judges = {name: _recorded_model(config, provider) for name, provider in prepared.judges.items()}
+            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
         except ConfigError as error:
             return None, str(error)
         if forecast.price is None:
@@ -79,13 +79,15 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     return total, ""
 
 
-def _recorded_model(plan: Plan, provider: Provider) -> Provider:
+def _recorded_model(config: RunConfig, provider: Provider) -> Provider:
     """Replace a recording by its model, at the address that the plan names. Needs no key."""
     if not isinstance(provider, ReplayProvider):
         return provider
-    named = [judge for judge in plan.model if judge.name == provider.model or judge.name.endswith(f"/{provider.model}")]
+    named = [
+        judge for judge in config.model if judge.name == provider.model or judge.name.endswith(f"/{provider.model}")
+    ]
     name = f"decisions/{provider.model}" if provider.decides else provider.model
-    return open_judge(plan, named[0] if named else Judge(name=name), sends=False)
+    return open_judge(config, named[0] if named else Judge(name=name), sends=False)
 
 
 def cost_summary(runs: Iterable[PreparedRun]) -> str:
@@ -106,12 +108,12 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
 
     With `items`, scale to that many similar items, none of which is cached. Raises ConfigError.
     """
-    plan = prepared.plan
+    config = prepared.config
     notes = []
     if items is not None:
         if items < 1:
             raise ConfigError(f"{option('items', items)}: has to be 1 or more")
-        if isinstance(plan, RankPlan) and plan.pairs is not None:
+        if isinstance(config, RankConfig) and config.pairs is not None:
             raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
         known = len({sample.item for sample in prepared.samples})
         notes.append(
@@ -119,7 +121,7 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
             "them; what it knows of the model still counts."
         )
     judges = tuple(
-        _judge_forecast(plan, prepared.judges[estimate.judge], estimate)
+        _judge_forecast(config, prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     )
     if most is None:
@@ -130,21 +132,21 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     times = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
     usage = sum((judge.usage for judge in judges), Usage())
     requests = sum(judge.ahead.total.requests for judge in judges)
-    in_usd = plan.budget is not None and plan.budget.unit == "usd"
+    in_usd = config.budget is not None and config.budget.unit == "usd"
     whole = price if in_usd else usage.prompt_tokens + usage.completion_tokens
     room = max(
-        (judge.ahead.room * (_price_share(plan, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
+        (judge.ahead.room * (_price_share(config, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
     )
     in_time = [judge.time.in_time for judge in judges if judge.time.in_time is not None]
     return RunForecast(
         judges=judges,
         price=price,
         seconds=max(times, default=None),
-        budget=plan.budget,
-        fits=_affordable_requests(plan.budget, requests, whole, room),
+        budget=config.budget,
+        fits=_affordable_requests(config.budget, requests, whole, room),
         room=room,
-        deadline=plan.deadline,
-        in_time=sum(in_time) if plan.deadline and len(in_time) == len(judges) else None,
+        deadline=config.deadline,
+        in_time=sum(in_time) if config.deadline and len(in_time) == len(judges) else None,
         notes=(*notes, *_notes(prepared, judges, items)),
     )
 
@@ -159,13 +161,13 @@ def _affordable_requests(budget: Budget | None, requests: int, whole: float | No
     return requests if spendable * requests >= whole * (requests - 1) else 1 + int(spendable * requests / whole)
 
 
-def _judge_forecast(plan: Plan, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
+def _judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
     return JudgeForecast(
         ahead=estimate,
         model=provider.model,
         endpoint=provider.endpoint,
-        money=_price(plan, provider, estimate),
-        time=_duration(plan, provider, estimate.total),
+        money=_price(config, provider, estimate),
+        time=_duration(config, provider, estimate.total),
         rests=_explain_tokens(estimate),
     )
 
@@ -185,7 +187,7 @@ def _with_strategies(
     for judge in judges:
         forecast = replace(judge, way=_describe_strategy(prepared, judge.ahead))
         if (estimate := single_estimates.get(judge.ahead.judge)) is not None:
-            price = _price(prepared.plan, providers[estimate.judge], estimate).price
+            price = _price(prepared.config, providers[estimate.judge], estimate).price
             forecast = replace(forecast, single=SingleReplyPrice(estimate.total.requests, price))
         yield forecast
 
@@ -211,15 +213,15 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     return f"{description}, as the {who} gives no token probabilities{probe}"
 
 
-def _price_share(plan: Plan, endpoint: str) -> float:
+def _price_share(config: RunConfig, endpoint: str) -> float:
     """Return the share of the list price that requests cost: below 1 in a batch, if the discount is known."""
-    return pricing.BATCH if plan.engine == "batch" and endpoint == pricing.DEFAULT_URL else 1.0
+    return pricing.BATCH if config.engine == "batch" and endpoint == pricing.DEFAULT_URL else 1.0
 
 
-def _price(plan: Plan, provider: Provider, estimate: JudgeEstimate) -> Price:
+def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Price:
     if provider.notice:
         return Price(0.0, 0.0, 0.0, "no model is asked")
-    total, discounted = estimate.total, _price_share(plan, provider.endpoint) < 1
+    total, discounted = estimate.total, _price_share(config, provider.endpoint) < 1
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()
@@ -237,28 +239,30 @@ def _price(plan: Plan, provider: Provider, estimate: JudgeEstimate) -> Price:
         extra_read = round(total.read * (estimate.each - 1 + first))
         more = cost(Usage(extra_read, round(total.written * (estimate.draws - 1 + first))))
     batch = ", half price in a batch" if discounted else "; half of it if it has a Batch API"
-    why = pricing.price_source(decides=provider.decides) + (batch if plan.engine == "batch" else "")
+    why = pricing.price_source(decides=provider.decides) + (batch if config.engine == "batch" else "")
     rates = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
     return Price(price, cached, more, why, rates and (rates[0] * _MILLION, rates[3] * _MILLION))
 
 
-def _duration(plan: Plan, provider: Provider, total: CriterionEstimate) -> Duration:
+def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -> Duration:
     if provider.notice or not total.requests:
         return Duration(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
-    if plan.engine == "batch":
+    if config.engine == "batch":
         return Duration(None, "a batch: within 24 hours")
     if Capabilities.of(provider).gpu:
         return Duration(None, "as this machine computes; a run with --limit says how fast that is")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
-    limits = [(total.requests / min(plan.max_concurrency, total.requests) * each, f"{plan.max_concurrency} at once")]
-    if plan.rpm:
-        limits.append((total.requests / plan.rpm * 60, f"--rpm {plan.rpm:,}"))
-    if plan.tpm:
-        limits.append(((total.read + total.written) / plan.tpm * 60, f"--tpm {plan.tpm:,}"))
+    limits = [
+        (total.requests / min(config.max_concurrency, total.requests) * each, f"{config.max_concurrency} at once")
+    ]
+    if config.rpm:
+        limits.append((total.requests / config.rpm * 60, f"--rpm {config.rpm:,}"))
+    if config.tpm:
+        limits.append(((total.read + total.written) / config.tpm * 60, f"--tpm {config.tpm:,}"))
     seconds, limit = max(limits)
     in_time = None
-    if plan.deadline is not None:
-        in_time = min(total.requests, max(0, 1 + math.floor((plan.deadline - each) * total.requests / seconds)))
+    if config.deadline is not None:
+        in_time = min(total.requests, max(0, 1 + math.floor((config.deadline - each) * total.requests / seconds)))
     # the first request goes alone
     return Duration(seconds + each, f"{limit}, guessing {each:.1f} s for a reply", in_time)
 
@@ -292,7 +296,7 @@ def _explain_tokens(estimate: JudgeEstimate) -> str:
 def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
     """Say which choices are defaults, and what the numbers do not include."""
     notes = []
-    if prepared.criteria and "criteria" not in prepared.plan.model_fields_set:
+    if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
         notes.append(f"Criteria: {names}, as none were named; {option('criteria')} names others.")
     if hoping := [judge for judge in judges if judge.ahead.draws]:
@@ -324,11 +328,11 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
 
 def _pending_batches(prepared: PreparedRun) -> list[str]:
     """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
-    if prepared.plan.engine == "batch":
+    if prepared.config.engine == "batch":
         return []
     warnings = []
     for provider in prepared.judges.values():
-        context = engine_context(prepared.plan, provider)
+        context = engine_context(prepared.config, provider)
         if context.folder is not None and (number := under_way(context.folder, context.provider.endpoint)):
             warnings.append(
                 f"{number:,} requests of an earlier run are under way in batches at {context.provider.endpoint}: with "
@@ -358,7 +362,7 @@ def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]
     if not requests:
         about = "" if all(estimate.exact for estimate in estimates) else "about "
         return f"{line}, {about}all of them answered from the cache"
-    judges = [_judge_forecast(prepared.plan, prepared.judges[estimate.judge], estimate) for estimate in estimates]
+    judges = [_judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
     if all(prepared.judges[estimate.judge].notice for estimate in estimates):
         return f"{line}, and no model is asked"
     usage = sum((judge.usage for judge in judges), Usage())
@@ -374,13 +378,13 @@ def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]
 
 
 def _describe_pairs(prepared: PreparedRun) -> str:
-    plan, pairs = prepared.plan, prepared.pairs
-    if pairs is None or not isinstance(plan, RankPlan):
+    config, pairs = prepared.config, prepared.pairs
+    if pairs is None or not isinstance(config, RankConfig):
         return ""
-    factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[plan.orders]}"]
+    factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
     for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
         factors += [f"{count} {noun}"] if count > 1 else []
-    equal = len(pairs.equal) // plan.orders
+    equal = len(pairs.equal) // config.orders
     ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
     return f"{' × '.join(factors)}{ties}: "
 

@@ -200,7 +200,7 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
     """
     if not prepared.criteria:
         return []
-    cache = open_cache(prepared.plan.cache, prepared.notes, must=True, make=False)
+    cache = open_cache(prepared.config.cache, prepared.notes, must=True, make=False)
     try:
         return [_estimate_judge(prepared, name, cache, most, items) for name in prepared.judges]
     finally:
@@ -220,7 +220,7 @@ def _estimate_judge(
     total = sum(map(len, items))
     step = max(1, total * len(criteria) // most) if most else 1
     sampled = items[::step]
-    ledger = BudgetLedger(prepared.plan.budget)
+    ledger = BudgetLedger(prepared.config.budget)
     try:
         max_cost = ledger.max_cost if ledger.covers(provider) else None
     except ConfigError:  # the price is unknown

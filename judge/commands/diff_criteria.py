@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from judge import config, criteria, text
+from judge import criteria, text
 from judge.commands.compare import compare
 from judge.commands.count_requests import count_requests
 from judge.commands.evaluate import JudgeOptions, Model, reject_run_only_settings, reject_unsupported, to_config
@@ -24,7 +24,7 @@ from judge.commands.preparation import PreparedRun, choose_pairs, criterion_for,
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.commands.run_metadata import prompt_skeletons
-from judge.config import Judge, Plan
+from judge.config import Judge, RunConfig, load_config
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
@@ -96,8 +96,8 @@ def diff(
     Raises JudgeError.
     """
     reject_unsupported(options, JudgeOptions, "a diff of criteria")
-    plan, judges, _ = to_config(config.plan, data, None, model, options)
-    diff_plan = plan_diff(before, after, plan, data, providers=judges, item=item, system=system, human=human)
+    config, judges, _ = to_config(load_config, data, None, model, options)
+    diff_plan = plan_diff(before, after, config, data, providers=judges, item=item, system=system, human=human)
 
     async def run() -> CriterionDiff:
         async with displayed(progress) as counts:
@@ -109,7 +109,7 @@ def diff(
 def plan_diff(
     before: str | Criterion,
     after: str | Criterion,
-    plan: Plan,
+    config: RunConfig,
     data: Any = None,
     *,
     providers: Sequence[Judge | Provider] | None = None,
@@ -118,10 +118,10 @@ def plan_diff(
     human: str | None = None,
 ) -> DiffPlan:
     """Compare two criteria without a judge, and prepare the runs if one is named. Raises JudgeError."""
-    reject_run_only_settings(plan, "a diff of criteria")
-    judges = plan.model if providers is None else providers
-    asking = bool(judges or plan.replay)
-    source = data if data is not None else plan.data
+    reject_run_only_settings(config, "a diff of criteria")
+    judges = config.model if providers is None else providers
+    asking = bool(judges or config.replay)
+    source = data if data is not None else config.data
     if source is None and (asking or item or system or human):
         raise ConfigError("no data: name a file of texts after the two criteria")
     if human and not asking:
@@ -129,9 +129,9 @@ def plan_diff(
             f"{option('human')}: agreement with people takes scores; name a judge: {option('model', 'NAME')} or "
             f"{option('replay', 'CALLS')}"
         )
-    rows = [] if source is None else _load_texts(plan, source, item, system)
-    language = plan.language or text.language_of(rows)
-    sides = _load_criterion(before, plan, language), _load_criterion(after, plan, language)
+    rows = [] if source is None else _load_texts(config, source, item, system)
+    language = config.language or text.language_of(rows)
+    sides = _load_criterion(before, config, language), _load_criterion(after, config, language)
     names = _name(before), _name(after)
     if names[0] == names[1]:
         names = f"{names[0]} (before)", f"{names[1]} (after)"
@@ -148,31 +148,31 @@ def plan_diff(
         criteria.check_samples(side, rows)
     runs = None
     if asking:
-        runs = _prepare_runs(plan, judges, rows, sides, rating)
+        runs = _prepare_runs(config, judges, rows, sides, rating)
         sides = _as_first_judge_reads(runs[0]), _as_first_judge_reads(runs[1])
-    return DiffPlan(replace(comparison, prompts=_compare_prompts(sides, rows, plan.seed, runs)), runs, rows)
+    return DiffPlan(replace(comparison, prompts=_compare_prompts(sides, rows, config.seed, runs)), runs, rows)
 
 
-def _load_texts(plan: Plan, source: Any, item: str | None, system: str | None) -> list[Sample]:
+def _load_texts(config: RunConfig, source: Any, item: str | None, system: str | None) -> list[Sample]:
     """Load the texts, only those of one item or system if it is named."""
-    rows = samples.load(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)
+    rows = samples.load(source, mapping=config.mapping, systems=config.systems, where=config.where)
     for field, name in (("item", item), ("system", system)):
         if name is not None:
             known = dict.fromkeys(getattr(row, field) for row in rows)
             rows = [row for row in rows if getattr(row, field) == name]
             if not rows:
                 raise ConfigError(f"{option(field)}: {unknown_name_message(field, name, list(known)[:_MAX_NAMES])}")
-    return rows[: plan.limit]
+    return rows[: config.limit]
 
 
-def _load_criterion(source: str | Criterion, plan: Plan, language: str) -> Criterion:
+def _load_criterion(source: str | Criterion, config: RunConfig, language: str) -> Criterion:
     """Load a criterion, with the kind of reply that the plan wants."""
     if isinstance(source, Criterion):
         criterion = criteria.finalize(source)
     else:
         criterion = criteria.load(source, language=language, pairwise=None)
-    form = "json" if plan.structured else criterion.form
-    return replace(criterion, reply=plan.reply or criterion.reply, form=form)
+    form = "json" if config.structured else criterion.form
+    return replace(criterion, reply=config.reply or criterion.reply, form=form)
 
 
 def _name(source: str | Criterion) -> str:
@@ -222,7 +222,7 @@ def _header_fields(criterion: Criterion) -> dict[str, str]:
 
 
 def _prepare_runs(
-    plan: Plan, judges: Sequence[Judge | Provider], rows: Sequence[Sample], sides: CriterionPair, rating: str
+    config: RunConfig, judges: Sequence[Judge | Provider], rows: Sequence[Sample], sides: CriterionPair, rating: str
 ) -> tuple[PreparedRun, PreparedRun]:
     """Prepare a run for each criterion, under the same name."""
     if sides[0].pairwise:
@@ -233,10 +233,11 @@ def _prepare_runs(
     if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
         raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
     used_up: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
-    plan = plan.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
+    config = config.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     unrated = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (
-        prepare(plan, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)}) for side in sides
+        prepare(config, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)})
+        for side in sides
     )
     return first, second
 
@@ -309,7 +310,7 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] 
     """
     prices, source = [], ""
     for run in runs:
-        uncached = replace(run, plan=run.plan.model_copy(update={"cache": False}))
+        uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
         total = 0.0
         for estimate in count_requests(uncached, _SAMPLED_JUDGMENTS):
             judge, requests = run.judges[estimate.judge], estimate.total
@@ -337,7 +338,7 @@ async def run_diff(
     if diff_plan.runs is None:
         return diff_plan.comparison
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
-    results = await run_sequentially(runs, diff_plan.runs[0].plan, progress, lambda _, run: watch(run))
+    results = await run_sequentially(runs, diff_plan.runs[0].config, progress, lambda _, run: watch(run))
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
     return replace(diff_plan.comparison, judged=judged, notes=notes)

@@ -22,7 +22,7 @@ from judge.cache import cache_location, local_dir, open_for_admin
 from judge.commands.cost_estimate import dollars
 from judge.commands.judge_models import HEURISTIC, open_judge
 from judge.commands.preparation import criterion_for
-from judge.config import Judge, Plan
+from judge.config import Judge, RunConfig
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
 from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import RedisUrl
@@ -88,7 +88,7 @@ class Diagnosis:
         return {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
 
 
-def check_environment(plan: Plan) -> list[Finding]:
+def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing, and connects only to a shared cache, if a model is named."""
     findings = [
         Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[1]}"),
@@ -104,7 +104,7 @@ def check_environment(plan: Plan) -> list[Finding]:
         else:
             optional = "; a server of your own may need none" if local else ""
             findings.append(Finding("keys", name, "lacking", f"${variable} is not set{optional}"))
-    findings += _check_cache(plan)
+    findings += _check_cache(config)
     effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name are asked there, and not at OpenAI"}
     for name in _VARIABLES:  # names only: a value may be a secret
         if os.environ.get(name) or os.environ.get(name.lower()):
@@ -154,15 +154,15 @@ def _pip(requirement: str) -> str:
     return f"pip install '{requirement}'"
 
 
-def _check_cache(plan: Plan) -> Iterator[Finding]:
+def _check_cache(config: RunConfig) -> Iterator[Finding]:
     """Check the folder of the cache, and the shared cache above it if there is one."""
     try:
-        place = cache_location(plan.cache or None)
+        place = cache_location(config.cache or None)
     except JudgeError as error:
         yield Finding("cache", "address", "wrong", str(error), "set it again, or name another with --cache")
         return
     if isinstance(place, RedisUrl):
-        if plan.model:
+        if config.model:
             yield _stored_replies("address", place)
         else:
             yield Finding("cache", "address", "ok", f"{place}: not asked without --model; judge cache stats asks it")
@@ -206,12 +206,12 @@ class ModelCheck:
         return 1 if self.provider.decides or _exact(self.provider) else 3
 
 
-def open_checks(plan: Plan) -> list[ModelCheck]:
+def open_checks(config: RunConfig) -> list[ModelCheck]:
     """Open the judges of a plan. Sends nothing."""
     checks = []
-    for judge in plan.model:
+    for judge in config.model:
         try:
-            checks.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(plan, judge)))
+            checks.append(ModelCheck(judge, None if judge.name == HEURISTIC else open_judge(config, judge)))
         except JudgeError as error:
             checks.append(ModelCheck(judge, error=error))
     return checks
@@ -230,7 +230,7 @@ def announce(checks: Sequence[ModelCheck]) -> str:
     )
 
 
-async def check_model(plan: Plan, checks: Sequence[ModelCheck]) -> list[Finding]:
+async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[Finding]:
     """Test the models one after the other."""
     findings: list[Finding] = []
     for check in checks:
@@ -243,13 +243,13 @@ async def check_model(plan: Plan, checks: Sequence[ModelCheck]) -> list[Finding]
             findings.append(Finding(part, "model", "ok", "its replies are read from a file: there is no server to try"))
         else:
             try:
-                findings += await _test_provider(plan, check.judge, provider)
+                findings += await _test_provider(config, check.judge, provider)
             finally:
                 await provider.aclose()
     return findings
 
 
-async def _test_provider(plan: Plan, judge: Judge, provider: Provider) -> list[Finding]:
+async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
     part = judge.name
     best: Strategy = "decisions" if provider.decides else "logprobs"
     criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
@@ -261,8 +261,8 @@ async def _test_provider(plan: Plan, judge: Judge, provider: Provider) -> list[F
     seconds = time.perf_counter() - start
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
     if provider.endpoint.startswith("http"):  # a server that may want a key
-        default = VENDORS[provider.name].key_env if provider.name in VENDORS else plan.key_env
-        variable = judge.key_env or (plan.key_env if "key_env" in plan.model_fields_set else default)
+        default = VENDORS[provider.name].key_env if provider.name in VENDORS else config.key_env
+        variable = judge.key_env or (config.key_env if "key_env" in config.model_fields_set else default)
         sent = os.environ.get(variable, "").strip()
         taken = f"${variable} is taken" if sent else f"none is asked for (${variable} is not set)"
         findings.append(Finding(part, "key", "ok", taken))

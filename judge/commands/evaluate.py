@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
-from judge import config, criteria
+from judge import criteria
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, Plan, RankPlan
+from judge.config import Judge, RankConfig, RunConfig, load_config, load_rank_config
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
 from judge.providers import Provider
@@ -34,7 +34,7 @@ Criteria = str | Path | Criterion | Sequence[str | Path | Criterion]
 
 
 class JudgeOptions(TypedDict, total=False):
-    """Options of every function that asks a judge: keys of `config.Plan`."""
+    """Options of every function that asks a judge: keys of `config.RunConfig`."""
 
     map: Mapping[str, str | Sequence[str]]
     mapping: Mapping[str, str | Sequence[str]]
@@ -65,7 +65,7 @@ class JudgeOptions(TypedDict, total=False):
 
 
 class Options(JudgeOptions, total=False):
-    """Options of `evaluate` besides data, criteria, model and progress: keys of `config.Plan`."""
+    """Options of `evaluate` besides data, criteria, model and progress: keys of `config.RunConfig`."""
 
     metrics: str | Sequence[str]
     set: Mapping[str, Mapping[str, Any]]
@@ -79,7 +79,7 @@ class Options(JudgeOptions, total=False):
 
 
 class RankOptions(Options, total=False):
-    """Further options of `rank`: keys of `config.RankPlan`."""
+    """Further options of `rank`: keys of `config.RankConfig`."""
 
     orders: int
     pairs: int
@@ -119,10 +119,10 @@ async def evaluate_async(
     **options: Unpack[Options],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
-    return await _run(config.plan, data, criteria, model=model, progress=progress, options=options)
+    return await _run(load_config, data, criteria, model=model, progress=progress, options=options)
 
 
-@public_api(RankOptions, RankPlan)
+@public_api(RankOptions, RankConfig)
 def rank(
     data: Data,
     criteria: Criteria | None = None,
@@ -140,7 +140,7 @@ def rank(
     return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_public_api(RankOptions, RankPlan)
+@async_public_api(RankOptions, RankConfig)
 async def rank_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -150,11 +150,11 @@ async def rank_async(
     **options: Unpack[RankOptions],
 ) -> Result:
     """`rank` for callers with an event loop of their own."""
-    return await _run(config.rank_plan, data, criteria, model=model, progress=progress, options=options)
+    return await _run(load_rank_config, data, criteria, model=model, progress=progress, options=options)
 
 
 async def _run(
-    make: Callable[..., Plan],
+    make: Callable[..., RunConfig],
     data: Data,
     criteria: Criteria | None,
     *,
@@ -162,9 +162,9 @@ async def _run(
     progress: Watch,
     options: Mapping[str, Any],
 ) -> Result:
-    plan, providers, custom_criteria = to_config(make, data, criteria, model, options)
+    config, providers, custom_criteria = to_config(make, data, criteria, model, options)
     async with displayed(progress) as counts:
-        return await run_pipeline(prepare(plan, data, providers=providers, loaded_criteria=custom_criteria), counts)
+        return await run_pipeline(prepare(config, data, providers=providers, loaded_criteria=custom_criteria), counts)
 
 
 class ParsedArguments(NamedTuple):
@@ -173,13 +173,13 @@ class ParsedArguments(NamedTuple):
     `providers` are all judges in order, None for those of the plan; `custom_criteria` are Criterion objects by name.
     """
 
-    plan: Plan
+    config: RunConfig
     providers: list[Judge | Provider] | None
     custom_criteria: dict[str, Criterion]
 
 
 def to_config(
-    make: Callable[..., Plan],
+    make: Callable[..., RunConfig],
     data: Data | None,
     criteria: Criteria | None,
     model: Model | None,
@@ -198,10 +198,10 @@ def to_config(
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping)]
-    plan = make(given=settings)
-    judges = iter(plan.model)
+    config = make(given=settings)
+    judges = iter(config.model)
     providers = [next(judges) if isinstance(entry, str | Mapping) else _to_provider(entry) for entry in models]
-    return ParsedArguments(plan, providers if models else None, custom_criteria)
+    return ParsedArguments(config, providers if models else None, custom_criteria)
 
 
 def _criterion_names(chosen: Any, custom_criteria: dict[str, Criterion]) -> str | list[str]:
@@ -226,13 +226,13 @@ def reject_unsupported(options: Mapping[str, Any], supported: type, caller: str)
             raise _unsupported_option(name, caller)
 
 
-def reject_run_only_settings(plan: Plan, caller: str) -> None:
+def reject_run_only_settings(config: RunConfig, caller: str) -> None:
     """Raise ConfigError if a plan has settings of judgments that apply only to runs.
 
     Settings of metrics are accepted, so that the file of a run can be used: metrics ask no model.
     """
     for name in _RUN_ONLY_SETTINGS:
-        if getattr(plan, name) != Plan.model_fields[name].default:
+        if getattr(config, name) != RunConfig.model_fields[name].default:
             raise _unsupported_option(name, caller)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge import config
 from judge.cache import local_dir, metrics_folder
-from judge.config import Judge, Plan, RankPlan
+from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
@@ -47,7 +46,7 @@ _REQUEST_KEYS = (
 
 
 def requested_judges(
-    plan: Plan, judges: Sequence[Judge | Provider]
+    config: RunConfig, judges: Sequence[Judge | Provider]
 ) -> tuple[list[Judge | Provider], dict[str, Any] | None]:
     """Return the judges to ask, and the heuristic's options if it is among `judges`.
 
@@ -56,7 +55,7 @@ def requested_judges(
     models = [judge for judge in judges if not (isinstance(judge, Judge) and judge.name == HEURISTIC)]
     if len(models) == len(judges):
         return models, None
-    if isinstance(plan, RankPlan):
+    if isinstance(config, RankConfig):
         raise ConfigError(
             f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
         )
@@ -64,15 +63,15 @@ def requested_judges(
         isinstance(judge, Judge) and judge.name == HEURISTIC and (judge.base_url or judge.key_env) for judge in judges
     ):
         raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server, and has neither base_url nor key_env")
-    alone = not models and plan.replay is None
-    return models, {"criteria": list(plan.criteria), "prefix": ""} if alone else {}
+    alone = not models and config.replay is None
+    return models, {"criteria": list(config.criteria), "prefix": ""} if alone else {}
 
 
-def unused_setting_notes(plan: Plan, judges: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
+def unused_setting_notes(config: RunConfig, judges: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
     """Name settings without effect: of requests if the heuristic is `alone`, of the server in a replay."""
-    if not alone and plan.replay is None:
+    if not alone and config.replay is None:
         return []
-    set_keys = plan.model_fields_set | {
+    set_keys = config.model_fields_set | {
         name for judge in judges if isinstance(judge, Judge) for name in _ADDRESS_KEYS if getattr(judge, name)
     }
     names = [option(name) for name in (_REQUEST_KEYS if alone else _ADDRESS_KEYS) if name in set_keys]
@@ -80,16 +79,16 @@ def unused_setting_notes(plan: Plan, judges: Sequence[Judge | Provider], *, alon
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
 
-def open_providers(plan: Plan, judges: Sequence[Judge | Provider]) -> dict[str, Provider]:
+def open_providers(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, Provider]:
     """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
-    if not judges and plan.replay is None:
-        more = ("" if plan.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
-        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(plan, RankPlan) else more))
+    if not judges and config.replay is None:
+        more = ("" if config.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
+        raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(config, RankConfig) else more))
     providers: list[Provider]
-    if plan.replay is None:
-        providers = [open_judge(plan, judge) if isinstance(judge, Judge) else judge for judge in judges]
+    if config.replay is None:
+        providers = [open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges]
     else:
-        providers = [*_replay_providers(plan, plan.replay, judges)]
+        providers = [*_replay_providers(config, config.replay, judges)]
     # The model alone names a judge. If that is ambiguous, add its provider, then its address.
     names = [provider.model for provider in providers]
     if len(set(names)) < len(names):
@@ -107,83 +106,85 @@ def open_providers(plan: Plan, judges: Sequence[Judge | Provider]) -> dict[str, 
     return dict(zip(names, providers, strict=True))
 
 
-def open_offline(plan: Plan) -> list[Judge | Provider]:
+def open_offline(config: RunConfig) -> list[Judge | Provider]:
     """Open the judges of a plan that sends nothing, even if keys are not set. Raises ConfigError."""
-    if plan.replay is not None:
-        return [*plan.model]
-    return [judge if judge.name == HEURISTIC else open_judge(plan, judge, sends=False) for judge in plan.model]
+    if config.replay is not None:
+        return [*config.model]
+    return [judge if judge.name == HEURISTIC else open_judge(config, judge, sends=False) for judge in config.model]
 
 
-def open_judge(plan: Plan, judge: Judge, *, sends: bool = True) -> Provider:
+def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:
     """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key. Raises ConfigError."""
-    plan = _plan_of_judge(plan, judge)
-    name, model = _provider_of(plan, judge)
+    config = _plan_of_judge(config, judge)
+    name, model = _provider_of(config, judge)
     if "," in model and (name in _KEY_REQUIRED or name not in plugins.names("providers")):
         names = [part.strip() for part in judge.name.split(",") if part.strip()]
         each = option("model", names) if in_python() else " ".join(option("model", part) for part in names)
         raise ConfigError(f"{option('model', judge.name)}: this would be one model of that name; for several: {each}")
-    if name == "openai" and not (plan.base_url or os.environ.get("OPENAI_BASE_URL")):
+    if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
         _check_openai_name(model)
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
         if sends:
-            return vendor.open(model, plan)
+            return vendor.open(model, config)
         # With an address and the default key variable, a vendor needs no key.
         try:
-            address = plan.base_url or vendor.address
+            address = config.base_url or vendor.address
         except ConfigError:
             address = f"{UNKNOWN}{vendor.url}"
-        return vendor.open(model, config.plan(given={"base_url": address}))
+        return vendor.open(model, load_config(given={"base_url": address}))
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
-    folder = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
+    folder = None if config.cache is False else metrics_folder(local_dir(config.cache))
     cache_option = {}
     if isinstance(provider_class, KeepingProviderFactory) and provider_class.keeps:
         cache_option = {"keep": folder}
     provider: Provider = (
-        provider_class(model, base_url=plan.base_url, needs_key=False)
+        provider_class(model, base_url=config.base_url, needs_key=False)
         if keyless
-        else provider_class.open(model, plan, **cache_option)
+        else provider_class.open(model, config, **cache_option)
     )
     return provider
 
 
-def judge_notes(plan: Plan, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
+def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
     """Return what every report must say about these judges."""
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
-    if plan.merge_criteria and judges and all(provider.decides for provider in judges.values()):
+    if config.merge_criteria and judges and all(provider.decides for provider in judges.values()):
         notes.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
-    if plan.ray_workers is not None and judges and plan.engine != "ray":
+    if config.ray_workers is not None and judges and config.engine != "ray":
         notes.append(
-            f"There are no workers with {option('engine', plan.engine)}: {option('ray_workers')} had no effect."
+            f"There are no workers with {option('engine', config.engine)}: {option('ray_workers')} had no effect."
         )
     asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
-    if judges and plan.weighting == "samples" and plan.temperature == 0:
+    if judges and config.weighting == "samples" and config.temperature == 0:
         notes.append(
             "Replies were drawn at temperature 0: where they differ, it is because the server does not repeat itself."
         )
     recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
-    if 1 < recorded < plan.draws and plan.weighting in ("auto", "samples"):
-        expected = f"not the {plan.draws} asked for"
+    if 1 < recorded < config.draws and config.weighting in ("auto", "samples"):
+        expected = f"not the {config.draws} asked for"
         notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")
     return notes
 
 
-def _plan_of_judge(plan: Plan, judge: Judge) -> Plan:
+def _plan_of_judge(config: RunConfig, judge: Judge) -> RunConfig:
     """Return the plan with the address and key variable of this judge."""
     address = {name: value for name in _ADDRESS_KEYS if (value := getattr(judge, name))}
-    return plan.model_copy(update=address)
+    return config.model_copy(update=address)
 
 
-def _provider_of(plan: Plan, judge: Judge) -> tuple[str, str]:
+def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
     """Return the name of the provider or vendor, and that of the model."""
     prefix, slash, rest = judge.name.partition("/")
     if slash and prefix in plugins.names("providers"):
-        whole = prefix == "openai" and plan.base_url is not None  # to other servers, the model's name is openai/gpt-4o
+        whole = (
+            prefix == "openai" and config.base_url is not None
+        )  # to other servers, the model's name is openai/gpt-4o
     else:
-        whole = not slash or prefix not in VENDORS or host_of_another(prefix, plan.base_url)
+        whole = not slash or prefix not in VENDORS or host_of_another(prefix, config.base_url)
     return ("openai", judge.name) if whole else (prefix, rest)
 
 
@@ -205,14 +206,14 @@ def _check_openai_name(model: str) -> None:
         )
 
 
-def _replay_providers(plan: Plan, path: Path, judges: Sequence[Judge | Provider]) -> list[ReplayProvider]:
+def _replay_providers(config: RunConfig, path: Path, judges: Sequence[Judge | Provider]) -> list[ReplayProvider]:
     """Open the recording as one provider for each judge, under the model names that were recorded."""
     if not all(isinstance(judge, Judge) for judge in judges):
         raise ConfigError(
             f"{option('replay')} answers in the place of models named in text; leave out the provider object"
         )
     named_judges = [judge for judge in judges if isinstance(judge, Judge)]
-    names = [_provider_of(_plan_of_judge(plan, judge), judge)[1] for judge in named_judges]
+    names = [_provider_of(_plan_of_judge(config, judge), judge)[1] for judge in named_judges]
     whole = [judge.name for judge in named_judges]
     try:
         return replayed(path, names)

@@ -132,7 +132,7 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
     seen = _Seen()
     names = ["the judge"] * bool(judge) + list(prepared.metrics)
     results_by_metric: list[list[MetricResult]] = [[] for _ in names]
-    writer = StreamingWriter(prepared.plan.out) if prepared.plan.out is not None else None
+    writer = StreamingWriter(prepared.config.out) if prepared.config.out is not None else None
     try:
         for samples, results in _score_parts(prepared, judge):
             for name, result in zip(names, results, strict=True):
@@ -172,7 +172,7 @@ def _score_parts(
     """Yield parts of the samples, each with the result of the judge, if any, and of every metric."""
     samples = chain(prepared.samples, prepared.rest or ())
     each, copy = tee(_judge_in_windows(samples, judge))
-    with parallel.worker_pool(list(prepared.metrics.values()), prepared.plan.workers) as scored:
+    with parallel.worker_pool(list(prepared.metrics.values()), prepared.config.workers) as scored:
         for (part, judged), measured in zip(each, scored(part for part, _ in copy), strict=True):
             yield part, [*judged, *measured]
 
@@ -199,7 +199,7 @@ _OPTION = "retry_failed"
 
 def load_previous(prepared: PreparedRun) -> Result:
     """Load the run in the plan's folder. Raises ConfigError if there is none, StorageError if it cannot be read."""
-    out = prepared.plan.out
+    out = prepared.config.out
     if out is None:
         raise ConfigError(f"{option(_OPTION)}: name the folder of the run to go on with: {option('out', 'DIR')}")
     if not any((out / name).exists() for name in (RUN, JOURNAL)):
@@ -213,7 +213,7 @@ def load_previous(prepared: PreparedRun) -> Result:
 
 def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Column]) -> list[Score]:
     """Return the judges' scores of an earlier run. Raises ConfigError if its texts or columns differ."""
-    where = str(prepared.plan.out)
+    where = str(prepared.config.out)
     _check_columns(earlier.table.columns, columns, where)
     current_samples: Mapping[tuple[str, str], Sample] = {
         (whole(sample.item), whole(sample.system)): sample for sample in prepared.samples
@@ -288,12 +288,13 @@ def _text(sample: Sample) -> tuple[str | None, ...]:
 
 def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> dict[str, Retrier]:
     """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
-    plan = prepared.plan
-    deadline = None if plan.deadline is None else asyncio.get_running_loop().time() + plan.deadline
+    config = prepared.config
+    deadline = None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline
     return {
         name: Retrier(
-            Policy(attempts=plan.retries + 1),
-            RateLimiter(plan.max_concurrency, plan.rpm, plan.tpm, steady=Capabilities.of(provider).full_distribution),
+            Policy(attempts=config.retries + 1),
+            RateLimiter(config.max_concurrency, config.rpm, config.tpm,
+                steady=Capabilities.of(provider).full_distribution),
             ledger if ledger.covers(provider) else None, counts=progress.judges[name], deadline=deadline,
         )
         for name, provider in prepared.judges.items()
@@ -322,7 +323,7 @@ async def run_judges(
     earlier_scores: Sequence[Score],
 ) -> None:
     """Run all judges concurrently on every judgment that `earlier_scores` lacks."""
-    plan = prepared.plan
+    config = prepared.config
     if not prepared.judges or not prepared.criteria:
         return
     async with AsyncExitStack() as closing:
@@ -330,8 +331,8 @@ async def run_judges(
         closing.callback(cache.close)
         table_columns = columns(prepared, progress)
         keep, flush = emit, prepared.recording.flush if prepared.recording else lambda: None
-        if plan.out is not None:
-            journal = Journal(plan.out, Table(tuple(prepared.samples), tuple(table_columns), ()), info)
+        if config.out is not None:
+            journal = Journal(config.out, Table(tuple(prepared.samples), tuple(table_columns), ()), info)
             closing.callback(journal.close)
             keep, flush = _in_turn(emit, journal.add), _in_turn(journal.flush, flush)
         for score in earlier_scores:
@@ -425,7 +426,8 @@ def _run(
     return JudgeRun(
         judgments_to_make, prepared.judges[judge], prepared.settings,
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
-        concurrency=prepared.plan.max_concurrency, suffix=column_suffix(prepared, judge), recording=prepared.recording,
+        concurrency=prepared.config.max_concurrency,
+        suffix=column_suffix(prepared, judge), recording=prepared.recording,
         engine=engine, criteria=_criteria_of_judge(prepared, judge),
     )  # fmt: skip
 
@@ -433,9 +435,9 @@ def _run(
 @asynccontextmanager
 async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
     """Open the engine of one judge for the whole run. Raises ConfigError."""
-    context = engine_context(prepared.plan, prepared.judges[judge])
+    context = engine_context(prepared.config, prepared.judges[judge])
     context = replace(context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline)
-    engine = engines.create_engine(prepared.plan.engine, context)
+    engine = engines.create_engine(prepared.config.engine, context)
     try:
         yield engine
     finally:
@@ -477,13 +479,13 @@ async def open_metric_client(
     if prepared.ask is None or not any(asks_judge(metric) for metric in prepared.metrics.values()):
         yield
         return
-    plan, (name, provider) = prepared.plan, next(iter(prepared.judges.items()))
+    config, (name, provider) = prepared.config, next(iter(prepared.judges.items()))
     with ExitStack() as stack:
         cache: Cache = _cache(prepared)
         stack.callback(cache.close)
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
-            concurrency=plan.max_concurrency, max_tokens=plan.max_tokens, recording=prepared.recording,
+            concurrency=config.max_concurrency, max_tokens=config.max_tokens, recording=prepared.recording,
         )  # fmt: skip
         async with asker:
             prepared.ask.to = from_thread(asker, asyncio.get_running_loop())
@@ -496,7 +498,7 @@ async def open_metric_client(
 
 def _cache(prepared: PreparedRun) -> Cache:
     """Open the plan's cache; what it reports goes into the notes."""
-    return open_cache(prepared.plan.cache, prepared.notes)
+    return open_cache(prepared.config.cache, prepared.notes)
 
 
 def require_all_recorded(*results: Result | None) -> None:

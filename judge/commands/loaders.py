@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from judge import criteria, text
 from judge.commands.judge_models import open_judge
 from judge.commands.public import public_api, run_sync
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Request, Sample
@@ -96,7 +96,7 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
     return sample
 
 
-def draft_steps(path: str | Path, plan: Plan, *, replace: bool = False) -> tuple[str, ...]:
+def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -> tuple[str, ...]:
     """Have the plan's judge draft evaluation steps and write them into the header of a criterion's file.
 
     The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only with `replace`; the
@@ -107,24 +107,24 @@ def draft_steps(path: str | Path, plan: Plan, *, replace: bool = False) -> tuple
         raise CriterionError(
             f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
         )
-    criterion = criteria.load(str(path), language=plan.language or "en", pairwise=None)
+    criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
     criteria.with_steps(path, ["First.", "Second."], replace)  # raises before the request is paid for
-    if len(plan.model) != 1:
+    if len(config.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     prompt = render_step_drafting_prompt(criterion, criteria.drafting(criterion))
-    steps = run_sync(lambda: _request_steps(prompt.messages, plan))
+    steps = run_sync(lambda: _request_steps(prompt.messages, config))
     criteria.write_steps(path, steps, replace=replace)
     return steps
 
 
-async def _request_steps(messages: tuple[Message, ...], plan: Plan) -> tuple[str, ...]:
-    provider = open_judge(plan, plan.model[0])
+async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tuple[str, ...]:
+    provider = open_judge(config, config.model[0])
     if provider.decides:
-        raise ConfigError(f"--model {plan.model[0].name}: a decision endpoint writes no text; name a chat model")
-    params = {"temperature": plan.temperature or 0.0, "max_tokens": plan.max_tokens or _TOKEN_LIMIT}
+        raise ConfigError(f"--model {config.model[0].name}: a decision endpoint writes no text; name a chat model")
+    params = {"temperature": config.temperature or 0.0, "max_tokens": config.max_tokens or _TOKEN_LIMIT}
     request = Request(provider.model, messages, params, endpoint=provider.endpoint)
     try:
-        response = await Retrier(Policy(attempts=plan.retries + 1))(lambda: provider.complete(request), request)
+        response = await Retrier(Policy(attempts=config.retries + 1))(lambda: provider.complete(request), request)
     finally:
         await provider.aclose()
     (choice,) = response.choices

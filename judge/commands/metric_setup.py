@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from judge import text
 from judge.cache import local_dir, metrics_folder
-from judge.config import Plan, RankPlan
+from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.messages import option
@@ -24,14 +24,14 @@ _PROVIDED = ("cache", "progress", "ask")
 """Arguments that a metric's class receives if it has them; they are no options."""
 
 
-def default_metrics(plan: Plan, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
+def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
     """Return the names of a plan's metrics, with notes about them and the data."""
-    names = plan.metrics
-    if isinstance(plan, RankPlan):
+    names = config.metrics
+    if isinstance(config, RankConfig):
         return (), ["A ranking has no metrics; judge run has them."] if names else []
     if names is None:
         names = _DEFAULT if any(s.references for s in rows) else ()
-    notes = [] if names or plan.metrics is not None else ["The data has no references: no reference metrics."]
+    notes = [] if names or config.metrics is not None else ["The data has no references: no reference metrics."]
     mismatched = sum(
         bool(s.references) and text.detect_language([s.output]) != text.detect_language(s.references) for s in rows
     )
@@ -56,22 +56,22 @@ class _CheckedMetric(Protocol):
 
 
 def build_metrics(
-    plan: Plan, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None = None
+    config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None = None
 ) -> dict[str, Metric]:
     """Build the metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
-    for name in plan.set:
+    for name in config.set:
         if name not in names:
             known = ", ".join(names) or "none"
             raise ConfigError(f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})")
-    provided: dict[str, Any] = {"progress": tell, "ask": ask, "seed": plan.seed}
-    if plan.language:
-        provided["language"] = plan.language
-    provided["cache"] = None if plan.cache is False else metrics_folder(local_dir(plan.cache))
+    provided: dict[str, Any] = {"progress": tell, "ask": ask, "seed": config.seed}
+    if config.language:
+        provided["language"] = config.language
+    provided["cache"] = None if config.cache is False else metrics_folder(local_dir(config.cache))
     built: dict[str, Metric] = {}
     for name in names:
         metric_class = plugins.load("metrics", name)
         parameters = _parameters(metric_class)
-        metric_options = plan.set.get(name, {})
+        metric_options = config.set.get(name, {})
         for key in metric_options:
             if key not in parameters or key in _PROVIDED:
                 hint = plugins.unknown_name_message("option", key, sorted(options(name)))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from judge.commands import judge_run, metric_setup, run_metadata
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
-from judge.config import Plan, RankPlan
+from judge.config import RankConfig, RunConfig
 from judge.core.errors import JudgeError, ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
 from judge.core.records import Column, Score
@@ -46,7 +46,7 @@ async def run_pipeline(
     progress = progress if progress is not None else Progress()
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
-    ledger = ledger if ledger is not None else BudgetLedger(prepared.plan.budget)
+    ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
     return await (_run_in_memory if prepared.rest is None else _run_streamed)(prepared, progress, ledger)
 
 
@@ -57,14 +57,14 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
     rows: list[Row] = []
     measured: list[Column] = []
     earlier_scores: list[Score] = []
-    if prepared.plan.retry_failed:
+    if prepared.config.retry_failed:
         earlier = judge_run.load_previous(prepared)
         judge_run.restore_counters(earlier, progress)
         earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
 
     def finish(status: str) -> Result:
         result = _build_result(prepared, progress, rows, measured, about(status))
-        if (out := prepared.plan.out) is not None:
+        if (out := prepared.config.out) is not None:
             # A run cut short must not replace an earlier one that has more rows.
             if status == "complete" or len(result.table.scores) + len(result.failures) > _saved_row_count(out):
                 result.save(out, overwrite=True)
@@ -86,7 +86,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
                     prepared.measured(0, len(prepared.samples))
                     score = partial(parallel.score_in_parallel, metric, prepared.samples)
                     metric_result = await _run_in_thread(
-                        partial(score, workers=prepared.plan.workers, tell=prepared.measured)
+                        partial(score, workers=prepared.config.workers, tell=prepared.measured)
                     )
                     metric_setup.validate_result(name, metric_result, prepared.samples)
                     reject_duplicate_columns(
@@ -125,7 +125,7 @@ def _add_resume_note(error: JudgeError, prepared: PreparedRun, progress: Progres
     """Add to an error how many judgments were made, if any, and how to resume."""
     if not progress.done and not isinstance(error, Reached):
         return
-    out, streamed = prepared.plan.out, prepared.rest is not None
+    out, streamed = prepared.config.out, prepared.rest is not None
     progress_text = (
         f"{progress.done:,} judgments are made"
         if streamed
@@ -133,7 +133,7 @@ def _add_resume_note(error: JudgeError, prepared: PreparedRun, progress: Progres
     )
     progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
     progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
-    if prepared.plan.cache is False:
+    if prepared.config.cache is False:
         error.add_note(
             f"{progress_text} Without a cache ({option('cache', False)}) a new run pays for all of them again."
         )
@@ -156,8 +156,8 @@ async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: Budge
         analysis.estimates,
         _complete_info(prepared, about("complete"), analysis.table.columns, streamed=counts),
     )
-    if prepared.plan.out is not None:
-        result.save(prepared.plan.out, overwrite=True)
+    if prepared.config.out is not None:
+        result.save(prepared.config.out, overwrite=True)
     return result
 
 
@@ -179,14 +179,14 @@ def _build_result(
 ) -> Result:
     """Analyse the rows."""
     columns = [*judge_run.columns(prepared, progress), *measured]
-    plan = prepared.plan
-    orders = plan.orders if isinstance(plan, RankPlan) else None
+    config = prepared.config
+    orders = config.orders if isinstance(config, RankConfig) else None
     judged = orders is None and bool(prepared.criteria)
     looks = looks_of(prepared.samples) if judged and info["status"] == "complete" else None
     analysis = analyze(
-        prepared.samples, columns, rows, orders=orders, seed=plan.seed, looks=looks, people=plan.calibrate
+        prepared.samples, columns, rows, orders=orders, seed=config.seed, looks=looks, people=config.calibrate
     )
-    rated = human_agreement.of_run(analysis.table, info["model"], plan.seed) if looks is not None else ()
+    rated = human_agreement.of_run(analysis.table, info["model"], config.seed) if looks is not None else ()
     return Result.of(analysis, _complete_info(prepared, info, columns), rated)
 
 
@@ -226,16 +226,16 @@ Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]
 
 
 async def run_sequentially(
-    runs: Mapping[str, PreparedRun], plan: Plan, progress: Progress | None, display: Display
+    runs: Mapping[str, PreparedRun], config: RunConfig, progress: Progress | None, display: Display
 ) -> dict[str, Result]:
     """Run one after the other; all share the budget and deadline of the plan. Raises what `run_pipeline` raises."""
     progress = progress if progress is not None else Progress()
-    ledger, results = BudgetLedger(plan.budget), dict[str, Result]()
+    ledger, results = BudgetLedger(config.budget), dict[str, Result]()
     now = asyncio.get_running_loop().time
-    deadline = None if plan.deadline is None else now() + plan.deadline
+    deadline = None if config.deadline is None else now() + config.deadline
     for name, prepared in runs.items():
         if deadline is not None:
-            prepared.plan = prepared.plan.model_copy(update={"deadline": deadline - now()})
+            prepared.config = prepared.config.model_copy(update={"deadline": deadline - now()})
         progress.stage = "judging"
         with display(name, prepared):
             results[name] = await run_pipeline(prepared, progress, ledger)

@@ -12,14 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from judge import config
 from judge.commands.cost_estimate import dollars, duration, estimate_cost
 from judge.commands.count_requests import JudgeForecast, RunForecast
 from judge.commands.evaluate import Criteria, Model, RankOptions, to_config
 from judge.commands.judge_models import open_offline
 from judge.commands.preparation import prepare
 from judge.commands.public import public_api
-from judge.config import Budget, Judge, RankPlan
+from judge.config import Budget, Judge, RankConfig, load_config, load_rank_config
 from judge.core.errors import ConfigError
 from judge.core.format import to_json
 from judge.core.messages import option, speaking_to
@@ -59,7 +58,7 @@ class Forecast(RunForecast):
             return "".join(_html(self))
 
 
-@public_api(RankOptions, RankPlan)
+@public_api(RankOptions, RankConfig)
 def plan(
     data: Data,
     criteria: Criteria | None = None,
@@ -75,15 +74,15 @@ def plan(
     counted. Raises JudgeError.
     """
     run_options: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
-    run_plan, judges, loaded_criteria = to_config(
-        config.rank_plan if rank else config.plan, data, criteria, model, run_options
+    config, judges, loaded_criteria = to_config(
+        load_rank_config if rank else load_config, data, criteria, model, run_options
     )
-    run_plan = run_plan.model_copy(update={"retry_failed": False})
-    providers = open_offline(run_plan)
+    config = config.model_copy(update={"retry_failed": False})
+    providers = open_offline(config)
     if judges is not None:  # providers that the caller made keep their places between those of the plan
         named = iter(providers)
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
-    prepared = prepare(run_plan, data, providers=providers, loaded_criteria=loaded_criteria)
+    prepared = prepare(config, data, providers=providers, loaded_criteria=loaded_criteria)
     estimate = estimate_cost(prepared, items=items)
     return Forecast(**{field.name: getattr(estimate, field.name) for field in fields(estimate)})
 

@@ -11,11 +11,11 @@ from itertools import chain, combinations, islice
 from pathlib import Path
 from typing import Any
 
-from judge import config, text
 from judge import criteria as criteria_module
+from judge import text
 from judge.cache import check_reachable, local_dir
 from judge.commands import judge_models, metric_setup, prompt_language
-from judge.config import Judge, Plan, RankPlan
+from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, StorageError
 from judge.core.messages import command, in_python, option
@@ -133,23 +133,23 @@ _EXECUTION_KEYS = {
 """Keys of a plan that change how a run is carried out but not its scores."""
 
 
-def overwrite_warning(plan: Plan) -> str:
+def overwrite_warning(config: RunConfig) -> str:
     """Warn that the output folder has a finished run with other settings; "" if it has none."""
-    if plan.out is None:
+    if config.out is None:
         return ""
     try:
-        info = json.loads((plan.out / RUN).read_bytes())["info"]
+        info = json.loads((config.out / RUN).read_bytes())["info"]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     if not isinstance(info, dict) or info.get("status") != "complete":
         return ""
-    had, has = info.get("plan") or {}, plan.model_dump(mode="json", by_alias=True, exclude_none=True)
+    had, has = info.get("plan") or {}, config.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = [key for key in {**has, **had} if key not in _EXECUTION_KEYS and had.get(key) != has.get(key)]
     if not keys:
         return ""
     when = str(info.get("started") or "")[:16].replace("T", " ")
     since = f" of {when}" if when else ""
-    return f"{plan.out} has a finished run{since} with other {', '.join(keys)}, which this one replaces."
+    return f"{config.out} has a finished run{since} with other {', '.join(keys)}, which this one replaces."
 
 
 # Everything a run needs
@@ -178,7 +178,7 @@ class PreparedRun:
     None means all texts.
     """
 
-    plan: Plan
+    config: RunConfig
     samples: list[Sample]
     criteria: list[Criterion]
     metrics: dict[str, Metric]
@@ -198,7 +198,7 @@ class PreparedRun:
 
 
 def prepare(
-    plan: Plan,
+    config: RunConfig,
     data: Any = None,
     *,
     providers: Sequence[Judge | Provider] | None = None,
@@ -209,46 +209,46 @@ def prepare(
 
     `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files.
     """
-    source = data if data is not None else plan.data
+    source = data if data is not None else config.data
     if source is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
-    check_output_dir(plan.out)
-    rows, rest = _read_samples(plan, source)
-    judges_to_open = plan.model if providers is None else providers
-    models, heuristic_options = judge_models.requested_judges(plan, judges_to_open)
-    alone = heuristic_options is not None and not models and plan.replay is None
+    check_output_dir(config.out)
+    rows, rest = _read_samples(config, source)
+    judges_to_open = config.model if providers is None else providers
+    models, heuristic_options = judge_models.requested_judges(config, judges_to_open)
+    alone = heuristic_options is not None and not models and config.replay is None
     language, language_notes = prompt_language.choose_prompt_language(
-        plan, rows, judged=bool(plan.criteria) and not alone
+        config, rows, judged=bool(config.criteria) and not alone
     )
-    chosen = [] if alone else _load_criteria(plan, rows, language["name"], loaded_criteria or {}, wanted_texts)
-    if plan.calibrate:
-        _check_calibration(plan, rows, chosen, alone=alone)
+    chosen = [] if alone else _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
+    if config.calibrate:
+        _check_calibration(config, rows, chosen, alone=alone)
     measured = MetricProgress()
-    ask = DeferredClient() if models or plan.replay else None
-    metrics, notes = _build_metrics(plan, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
+    ask = DeferredClient() if models or config.replay else None
+    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
     metric_setup.precheck(metrics, rows)
-    settings = SamplingOptions(plan.weighting, plan.min_mass, plan.temperature, plan.max_tokens, plan.draws)
-    judges = _open_judges(plan, models, settings, judging=bool(chosen), metrics=metrics)
+    settings = SamplingOptions(config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws)
+    judges = _open_judges(config, models, settings, judging=bool(chosen), metrics=metrics)
     # A panel, and metrics that compare texts or ask a judge, need all texts at once.
     if rest is not None and not (
         len(judges) < 2 and all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
     ):
         rows, rest = [*rows, *rest], None
     notes += [
-        *judge_models.judge_notes(plan, metrics, judges),
-        *judge_models.unused_setting_notes(plan, judges_to_open, alone=alone),
+        *judge_models.judge_notes(config, metrics, judges),
+        *judge_models.unused_setting_notes(config, judges_to_open, alone=alone),
     ]
-    notes += [*_row_notes(plan, rows, chosen), *language_notes]
+    notes += [*_row_notes(config, rows, chosen), *language_notes]
     pairs = None
-    if isinstance(plan, RankPlan):
-        pairs = choose_pairs(rows, orders=plan.orders, budget=plan.pairs, seed=plan.seed)
+    if isinstance(config, RankConfig):
+        pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed)
         notes += pairs.notes()
     return PreparedRun(
-        plan=plan, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
-        language=language, data={**_describe_data(plan.data), "rows": len(rows)}, notes=notes, pairs=pairs,
+        config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
+        language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
         measured=measured, ask=ask,
-        recording=None if plan.record is None else _open_recorder(plan, plan.record, judges.values()),
-        baseline=heuristic.NAME if alone else "", merged=_group_merged(plan, chosen, rows, judges, notes),
+        recording=None if config.record is None else _open_recorder(config, config.record, judges.values()),
+        baseline=heuristic.NAME if alone else "", merged=_group_merged(config, chosen, rows, judges, notes),
         wanted_texts=wanted_texts,
     )  # fmt: skip
 
@@ -263,7 +263,7 @@ def _describe_data(data: Path | None) -> dict[str, Any]:
 
 
 def _open_judges(
-    plan: Plan,
+    config: RunConfig,
     models: Sequence[Judge | Provider],
     settings: SamplingOptions,
     *,
@@ -273,32 +273,32 @@ def _open_judges(
     """Open the judges that criteria or metrics ask, and check sampling, engine and cache. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
-    judges = judge_models.open_providers(plan, models)
+    judges = judge_models.open_providers(config, models)
     for provider in judges.values():
         strategies.strategies_for(settings, provider.decides)
         if judging:
-            engines.create_engine(plan.engine, engine_context(plan, provider))
+            engines.create_engine(config.engine, engine_context(config, provider))
     if judges:
-        check_reachable(plan.cache)
+        check_reachable(config.cache)
     return judges
 
 
-def _row_notes(plan: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on human ratings, and on a finished run that this one replaces."""
-    notes = [f"These are the rows with {samples.describe_filter(plan.where)} alone."] if plan.where else []
+    notes = [f"These are the rows with {samples.describe_filter(config.where)} alone."] if config.where else []
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown_criteria(rows, list(scales))])]
-    if in_python() and not plan.retry_failed:  # on the command line it is said before the run
-        notes += filter(None, [overwrite_warning(plan)])
+    if in_python() and not config.retry_failed:  # on the command line it is said before the run
+        notes += filter(None, [overwrite_warning(config)])
     return notes
 
 
-def _check_calibration(plan: Plan, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
+def _check_calibration(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
     """Raise ConfigError if there is nothing to calibrate or no rating to calibrate to."""
-    names = list(plan.criteria) if alone else [criterion.name for criterion in chosen]
-    if isinstance(plan, RankPlan) or not names:
+    names = list(config.criteria) if alone else [criterion.name for criterion in chosen]
+    if isinstance(config, RankConfig) or not names:
         raise ConfigError(
             f"{option('calibrate')}: it brings a judge's scores to people's scale, and this run makes none"
         )
@@ -310,7 +310,7 @@ def _check_calibration(plan: Plan, rows: Sequence[Sample], chosen: Sequence[Crit
 
 
 def _build_metrics(
-    plan: Plan,
+    config: RunConfig,
     rows: Sequence[Sample],
     measured: MetricProgress,
     ask: DeferredClient | None,
@@ -319,30 +319,32 @@ def _build_metrics(
     heuristic_options: dict[str, Any] | None,
 ) -> tuple[dict[str, Metric], list[str]]:
     """Build the metrics, with notes about them. Raises ConfigError if there are neither criteria nor metrics."""
-    names, notes = metric_setup.default_metrics(plan, rows)
+    names, notes = metric_setup.default_metrics(config, rows)
     if heuristic_options is not None:
         names = (judge_models.HEURISTIC, *(name for name in names if name != judge_models.HEURISTIC))
-        user_options = plan.set.get(judge_models.HEURISTIC, {})
+        user_options = config.set.get(judge_models.HEURISTIC, {})
         if "prefix" in user_options:
             raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
-        plan = plan.model_copy(update={"set": {**plan.set, judge_models.HEURISTIC: user_options | heuristic_options}})
+        config = config.model_copy(
+            update={"set": {**config.set, judge_models.HEURISTIC: user_options | heuristic_options}}
+        )
     if alone and not names:
         lacking = (
             ""
-            if any(s.references for s in rows) or plan.metrics is not None
+            if any(s.references for s in rows) or config.metrics is not None
             else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
         )
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
-    return metric_setup.build_metrics(plan, names, measured, ask), notes
+    return metric_setup.build_metrics(config, names, measured, ask), notes
 
 
-def _read_samples(plan: Plan, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
+def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
     """Read the samples; if they exceed the limit and the run can stream them, return the rest unread."""
-    stream = samples.stream(source, mapping=plan.mapping, systems=plan.systems, where=plan.where)
-    reader = islice(stream, plan.limit)
-    if isinstance(plan, RankPlan) or plan.calibrate or plan.retry_failed:
+    stream = samples.stream(source, mapping=config.mapping, systems=config.systems, where=config.where)
+    reader = islice(stream, config.limit)
+    if isinstance(config, RankConfig) or config.calibrate or config.retry_failed:
         return list(reader), None
-    limit = _MAX_IN_MEMORY_JUDGED if plan.criteria else _MAX_IN_MEMORY
+    limit = _MAX_IN_MEMORY_JUDGED if config.criteria else _MAX_IN_MEMORY
     rows = list(islice(reader, limit))
     following = next(reader, None) if len(rows) == limit else None
     return rows, chain([following], reader) if following is not None else None
@@ -370,11 +372,11 @@ def prompt(
 
     `item`, `system` and `rival` default to the first ones of the data. Raises JudgeError.
     """
-    plan = config.plan(given={**options, "criteria": [criterion]})
-    rows = samples.load(data, mapping=plan.mapping, systems=plan.systems, where=plan.where)
-    language = plan.language or text.language_of(rows)
+    config = load_config(given={**options, "criteria": [criterion]})
+    rows = samples.load(data, mapping=config.mapping, systems=config.systems, where=config.where)
+    language = config.language or text.language_of(rows)
     either = criteria_module.load(criterion, language=language, pairwise=None)
-    (chosen,) = _load_criteria(plan, rows, language, {criterion: either}, None)
+    (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
     first = _first(rows, item=item, system=system)
     renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
     if not chosen.pairwise:
@@ -399,10 +401,10 @@ def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> S
 # Checks and conversions that commands share
 
 
-def engine_context(plan: Plan, provider: Provider) -> engines.EngineContext:
+def engine_context(config: RunConfig, provider: Provider) -> engines.EngineContext:
     """Return the context in which the plan's engine runs requests to a judge."""
-    folder = None if plan.cache is False else local_dir(plan.cache)
-    return engines.EngineContext(provider, folder, JudgeProgress(), workers=plan.ray_workers)
+    folder = None if config.cache is False else local_dir(config.cache)
+    return engines.EngineContext(provider, folder, JudgeProgress(), workers=config.ray_workers)
 
 
 def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
@@ -436,7 +438,7 @@ def check_output_dir(out: Path | None) -> None:
 
 
 def _load_criteria(
-    plan: Plan,
+    config: RunConfig,
     rows: Sequence[Sample],
     language: str,
     loaded_criteria: Mapping[str, Criterion],
@@ -444,17 +446,17 @@ def _load_criteria(
 ) -> list[Criterion]:
     """Load the criteria of a plan, apply its options, and check them against the texts they judge."""
     chosen = []
-    for name in plan.criteria:
+    for name in config.criteria:
         criterion = loaded_criteria.get(name) or criteria_module.load(
-            name, language=language, pairwise=isinstance(plan, RankPlan)
+            name, language=language, pairwise=isinstance(config, RankConfig)
         )
-        form = "json" if plan.structured else criterion.form
-        reply_kind = plan.reply or criterion.reply
-        chosen.append(replace(criterion, reply=reply_kind, form=form, merged=plan.merge_criteria))
+        form = "json" if config.structured else criterion.form
+        reply_kind = config.reply or criterion.reply
+        chosen.append(replace(criterion, reply=reply_kind, form=form, merged=config.merge_criteria))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
     reject_duplicate_columns([c.name for c in chosen])
-    if plan.merge_criteria:
+    if config.merge_criteria:
         if any(criterion.pairwise for criterion in chosen):
             raise ConfigError(
                 f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
@@ -470,23 +472,27 @@ def _load_criteria(
 
 
 def _group_merged(
-    plan: Plan, chosen: Sequence[Criterion], rows: Sequence[Sample], judges: Mapping[str, Provider], notes: list[str]
+    config: RunConfig,
+    chosen: Sequence[Criterion],
+    rows: Sequence[Sample],
+    judges: Mapping[str, Provider],
+    notes: list[str],
 ) -> Sequence[Sequence[Criterion]]:
     """Group the criteria that share requests; add a note if merging was requested but is impossible."""
-    if not plan.merge_criteria or all(provider.decides for provider in judges.values()):
+    if not config.merge_criteria or all(provider.decides for provider in judges.values()):
         return ()
     if not (groups := multi_criteria.group_criteria(chosen, rows)):
         notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
     return groups
 
 
-def _open_recorder(plan: Plan, path: Path, judges: Iterable[Provider]) -> Recorder:
+def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) -> Recorder:
     """Open the recording, which repeats the notices of these judges. Raises JudgeError."""
     if not judges:
         raise ConfigError(
             f"{option('record', str(path))}: no model is asked in this run, so there are no replies to record"
         )
-    if path == plan.replay:
+    if path == config.replay:
         raise ConfigError(
             f"{option('record', str(path))}: this is the recording that is replayed; name another file, "
             f"or a model that is asked in its place: {option('model')}"

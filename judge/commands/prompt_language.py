@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Literal, TypedDict
 
 from judge import text
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import DataError
 from judge.core.format import plural
 from judge.core.messages import option
@@ -28,27 +28,27 @@ class PromptLanguage(TypedDict):
 
 
 def choose_prompt_language(
-    plan: Plan, rows: Sequence[Sample], *, judged: bool = True
+    config: RunConfig, rows: Sequence[Sample], *, judged: bool = True
 ) -> tuple[PromptLanguage, list[str]]:
     """Return the language of the prompts, with notes about it.
 
     Raises DataError if the texts are in several languages and nobody chose the one to ask the judge in.
     """
     languages = mixed_languages(rows)
-    if judged and languages and plan.language is None:
+    if judged and languages and config.language is None:
         raise DataError(_refusal(languages, rows))
     notes = []
     if languages:
         prompt_clause = ""
-        if judged and plan.language is not None:
-            prompt_clause = f", and a judge is asked about all of them in {_NAMES[plan.language]}"
+        if judged and config.language is not None:
+            prompt_clause = f", and a judge is asked about all of them in {_NAMES[config.language]}"
         notes.append(
             f"The data are in several languages ({_list_languages(languages)}){prompt_clause}: scores of different "
             f"languages do not compare, and a mean over them says little; look at each by itself, "
             f"{_how_to_separate(rows, languages)}."
         )
-    if plan.language is not None:
-        return {"name": plan.language, "how": "chosen"}, notes
+    if config.language is not None:
+        return {"name": config.language, "how": "chosen"}, notes
     return {"name": text.language_of(rows), "how": "detected"}, notes
 
 

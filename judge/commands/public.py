@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import Parameter
 from typing import Any, ForwardRef, ParamSpec, TypeVar
 
-from judge.config import DEFAULT_CRITERIA, Plan
+from judge.config import DEFAULT_CRITERIA, RunConfig
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 
@@ -96,9 +96,9 @@ _HIDDEN = ("mapping",)
 """Alias of `map`."""
 
 
-def parameters(options: type, plan: type | None = None) -> Iterator[Parameter]:
+def parameters(options: type, config: type | None = None) -> Iterator[Parameter]:
     """Yield the keys of a TypedDict as keyword arguments, with the defaults of the plan, or None."""
-    of_plan: type[Plan] = plan or Plan
+    of_plan: type[RunConfig] = config or RunConfig
     defaults = {field.alias or name: field.get_default(call_default_factory=True) for name, field in
                 of_plan.model_fields.items()}  # fmt: skip
     for name, kind in options.__annotations__.items():
@@ -122,7 +122,7 @@ P = ParamSpec("P")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 
-def public_api(options: type | None = None, plan: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def public_api(options: type | None = None, config: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a public function: a JudgeError ends at the caller's line, with messages in Python's terms.
 
     `options` is the TypedDict of its keyword arguments. The signature and help then list them, with the defaults of
@@ -142,14 +142,14 @@ def public_api(options: type | None = None, plan: type | None = None) -> Callabl
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, options, plan)
+        _document_options(wrapper, function, options, config)
         return wrapper
 
     return decorate
 
 
 def async_public_api(
-    options: type | None = None, plan: type | None = None
+    options: type | None = None, config: type | None = None
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
     """`public_api` for a coroutine function."""
 
@@ -166,19 +166,19 @@ def async_public_api(
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, options, plan)
+        _document_options(wrapper, function, options, config)
         return wrapper
 
     return decorate
 
 
-def _document_options(wrapper: Any, function: Callable[..., Any], options: type | None, plan: type | None) -> None:
+def _document_options(wrapper: Any, function: Callable[..., Any], options: type | None, config: type | None) -> None:
     """Put the options into the signature and the docstring."""
     if options is None:
         return
     signature = inspect.signature(function)
     declared = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
-    more = [parameter for parameter in parameters(options, plan) if parameter.name not in signature.parameters]
+    more = [parameter for parameter in parameters(options, config) if parameter.name not in signature.parameters]
     wrapper.__signature__ = signature.replace(parameters=[*declared, *more])
     wrapper.__doc__ = (
         f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{options_help(parameter.name for parameter in more)}"

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from judge.config import RankPlan
+from judge.config import RankConfig
 from judge.core.errors import CriterionError
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
@@ -136,17 +136,17 @@ def metadata_factory(
 ) -> Callable[[str], dict[str, Any]]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
-    plan, judges = prepared.plan, prepared.judges
+    config, judges = prepared.config, prepared.judges
     fixed = {
         "judge_version": __version__,
-        "plan": plan.model_dump(mode="json", by_alias=True, exclude_none=True),
+        "plan": config.model_dump(mode="json", by_alias=True, exclude_none=True),
         "data": prepared.data,
         "model": ", ".join(judges) or prepared.baseline or None,
         "provider": _joined(p.name for p in judges.values()),
         "base_url": _joined(p.endpoint for p in judges.values()),
         "notices": [p.notice for p in judges.values() if p.notice] + [heuristic.NOTICE] * bool(prepared.baseline),
         "language": prepared.language if judges else None,
-        "weighting": plan.weighting if judges else None,
+        "weighting": config.weighting if judges else None,
         "criteria": {c.name: _criterion(c) for c in prepared.criteria},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
     }
@@ -192,27 +192,30 @@ def signed_column(
     criterion: Criterion, judge: str, provider: Provider, prepared: PreparedRun, counts: JudgeProgress
 ) -> Column:
     """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
-    plan = prepared.plan
+    config = prepared.config
     parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
-        usual = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")  # 0, and 1 for draws
-        temperature = usual if plan.temperature is None else f"{plan.temperature:g}"
+        usual = {"auto": "0/1", "samples": "1"}.get(config.weighting, "0")  # 0, and 1 for draws
+        temperature = usual if config.temperature is None else f"{config.temperature:g}"
         parts.append("t=server" if "temperature" in counts.unmet else f"t={temperature}")
         parts += ["effort=none"] if "reasoning" in counts.unmet else []
-        parts += [f"max_tokens={plan.max_tokens}"] if plan.max_tokens else []
-        parts += [f"reply={criterion.reply}"] if plan.reply else []
-        parts += ["json"] if plan.structured else []
+        parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
+        parts += [f"reply={criterion.reply}"] if config.reply else []
+        parts += ["json"] if config.structured else []
         parts += [_merge_signature(group) for group in prepared.merged if criterion.name in (c.name for c in group)]
-        parts.append(plan.weighting)
-        parts += [f"draws={plan.draws}"] if plan.weighting in ("auto", "samples") else []
-        if plan.weighting in ("auto", "logprobs") and plan.min_mass != type(plan).model_fields["min_mass"].default:
-            parts.append(f"mass>={plan.min_mass:g}")
-    if isinstance(plan, RankPlan):
-        parts.append(f"orders={plan.orders}")
-        parts += [f"pairs={plan.pairs}"] if plan.pairs else []
-        parts += [f"seed={plan.seed}"] if plan.pairs or plan.orders == 1 else []
+        parts.append(config.weighting)
+        parts += [f"draws={config.draws}"] if config.weighting in ("auto", "samples") else []
+        if (
+            config.weighting in ("auto", "logprobs")
+            and config.min_mass != type(config).model_fields["min_mass"].default
+        ):
+            parts.append(f"mass>={config.min_mass:g}")
+    if isinstance(config, RankConfig):
+        parts.append(f"orders={config.orders}")
+        parts += [f"pairs={config.pairs}"] if config.pairs else []
+        parts += [f"seed={config.seed}"] if config.pairs or config.orders == 1 else []
     parts.append(f"judge {__version__}")
     scale, suffix = criterion.scale, column_suffix(prepared, judge)
     return Column(

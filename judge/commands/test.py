@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from judge import config
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import longest_prompt_tokens, uncached_price
@@ -20,7 +19,7 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PairPlan, PreparedRun, WantedTexts, choose_pairs, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, Plan
+from judge.config import Judge, RunConfig, load_config, load_rank_config, split
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
@@ -85,9 +84,9 @@ class SuiteOverrides:
         named = [judge for judge in self.models if isinstance(judge, str | Mapping)]
         return {**file_options, **self.options, **({"model": named} if self.models else {})}
 
-    def judges(self, plan: Plan) -> list[Judge | Provider] | None:
+    def judges(self, config: RunConfig) -> list[Judge | Provider] | None:
         """Return the judges for `prepare`: those with a name as the plan has them, the others as they are."""
-        names = iter(plan.model)
+        names = iter(config.model)
         judges = [next(names) if isinstance(judge, str | Mapping) else judge for judge in self.models]
         return judges if self.models else None
 
@@ -106,9 +105,9 @@ def pointwise_run(
         return None
     criteria = _by_name(suite_texts.criteria.values(), pairwise=False)
     out = None if overrides.out is None else overrides.out / suite.name
-    plan = config.plan(given=_options(suite, criteria, language, out))
+    config = load_config(given=_options(suite, criteria, language, out))
     rows = list(suite_texts.texts) if out else [replace(sample, human={}, ratings={}) for sample in suite_texts.texts]
-    return _prepared(plan, rows, criteria, overrides, suite_texts.wanted)
+    return _prepared(config, rows, criteria, overrides, suite_texts.wanted)
 
 
 def pairwise_run(suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str) -> PreparedRun | None:
@@ -117,18 +116,18 @@ def pairwise_run(suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverride
         return None
     criteria = _by_name(suite_texts.criteria.values(), pairwise=True)
     out = None if overrides.out is None else overrides.out / suite.name / PAIRS
-    plan = config.rank_plan(given=_options(suite, criteria, language, out) | {"merge_criteria": False})
+    config = load_rank_config(given=_options(suite, criteria, language, out) | {"merge_criteria": False})
     names = {case.name: suite_texts.criteria[case.criterion].name for case in suite.cases}
     wanted_texts: dict[str, set[Key]] = {}
     for case, pair_samples in suite_texts.pairs.items():
         wanted_texts.setdefault(names[case], set()).update((sample.item, sample.system) for sample in pair_samples)
     rows = [sample for samples in suite_texts.pairs.values() for sample in samples]
-    prepared = _prepared(plan, rows, criteria, overrides, wanted_texts)
+    prepared = _prepared(config, rows, criteria, overrides, wanted_texts)
     # Only texts of the same case are compared.
     plans = [choose_pairs(samples, orders=2, budget=None, seed=0) for samples in suite_texts.pairs.values()]
-    number = sum(plan.chosen for plan in plans)
-    compared = tuple(pair for plan in plans for pair in plan.compared)
-    prepared.pairs = PairPlan(compared, tuple(pair for plan in plans for pair in plan.equal), number, number, 0)
+    number = sum(config.chosen for config in plans)
+    compared = tuple(pair for config in plans for pair in config.compared)
+    prepared.pairs = PairPlan(compared, tuple(pair for config in plans for pair in config.equal), number, number, 0)
     return prepared
 
 
@@ -154,7 +153,7 @@ def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out
 
 
 def _prepared(
-    plan: Plan,
+    config: RunConfig,
     rows: list[Sample],
     criteria: Mapping[str, Criterion],
     overrides: SuiteOverrides,
@@ -162,11 +161,13 @@ def _prepared(
 ) -> PreparedRun:
     """Prepare a run on these texts. Raises JudgeError."""
     prepared = prepare(
-        plan, rows, providers=overrides.judges(plan), loaded_criteria=criteria, wanted_texts=wanted_texts
+        config, rows, providers=overrides.judges(config), loaded_criteria=criteria, wanted_texts=wanted_texts
     )
-    if plan.replay is not None and not plan.model and len(prepared.judges) > 1:
+    if config.replay is not None and not config.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
-        raise ConfigError(f"replay {plan.replay}: it holds replies of {both}: name one with model: or --model, or both")
+        raise ConfigError(
+            f"replay {config.replay}: it holds replies of {both}: name one with model: or --model, or both"
+        )
     if prepared.rest is not None:
         raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
     return prepared
@@ -211,7 +212,7 @@ class PreparedSuite:
     @property
     def cached(self) -> bool:
         """Return whether replies are cached."""
-        return all(run.plan.cache is not False for run in self.runs)
+        return all(run.config.cache is not False for run in self.runs)
 
 
 class SuiteOptions(Options, total=False):
@@ -230,7 +231,7 @@ class SuiteOptions(Options, total=False):
 def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
 
-    `model` and the keys of `config.Plan` that a suite may have stand in the place of what the files say: a model also
+    `model` and the keys of `RunConfig` that a suite may have stand in the place of what the files say: a model also
     in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
     files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands, or
     whose name is among these. `baseline` has by suite, as DIR/NAME, the run that this one is held against, or is itself
@@ -275,9 +276,7 @@ def prepare_suites(
 
     Raises one JudgeError with all that is wrong.
     """
-    overrides = SuiteOverrides.of(
-        model, options, config.split(criteria) if isinstance(criteria, str) else criteria, out
-    )
+    overrides = SuiteOverrides.of(model, options, split(criteria) if isinstance(criteria, str) else criteria, out)
     errors: list[JudgeError] = []
     suites = []
     for path in load.find([paths] if isinstance(paths, str | Path) else paths):
@@ -290,7 +289,7 @@ def prepare_suites(
         errors.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
     if len(suites) > 1 and (baseline or out):
         errors += _duplicate_names(suites)
-    limit = config.plan(given={"budget": overrides.options.get("budget")}).budget
+    limit = load_config(given={"budget": overrides.options.get("budget")}).budget
     ledger = None if limit is None else BudgetLedger(limit)
     folder = None if baseline is None else Path(baseline)
     checked = []
@@ -364,7 +363,7 @@ def _prepare_suite(
         scoring,
         comparing,
         baseline=baseline_store.locate(suite, suite_texts.texts, folder=baseline_folder, update=update, known=known),
-        ledger=ledger or BudgetLedger(next(run.plan.budget for run in (scoring, comparing) if run is not None)),
+        ledger=ledger or BudgetLedger(next(run.config.budget for run in (scoring, comparing) if run is not None)),
         together="deadline" in overrides.options,
     )
 
@@ -383,8 +382,8 @@ async def run_suites(
         # Prompts in the recordings that these suites did not ask are, for example, from before a change.
         taken: dict[Path, set[int]] = {}
         for run in (run for suite in suites for run in suite.runs):
-            if run.plan.record is not None and run.recording is not None:
-                taken.setdefault(run.plan.record, set()).update(run.recording.taken)
+            if run.config.record is not None and run.recording is not None:
+                taken.setdefault(run.config.record, set()).update(run.recording.taken)
         notes = list(outcomes[-1].notes)
         for path, calls in taken.items():
             with RecordingFile([path]) as recording:
@@ -407,9 +406,9 @@ async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display,
             if prepared is None:
                 results.append(None)
                 continue
-            if prepared.plan.deadline is not None:
-                seconds_left = max(prepared.plan.deadline - (time.monotonic() - since), 0.0)
-                prepared.plan = prepared.plan.model_copy(update={"deadline": seconds_left})
+            if prepared.config.deadline is not None:
+                seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
+                prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
             with display(prepared):
                 results.append(await run_pipeline(prepared, progress, suite.ledger))
         require_all_recorded(*results)
@@ -426,7 +425,7 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
         result = with_ratings(result, prepared.scoring, prepared.suite_texts)
     first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.kind == "drift")]
-    seed = prepared.runs[0].plan.seed
+    seed = prepared.runs[0].config.seed
     verdicts = [
         evaluate_case(
             case,
@@ -461,7 +460,7 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
 
 def _cached_recording_warnings(suite: PreparedSuite, *results: Result | None) -> tuple[str, ...]:
     """Warn about a recording if some of its replies came from the cache."""
-    if not any(run.plan.record for run in suite.runs):
+    if not any(run.config.record for run in suite.runs):
         return ()
     cached = sum(
         judge_info["requests"]["cached"] for each in results if each for judge_info in each.info["judges"].values()

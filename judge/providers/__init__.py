@@ -2,7 +2,7 @@
 
 A provider answers one `Request` with one `Response`, or raises `Transient` (retry it) or `Refused` (do not).
 It neither retries nor caches, and does not know what a score is. A registered one is a class that also has
-`open(model, plan)`, which makes it from what follows `name/` in `--model` and the run's `config.Plan`.
+`open(model, plan)`, which makes it from what follows `name/` in `--model` and the run's `config.RunConfig`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from judge.core.records import Request, Response
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judge.config import Plan
+    from judge.config import RunConfig
     from judge.providers.openai import BatchApi
 
 
@@ -57,7 +57,7 @@ class KeepingProviderFactory(Protocol):
 
     keeps: bool
 
-    def open(self, model: str, plan: Plan, *, keep: Path | None = None) -> Provider:
+    def open(self, model: str, config: RunConfig, *, keep: Path | None = None) -> Provider:
         """Return the provider. `keep` is the folder, None if nothing may be stored. Raises ConfigError."""
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
 from judge.providers.http_client import HttpClient, Options, body_error, options, usage
@@ -125,9 +125,9 @@ class DecisionsProvider:
         self._form: _Form | None = None
 
     @classmethod
-    def open(cls, model: str, plan: Plan) -> DecisionsProvider:
+    def open(cls, model: str, config: RunConfig) -> DecisionsProvider:
         """The provider of a plan. Raises ConfigError."""
-        return cls(model, **options(plan))
+        return cls(model, **options(config))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""

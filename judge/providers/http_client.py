@@ -27,7 +27,7 @@ import aiohttp
 import httpx2
 import openai
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Stops, StorageError, Transient
 from judge.core.messages import in_python, option
 from judge.core.records import Usage
@@ -243,13 +243,13 @@ class Options(TypedDict, total=False):
     needs_key: bool
 
 
-def options(plan: Plan) -> Options:
+def options(config: RunConfig) -> Options:
     """The part of a plan that says how to reach its endpoint."""
     return {
-        "base_url": plan.base_url,
-        "key_env": plan.key_env,
-        "timeout": plan.timeout,
-        "connections": plan.max_concurrency,
+        "base_url": config.base_url,
+        "key_env": config.key_env,
+        "timeout": config.timeout,
+        "connections": config.max_concurrency,
     }
 
 

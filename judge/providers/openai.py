@@ -10,7 +10,7 @@ from functools import partial
 from typing import IO, Any, Unpack
 from urllib.parse import quote
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.http_client import (
@@ -215,9 +215,9 @@ class OpenAIProvider:
         self.batches = BatchApi(self._http, self._body, self._read)
 
     @classmethod
-    def open(cls, model: str, plan: Plan) -> OpenAIProvider:
+    def open(cls, model: str, config: RunConfig) -> OpenAIProvider:
         """The provider of a plan. Raises ConfigError."""
-        return cls(model, **options(plan))
+        return cls(model, **options(config))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""

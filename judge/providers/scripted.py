@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused
 from judge.core.records import Choice, Request, Response, Token, Usage
@@ -63,7 +63,7 @@ class ScriptedProvider:
         return {}
 
     @classmethod
-    def open(cls, model: str, plan: Plan) -> ScriptedProvider:
+    def open(cls, model: str, config: RunConfig) -> ScriptedProvider:
         """The provider of `--model scripted/FILE`, which forgets what it has seen. Raises ConfigError."""
         return _rebuild(model)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.providers import Provider
 from judge.providers.pricing import DEFAULT_URL
@@ -54,18 +54,18 @@ class Vendor:
             )
         return configured if configured.endswith(self.url) else f"{configured}{self.url}"
 
-    def open(self, model: str, plan: Plan) -> OpenAIProvider:
+    def open(self, model: str, config: RunConfig) -> OpenAIProvider:
         """The provider of a plan; its address and its key's variable go before the table's. Raises ConfigError."""
         from judge.providers.http_client import options
         from judge.providers.openai import OpenAIProvider
 
         if not model:
             raise ConfigError(f"--model {self.name}/: write the model's name after the slash")
-        named = "key_env" in plan.model_fields_set
-        http_options = options(plan)
-        http_options["base_url"] = plan.base_url or self.address
-        http_options["key_env"] = plan.key_env if named else self.key_env
-        http_options["needs_key"] = named or not (self.local or plan.base_url)
+        named = "key_env" in config.model_fields_set
+        http_options = options(config)
+        http_options["base_url"] = config.base_url or self.address
+        http_options["key_env"] = config.key_env if named else self.key_env
+        http_options["needs_key"] = named or not (self.local or config.base_url)
         http_options["caching"] = self.caching
         return OpenAIProvider(model, name=self.name, dialect=self.dialect, **http_options)
 

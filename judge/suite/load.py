@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from judge.config import Plan, split
+from judge.config import RunConfig, split
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import one_line
 from judge.core.plugins import unknown_name_message
@@ -53,18 +53,20 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
 def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     """A suite as its file has it. The files it names have to be there, but for options that are `given` elsewhere.
 
-    `options` then are checked values of `config.Plan` by the key that the file writes, its `criteria` those that cases
+    `options` then are checked values of `RunConfig` by the key that the file writes, its `criteria` those that cases
     name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
     """
     file = YamlSource(Path(path))
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
         file.report(unknown_key(key), key)
     written = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    plan = file.checked(Plan, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in written.items()})
+    config = file.checked(
+        RunConfig, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in written.items()}
+    )
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
-    if plan is None or spec is None:
+    if config is None or spec is None:
         raise file.error()
-    options = {key: getattr(plan, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
+    options = {key: getattr(config, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
     cases = cases_of(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
     options = {key: _resolve_paths(file.path.parent, key, value) for key, value in options.items()}

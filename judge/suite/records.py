@@ -123,7 +123,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A file of cases. `options` are keys of `config.Plan` with paths resolved, `lines` where top-level keys stand.
+    """A file of cases. `options` are keys of `RunConfig` with paths resolved, `lines` where top-level keys stand.
 
     `undecided` says what a case counts as whose numbers show neither that it holds nor that it does not. None: `fail`
     for what a case asserts (band, label, order, agreement), `pass` for drift: either has to be shown.

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from judge.config import Budget, Plan
+from judge.config import Budget, RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
@@ -65,7 +65,7 @@ OPTIONS: Mapping[str, str] = {
     "replay": "A recording that answers in the place of the model.",
     "seed": "Of all that is drawn.",
 }
-"""The keys of `config.Plan` that a suite may have, with what each is."""
+"""The keys of `config.RunConfig` that a suite may have, with what each is."""
 _QUOTES = "YAML takes it for {}; put it in quotes"
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
@@ -126,7 +126,7 @@ def _check_failures(value: Any) -> Any:
 
 def _parse_dollars(value: Any) -> Budget:
     try:
-        budget = Plan.model_validate({"budget": value}).budget
+        budget = RunConfig.model_validate({"budget": value}).budget
     except ValidationError:
         budget = None
     if budget is None or budget.unit != "usd":
@@ -317,9 +317,9 @@ _WRITTEN: Mapping[str, Any] = {
 
 def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
-    suite_schema, plan = Spec.model_json_schema(), Plan.model_json_schema()
+    suite_schema, config = Spec.model_json_schema(), RunConfig.model_json_schema()
     options = {
-        name: {"description": description, **_WRITTEN.get(name, plan["properties"][name])}
+        name: {"description": description, **_WRITTEN.get(name, config["properties"][name])}
         for name, description in OPTIONS.items()
     }
     document = {
@@ -328,7 +328,7 @@ def schema() -> dict[str, Any]:
         "description": "Cases that a judge's scores have to meet.",
         **{name: suite_schema[name] for name in ("type", "additionalProperties", "required")},
         "properties": options | suite_schema["properties"],
-        "$defs": {"Judge": plan["$defs"]["Judge"], **suite_schema["$defs"]},
+        "$defs": {"Judge": config["$defs"]["Judge"], **suite_schema["$defs"]},
     }
     terse: dict[str, Any] = _terse(document)
     return terse | {"title": document["title"]}
@@ -461,7 +461,7 @@ def nearby(path: Path) -> str:
 
 def unknown_key(key: str) -> str:
     """The message about an unknown key at the top of the file."""
-    if key in Plan.model_fields:
+    if key in RunConfig.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
     return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 import judge
-from judge import config
 from judge.cache import DiskCache, NoCache, open_cache, open_for_admin
 from judge.commands.cost_estimate import estimate_cost
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
+from judge.config import load_config
 from judge.core.errors import ConfigError, MissingExtra, StorageError
 from judge.core.records import Choice, Request, Response, Usage
 from judge.core.redis_url import RedisUrl
@@ -599,7 +599,7 @@ def test_a_run_goes_on_while_redis_sleeps(quick: Any, tmp_path: Path, monkeypatc
 
 
 def test_a_redis_that_is_gone_once_all_is_prepared_ends_nothing(quick: Any, tmp_path: Path) -> None:
-    made = config.plan(given={**OPTIONS, "cache": quick.url, "out": tmp_path / "out"})
+    made = load_config(given={**OPTIONS, "cache": quick.url, "out": tmp_path / "out"})
     prepared = prepare(made, DATA, providers=[judge.ScriptedProvider(lambda _: "4", endpoint="http://a/v1")])
     quick.stop()
     assert asyncio.run(run_pipeline(prepared)).failed == 0

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from judge import config
 from judge.cli import progress_bar
 from judge.commands.preparation import PreparedRun, prepare
+from judge.config import load_config
 from judge.core.records import Usage
 from judge.execution.progress import InFlight, JudgeProgress, Progress
 from judge.providers.scripted import ScriptedProvider
@@ -21,7 +21,7 @@ ROWS = [{"item": "a", "output": "x"}]
 
 @pytest.fixture
 def prepared() -> PreparedRun:
-    plan = config.plan(given={"criteria": ["fluency"], "metrics": []})
+    plan = load_config(given={"criteria": ["fluency"], "metrics": []})
     return prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 

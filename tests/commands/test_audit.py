@@ -35,7 +35,7 @@ from judge.commands.audit import (
     run_audit,
 )
 from judge.commands.judge_run import judgments
-from judge.config import Budget, plan
+from judge.config import Budget, load_config
 from judge.core.errors import BudgetReached, ConfigError, DataError, DeadlineReached, JudgeError, Refused, StorageError
 from judge.core.records import Request, Response, Sample, Scale
 from judge.data import samples
@@ -228,7 +228,7 @@ def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
 
 def ready_for(**options: Any) -> AuditPlan:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
-    audited_plan = plan(given={"criteria": TWO, "cache": False} | of_plan)
+    audited_plan = load_config(given={"criteria": TWO, "cache": False} | of_plan)
     return plan_audit(audited_plan, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 
@@ -441,7 +441,7 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
     line = audit_estimate(audit_plan)
     assert line.startswith(f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs")
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
-    alone = plan_audit(plan(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
+    alone = plan_audit(load_config(given={"criteria": TWO, "model": "heuristic"}), ROWS, items=4)
     assert audit_estimate(alone).endswith("texts, and no model is asked")
 
 

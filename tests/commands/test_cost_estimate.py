@@ -15,7 +15,7 @@ from judge.commands.cost_estimate import dollars, duration, estimate_cost, one_l
 from judge.commands.count_requests import RunForecast, count_requests
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, prepare
-from judge.config import Budget, plan, rank_plan
+from judge.config import Budget, load_config, load_rank_config
 from judge.core.errors import BudgetReached, ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.execution import budget
@@ -69,7 +69,9 @@ class OneByOne(Asked):
 
 
 def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> PreparedRun:
-    run_plan = (rank_plan if given.pop("pairwise", False) else plan)(given={"criteria": WORDS, "metrics": []} | given)
+    run_plan = (load_rank_config if given.pop("pairwise", False) else load_config)(
+        given={"criteria": WORDS, "metrics": []} | given
+    )
     return prepare(run_plan, rows, providers=[judge])
 
 
@@ -214,7 +216,7 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     source = "long " * words
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
-    run_plan = plan(given={"metrics": [], "criteria": [str(file)]})
+    run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
     (forecast,) = estimate_cost(prepare(run_plan, rows, providers=[judge])).judges
     common = budget.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
@@ -239,13 +241,13 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     options = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
-    plans = (plan(given=options | {"engine": engine}) for engine in ("local", "batch"))
+    plans = (load_config(given=options | {"engine": engine}) for engine in ("local", "batch"))
     whole, half = (estimate_cost(prepare(run_plan, ROWS)) for run_plan in plans)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
-    plans = plan(
+    plans = load_config(
         given=options | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
     (elsewhere,) = estimate_cost(prepare(plans, ROWS)).judges
@@ -373,7 +375,7 @@ def test_the_rate_is_that_of_the_price() -> None:
 
 
 def test_criteria_that_nobody_named_are_named() -> None:
-    run_plan = plan(given={"metrics": []})
+    run_plan = load_config(given={"metrics": []})
     (first, *_) = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()])).notes
     assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
     assert not any(note.startswith("Criteria") for note in estimate_cost(prepared(Asked())).notes)
@@ -387,7 +389,7 @@ def test_a_ranking_is_foreseen_too() -> None:
 def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
-    run_plan = plan(given={"metrics": [], "criteria": [str(file)]})
+    run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
     forecast = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()]))
     assert forecast.judges[0].ahead.total.broken == 3
     assert any("3 judgments cannot be asked" in note for note in forecast.notes)

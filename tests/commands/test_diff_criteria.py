@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from judge import config, criteria
+from judge import criteria
 from judge.commands.diff_criteria import diff, plan_diff, run_diff
 from judge.commands.preparation import prompt
+from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import budget
@@ -391,7 +392,7 @@ def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[
     old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
 
     def requests_within(deadline: float) -> tuple[int, bool]:
-        made = config.plan(given={"weighting": "single", "cache": False, "deadline": deadline})
+        made = load_config(given={"weighting": "single", "cache": False, "deadline": deadline})
         model = Slow(lambda _: "3")
         try:
             in_time(run_diff(plan_diff(old, new, made, ROWS, providers=[model])))

@@ -17,7 +17,7 @@ import pytest
 from judge import cache as caches
 from judge.commands import doctor
 from judge.commands.doctor import Diagnosis, Finding
-from judge.config import Plan, plan
+from judge.config import RunConfig, load_config
 from judge.core.records import Choice, Request, Response
 from judge.providers import pricing
 
@@ -32,7 +32,7 @@ def findings_of(findings: list[Finding], part: str) -> dict[str, Finding]:
 
 
 def test_versions_and_packages() -> None:
-    findings = doctor.check_environment(plan())
+    findings = doctor.check_environment(load_config())
     assert {"judge", "Python", "platform"} == findings_of(findings, "this machine").keys()
     packages = findings_of(findings, "packages")
     assert {"openai", "numpy", "typer"} <= packages.keys()
@@ -51,7 +51,7 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(doctor, "requires", lambda name: listed)
     monkeypatch.setattr(doctor, "version", version)
-    findings = doctor.check_environment(plan())
+    findings = doctor.check_environment(load_config())
     assert findings_of(findings, "packages")["rich"].said == "1.5"
     assert findings_of(findings, "packages")["lost"] == Finding(
         "packages", "lost", "wrong", "not installed", "pip install 'lost'"
@@ -67,7 +67,7 @@ def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", "  ")
-    findings = doctor.check_environment(plan())
+    findings = doctor.check_environment(load_config())
     keys = findings_of(findings, "keys")
     assert keys["openai"] == Finding("keys", "openai", "ok", "$OPENAI_API_KEY is set")
     assert (keys["anthropic"].state, keys["gemini"].state) == ("lacking", "lacking")
@@ -80,34 +80,34 @@ def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in doctor._VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    assert findings_of(doctor.check_environment(plan()), "variables") == {}
+    assert findings_of(doctor.check_environment(load_config()), "variables") == {}
     monkeypatch.setenv("https_proxy", f"http://me:{KEY}@proxy:3128")
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    findings = doctor.check_environment(plan())
+    findings = doctor.check_environment(load_config())
     assert findings_of(findings, "variables").keys() == {"$HTTPS_PROXY", "$RAY_ADDRESS"}
     assert KEY not in str(findings)
 
 
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
-    empty = findings_of(doctor.check_environment(plan(given={"cache": place})), "cache")
+    empty = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
     assert empty["folder"].said == f"{place}: empty, and can be written"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000))  # type: ignore[attr-defined]
-    checks = findings_of(doctor.check_environment(plan(given={"cache": place})), "cache")
+    checks = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
     assert checks["folder"].said.startswith(f"{place}: replies kept: 1, ")
     assert checks["disk"].said == "5.0 GB free"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    wrong = findings_of(doctor.check_environment(plan(given={"cache": tmp_path / "file"})), "cache")["folder"]
+    wrong = findings_of(doctor.check_environment(load_config(given={"cache": tmp_path / "file"})), "cache")["folder"]
     assert (wrong.state, wrong.said) == ("wrong", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
     assert "--cache" in wrong.mend
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    findings = doctor.check_environment(plan(given={"cache": tmp_path / "kept"}))
+    findings = doctor.check_environment(load_config(given={"cache": tmp_path / "kept"}))
     assert findings_of(findings, "cache")["folder"].said.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 
@@ -115,22 +115,22 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
-    findings = doctor.check_environment(plan())
+    findings = doctor.check_environment(load_config())
     assert findings_of(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not asked")
     assert KEY not in str(findings)
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
-    assert findings_of(doctor.check_environment(plan()), "cache")["address"].state == "wrong"
+    assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "wrong"
 
 
 def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     pytest.importorskip("redis")
-    with_model = plan(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
+    with_model = load_config(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
     assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "wrong"
 
 
 def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.installed", lambda name: name == "zh")
-    checks = findings_of(doctor.check_environment(plan()), "tokenizers")
+    checks = findings_of(doctor.check_environment(load_config()), "tokenizers")
     assert (checks["zh"].state, checks["ja"].state, checks["ko"].state) == ("ok", "lacking", "lacking")
     assert checks["ja"].mend == "pip install 'textjudge[cjk]'"
 
@@ -138,7 +138,7 @@ def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
 # A model
 
 
-def tried(checked_plan: Plan) -> dict[str, Finding]:
+def tried(checked_plan: RunConfig) -> dict[str, Finding]:
     """The findings on the one model of a plan."""
     findings = asyncio.run(doctor.check_model(checked_plan, doctor.open_checks(checked_plan)))
     assert {finding.part for finding in findings} == {checked_plan.model[0].name}
@@ -163,8 +163,8 @@ def server(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> 
     return chat_server
 
 
-def plan_for(server: Any, **options: Any) -> Plan:
-    return plan(given={"model": "my-model", "base_url": server.url, **options})
+def plan_for(server: Any, **options: Any) -> RunConfig:
+    return load_config(given={"model": "my-model", "base_url": server.url, **options})
 
 
 def test_a_server_that_takes_everything(server: Any) -> None:
@@ -181,13 +181,13 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 
 def test_how_many_requests_is_said_before(server: Any) -> None:
-    three_judges = plan(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
+    three_judges = load_config(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
     announcement = doctor.announce(doctor.open_checks(three_judges))
     assert announcement.startswith(
         "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
     )
     assert server.bodies == []
-    assert doctor.announce(doctor.open_checks(plan(given={"model": "heuristic"}))) == ""
+    assert doctor.announce(doctor.open_checks(load_config(given={"model": "heuristic"}))) == ""
 
 
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
@@ -243,7 +243,7 @@ def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
 
 
 def test_an_address_where_nobody_is() -> None:
-    checks = tried(plan(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
+    checks = tried(load_config(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}
     assert checks["address"].state == "wrong"
     assert "is it started?" in checks["address"].said
@@ -280,7 +280,7 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
         return 200, {}, {"model": "m", "answers": answers, "usage": {"input_tokens": 50, "output_tokens": 0}}
 
     server.answer = answer
-    checks = tried(plan(given={"model": "decisions/other", "base_url": server.url}))
+    checks = tried(load_config(given={"model": "decisions/other", "base_url": server.url}))
     assert checks["--weighting auto"].said.startswith("takes decisions")
     assert len(server.bodies) == 1
 
@@ -295,16 +295,16 @@ def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_models_that_are_no_servers(tmp_path: Path) -> None:
-    assert tried(plan(given={"model": "heuristic"}))["model"].state == "ok"
+    assert tried(load_config(given={"model": "heuristic"}))["model"].state == "ok"
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
-    assert "no server" in tried(plan(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].said
-    nowhere = tried(plan(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
+    assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].said
+    nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
     assert (nowhere.state, "none.yaml" in nowhere.said) == ("wrong", True)
-    assert "unknown vendor" in tried(plan(given={"model": "nosuch/model"}))["model"].said
+    assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].said
 
 
 def test_a_vendors_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    check = tried(plan(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
+    check = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
     assert check.state == "wrong"
     assert "$ANTHROPIC_API_KEY is not set" in check.said

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from judge.commands.loaders import draft_steps
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.criteria import load
 
@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_steps_are_written_into_the_file(file: Path, chat_server: Any, make_completion: Callable[..., Any]) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
-    steps = draft_steps(file, plan(given={"model": "m", "base_url": chat_server.url}))
+    steps = draft_steps(file, load_config(given={"model": "m", "base_url": chat_server.url}))
     assert steps == ("Read the text.", "Look for rude words.", "Choose the score.") == load(str(file)).steps
     text = file.read_text(encoding="utf-8")
     assert "# why this criterion exists" in text
@@ -50,7 +50,7 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
     file: Path, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
-    drafting_plan = plan(given={"model": "m", "base_url": chat_server.url})
+    drafting_plan = load_config(given={"model": "m", "base_url": chat_server.url})
     draft_steps(file, drafting_plan)
     with pytest.raises(CriterionError, match="--replace"):
         draft_steps(file, drafting_plan)
@@ -68,20 +68,20 @@ def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(reply, choice=choice))
     with pytest.raises(ParseError, match="the reply was:\n"):
-        draft_steps(file, plan(given={"model": "m", "base_url": chat_server.url}))
+        draft_steps(file, load_config(given={"model": "m", "base_url": chat_server.url}))
     assert file.read_text(encoding="utf-8") == FILE
 
 
 def test_what_cannot_be_drafted_is_said_before_anything_is_asked(file: Path, chat_server: Any) -> None:
     there = {"base_url": chat_server.url}
     with pytest.raises(CriterionError, match="criteria show relevance"):
-        draft_steps("relevance", plan(given={"model": "m", **there}))
+        draft_steps("relevance", load_config(given={"model": "m", **there}))
     with pytest.raises(ConfigError, match="--model"):
-        draft_steps(file, plan(given=there))
+        draft_steps(file, load_config(given=there))
     with pytest.raises(ConfigError, match="writes no text"):
-        draft_steps(file, plan(given={"model": "decisions/m", **there}))
+        draft_steps(file, load_config(given={"model": "decisions/m", **there}))
     flow = file.with_name("flow.jinja")
     flow.write_text(FILE.replace("scale: [1, 5]", "...").replace("# why", "{scale: [1, 5]} # why"), encoding="utf-8")
     with pytest.raises(CriterionError):
-        draft_steps(flow, plan(given={"model": "m", **there}))
+        draft_steps(flow, load_config(given={"model": "m", **there}))
     assert chat_server.bodies == []

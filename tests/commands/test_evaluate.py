@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import judge
-from judge import config
 from judge.commands.evaluate import Options
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare, prompt
+from judge.config import RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
 from judge.core.records import Column, Provenance, Score
@@ -199,7 +199,7 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
 
 def test_every_option_is_a_key_of_the_plan_and_the_other_way_round() -> None:
     elsewhere = {"data", "criteria", "model"}
-    assert set(Options.__annotations__) == {*config.Plan.model_fields, "map"} - elsewhere
+    assert set(Options.__annotations__) == {*RunConfig.model_fields, "map"} - elsewhere
 
 
 def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:
@@ -237,7 +237,7 @@ def test_mistakes_are_said_before_anything_is_sent(
 
 def test_no_data_is_said() -> None:
     with pytest.raises(ConfigError, match="no data"):
-        prepare(config.plan())
+        prepare(load_config())
 
 
 def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(tmp_path: Path, provider
             raise ZeroDivisionError
 
     prepared = prepare(
-        config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, providers=[provider]
+        load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}), ROWS, providers=[provider]
     )
     prepared.metrics["broken"] = Broken()
     with pytest.raises(ZeroDivisionError):
@@ -273,7 +273,7 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
             ]
             return MetricResult((Column("strange", "metric", "strange"),), tuple(rows))
 
-    prepared = prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared.metrics = {"strange": Strange()}
     result = asyncio.run(run_pipeline(prepared))
     assert [s.value for s in result.table.scores] == [0.5] * (len(ROWS) - 2)
@@ -295,7 +295,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
             return MetricResult((Column("odd", "metric", "odd"),), tuple(change(rows)))
 
-    prepared = prepare(config.plan(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared.metrics = {"mine": Odd()}
     with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{said}"):
         asyncio.run(run_pipeline(prepared))
@@ -326,7 +326,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(tmp_path: Path, provider: S
             release.wait(60)
             finished.set()
 
-    plan = config.plan(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
+    plan = load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
     prepared = prepare(plan, ROWS, providers=[provider])
     prepared.metrics = {"endless": Endless()}
 

@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.commands.judge_models import open_judge, open_providers
 from judge.commands.loaders import draft_steps
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request
 from judge.metrics.heuristic import NOTICE
@@ -56,14 +56,14 @@ def run(**options: Any) -> judge.Result:
 )
 def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, str]) -> None:
     given = {"model": name} | ({"base_url": base_url} if base_url else {})
-    made = plan(given=given)
+    made = load_config(given=given)
     provider = open_judge(made, made.model[0])
     assert (provider.name, provider.model, provider.endpoint) == meant
 
 
 def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
     """The key is that of the release before vendors had names."""
-    made = plan(given={"model": "gpt-5.4-mini"})
+    made = load_config(given={"model": "gpt-5.4-mini"})
     provider = open_judge(made, made.model[0])
     message = {"role": "user", "content": "p"}
     request = Request(provider.model, (message,), {"temperature": 0.0}, endpoint=provider.endpoint)
@@ -89,7 +89,7 @@ def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
 ) -> None:
     for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "MISTRAL_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
-    made = plan(given={"model": name})
+    made = load_config(given={"model": name})
     with pytest.raises(ConfigError, match=said):
         open_providers(made, made.model)
 
@@ -97,14 +97,14 @@ def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
 def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
-    panel = plan(given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]})
+    panel = load_config(given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]})
     assert list(open_providers(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
-    for_all = plan(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
+    for_all = load_config(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
     assert list(open_providers(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
 
 
 def test_one_model_at_two_vendors_is_a_panel() -> None:
-    made = plan(given={"model": ["ollama/m", "vllm/m"]})
+    made = load_config(given={"model": ["ollama/m", "vllm/m"]})
     assert list(open_providers(made, made.model)) == ["ollama/m", "vllm/m"]
 
 
@@ -164,7 +164,7 @@ def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(chat_server: 
     path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
     with pytest.raises(ConfigError, match="unknown model"):
         run(model="anthropic/other", replay=path)
-    made = plan(given={"model": "anthropic/m", "replay": path})
+    made = load_config(given={"model": "anthropic/m", "replay": path})
     assert list(open_providers(made, made.model)) == ["anthropic/m"]
 
 
@@ -176,4 +176,4 @@ def test_the_heuristic_drafts_no_steps(tmp_path: Path) -> None:
         "utf-8",
     )
     with pytest.raises(ConfigError, match="writes none"):
-        draft_steps(criterion, plan(given={"model": "heuristic"}))
+        draft_steps(criterion, load_config(given={"model": "heuristic"}))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from judge import config
 from judge.commands import metric_setup, run_metadata
 from judge.commands.preparation import prepare
+from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
@@ -38,7 +38,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(**given: Any) -> dict[str, Any]:
-    prepared = prepare(config.plan(given={"criteria": [], **given}), ROWS)
+    prepared = prepare(load_config(given={"criteria": [], **given}), ROWS)
     return prepared.metrics
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import judge
 from judge.commands.preparation import prepare
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -79,9 +79,9 @@ def test_equal_texts_stay_equal_texts() -> None:
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
     given = {"model": ["m", {"name": "m", "base_url": chat_server.url}], "base_url": "http://127.0.0.1:9/v1"}
-    prepared = prepare(plan(given=given), ROWS)
+    prepared = prepare(load_config(given=given), ROWS)
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
-    both = plan(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
+    both = load_config(given={"model": ["m", "decisions/m"], "base_url": chat_server.url})
     assert list(prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 import judge
-from judge import config
 from judge.commands.public import LINES
+from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.execution.progress import Progress
 
@@ -156,7 +156,7 @@ def test_help_has_a_line_for_every_option(function: Callable[..., Any]) -> None:
 
 
 def test_every_option_of_a_plan_has_its_line_and_its_default() -> None:
-    fields = {field.alias or name: field for name, field in config.RankPlan.model_fields.items()}
+    fields = {field.alias or name: field for name, field in RankConfig.model_fields.items()}
     assert set(fields) - {"data"} <= set(LINES)
     taken = inspect.signature(judge.rank).parameters
     assert set(fields) - {"data"} <= set(taken)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from judge import config
 from judge.commands import judge_run
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
+from judge.config import load_config
 from judge.core.errors import DataError
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.execution.progress import Progress
@@ -62,7 +62,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(data: Any, **given: Any) -> Result:
-    plan = config.plan(given={"data": data, "criteria": [], "metrics": ["chrf"], **given})
+    plan = load_config(given={"data": data, "criteria": [], "metrics": ["chrf"], **given})
     prepared = prepare(plan)
     prepared.metrics["half"] = Half()
     return asyncio.run(run_pipeline(prepared))
@@ -72,7 +72,7 @@ def measured(data: Any, **given: Any) -> Result:
 def test_means_are_those_of_all_texts(data: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     whole = measured(data, metrics=["chrf", "bleu"])
     monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 100)
-    plan = config.plan(given={"data": data, "criteria": [], "metrics": ["chrf", "bleu"], "workers": workers})
+    plan = load_config(given={"data": data, "criteria": [], "metrics": ["chrf", "bleu"], "workers": workers})
     found = asyncio.run(run_pipeline(prepare(plan)))
     assert found.info["streamed"]["texts"] == {"old": 700, "new": 700}
     assert found.info["data"]["rows"] == 1400
@@ -127,7 +127,7 @@ def test_a_metric_that_needs_all_texts_gets_them(data: Path, small: None) -> Non
 def test_few_texts_are_held_and_those_of_a_panel(data: Path, small: None) -> None:
     assert "streamed" not in measured(data, limit=100).info
     assert "streamed" in measured(data, limit=101).info
-    plan = config.plan(given={"data": data, "criteria": ["fluency"], "metrics": []})
+    plan = load_config(given={"data": data, "criteria": ["fluency"], "metrics": []})
     two = [ScriptedProvider(lambda _: 2, model=name) for name in "ab"]
     assert prepare(plan, providers=two).rest is None
     assert prepare(plan, providers=two[:1]).rest is not None
@@ -144,7 +144,7 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
 
     def run(out: str, asked: ScriptedProvider) -> Result:
         given = {"data": data, "criteria": ["fluency", "coherence"], "metrics": ["chrf"], "weighting": "single"}
-        plan = config.plan(given={**given, "cache": tmp_path / out, "out": tmp_path / out, "language": "en"})
+        plan = load_config(given={**given, "cache": tmp_path / out, "out": tmp_path / out, "language": "en"})
         return asyncio.run(run_pipeline(prepare(plan, providers=[asked])))
 
     with data.open("a", encoding="utf-8") as file:
@@ -182,7 +182,7 @@ def test_a_stopped_run_is_answered_what_it_asked_and_leaves_no_files(data: Path,
 
     asked = ScriptedProvider(script, endpoint="here")
     given = {"data": data, "criteria": ["fluency"], "metrics": [], "weighting": "single", "language": "en"}
-    plan = config.plan(given={**given, "cache": tmp_path / "cache", "out": tmp_path / "out"})
+    plan = load_config(given={**given, "cache": tmp_path / "cache", "out": tmp_path / "out"})
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(run_pipeline(prepare(plan, providers=[asked]), progress))
     assert 800 <= len(asked.seen) <= 800 + 64

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from judge.cache import cache_location, local_dir
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.redis_url import RedisUrl, is_redis_url
 from judge.suite import load
@@ -49,7 +49,7 @@ redis://h?ssl_ca_certs=a redis://:xyzzy/1@h redis://:xyzzy#1@h redis://:xyzzy?1@
 def test_what_is_no_address_is_refused_and_not_repeated(given: str) -> None:
     assert is_redis_url(given)
     with pytest.raises(ConfigError, match=r"--cache: write redis://:PASSWORD@HOST") as refused:
-        plan(given={"cache": given})
+        load_config(given={"cache": given})
     assert "xyzzy" not in "".join(traceback.format_exception(refused.value))
 
 
@@ -66,13 +66,17 @@ def test_what_looks_like_an_address_never_becomes_a_folder(
     (tmp_path / "run.yaml").write_text(f"data: d.jsonl\ncache: '{given}'\n", "utf-8")
     monkeypatch.setenv("JUDGE_CACHE", given)
     monkeypatch.chdir(tmp_path)
-    ways = (lambda: plan(given={"cache": given}), lambda: plan(tmp_path / "run.yaml"), lambda: cache_location(None))
+    ways = (
+        lambda: load_config(given={"cache": given}),
+        lambda: load_config(tmp_path / "run.yaml"),
+        lambda: cache_location(None),
+    )
     for way in ways:
         with pytest.raises(ConfigError, match=r"cache: write redis://:PASSWORD@HOST|CACHE: write redis") as refused:
             way()
         assert "zy" not in "".join(traceback.format_exception(refused.value))
     with pytest.raises(ConfigError, match=r"an address is a text") as refused:
-        plan(given={"cache": Path("tcp:/", given)})
+        load_config(given={"cache": Path("tcp:/", given)})
     assert "zy" not in "".join(traceback.format_exception(refused.value))
     assert [path.name for path in tmp_path.iterdir()] == ["run.yaml"]
 
@@ -80,37 +84,37 @@ def test_what_looks_like_an_address_never_becomes_a_folder(
 @pytest.mark.parametrize("given", ["127.0.0.1:7391", "localhost:6379", "[::1]:6379", "host:6379/0", " host:6379 "])
 def test_a_host_and_a_port_are_no_folder(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"^--cache: write redis://HOST:PORT for a Redis, or ./NAME for a folder"):
-        plan(given={"cache": given})
+        load_config(given={"cache": given})
     monkeypatch.setenv("JUDGE_CACHE", given)
     with pytest.raises(ConfigError, match=r"^\$JUDGE_CACHE: write redis://HOST:PORT for a Redis"):
         cache_location(None)
-    assert plan(given={"cache": f"./{given}"}).cache == Path(given)
+    assert load_config(given={"cache": f"./{given}"}).cache == Path(given)
 
 
 def test_a_folder_is_no_address() -> None:
     for given in ("cache", "./redis", "C:/redis", "C:/me@x", "/redis:/x", "redis", "runs/12:30", "a@b", Path("redis")):
         assert not is_redis_url(given)
-        assert plan(given={"cache": given}).cache == Path(given)
+        assert load_config(given={"cache": given}).cache == Path(given)
     with pytest.raises(ConfigError, match=r"--cache: an address is a text, not a Path$"):
-        plan(given={"cache": Path(WHOLE)})
+        load_config(given={"cache": Path(WHOLE)})
 
 
 def test_a_plan_holds_the_password_and_shows_it_nowhere(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(f"data: d.jsonl\ncache: {WHOLE}\n", "utf-8")
-    made = plan(tmp_path / "run.yaml")
+    made = load_config(tmp_path / "run.yaml")
     assert isinstance(made.cache, RedisUrl)
     assert made.cache.url == WHOLE
     dumped = made.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert dumped["cache"] == "redis://host:6380/2"
     for text in (str(made), repr(made), json.dumps(dumped), made.model_dump_json(), str(made.model_dump())):
         assert "heim" not in text
-    assert plan(given=dumped | {"cache": made.cache}).cache == made.cache
+    assert load_config(given=dumped | {"cache": made.cache}).cache == made.cache
 
 
 def test_another_mistake_in_the_plan_does_not_show_it(tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(f"limit: 0\ncahce: {WHOLE}\n", "utf-8")
     with pytest.raises(ConfigError) as refused:
-        plan(tmp_path / "run.yaml")
+        load_config(tmp_path / "run.yaml")
     assert "heim" not in "".join(traceback.format_exception(refused.value))
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from judge import config
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
-from judge.config import Budget
+from judge.config import Budget, load_config
 from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution.budget import BudgetLedger
@@ -236,7 +235,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
 
     def run(budget: str) -> Any:
         options = {"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": tmp_path / "cache"}
-        plan = config.plan(given={**options, "out": tmp_path / "out", "budget": budget})
+        plan = load_config(given={**options, "out": tmp_path / "out", "budget": budget})
         provider = ScriptedProvider(scored(made), endpoint="https://judge.invalid/v1")
         prepared, progress = prepare(plan, ROWS, providers=[provider]), Progress()
         try:
@@ -263,7 +262,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
                 await asyncio.sleep(60.0)
             return await super().complete(request)
 
-    plan = config.plan(
+    plan = load_config(
         given={"criteria": ["fluency"], "metrics": [], "weighting": "single", "cache": False, "deadline": 0.5}
     )
     prepared = prepare(plan, ROWS, providers=[Slow(lambda _: "3")])

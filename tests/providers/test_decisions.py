@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.config import plan
+from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Usage
@@ -372,7 +372,7 @@ def test_no_key_and_no_address_is_said_at_once() -> None:
 
 
 def test_it_is_opened_from_a_plan(chat_server: Any) -> None:
-    made = plan(given={"base_url": chat_server.url, "timeout": 5.0})
+    made = load_config(given={"base_url": chat_server.url, "timeout": 5.0})
     provider = plugins.load("providers", "decisions").open("m", made)
     assert (provider.name, provider.model, provider.endpoint) == ("decisions", "m", chat_server.url)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.providers.http_client import wrong_server_reason
@@ -37,7 +37,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(name: str, **options: Any) -> OpenAIProvider:
-    return VENDORS[name].open("m", plan(given=options))
+    return VENDORS[name].open("m", load_config(given=options))
 
 
 def ask(provider: OpenAIProvider) -> Response:
@@ -190,7 +190,7 @@ def test_a_host_belongs_to_one_vendor() -> None:
 
 def test_a_vendor_without_a_model_is_no_judge() -> None:
     with pytest.raises(ConfigError, match="after the slash"):
-        VENDORS["ollama"].open("", plan())
+        VENDORS["ollama"].open("", load_config())
 
 
 def test_the_key_of_a_hosted_vendor_goes_to_its_own_hosts_alone() -> None:

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge import config, criteria
+from judge import criteria
 from judge.cache import base, sqlite
 from judge.cache.sqlite import DiskCache
+from judge.config import RankConfig, load_config, load_rank_config
 from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
 from judge.criteria.render import Renderer
@@ -78,7 +79,7 @@ def test_a_damaged_parquet(tmp_path: Path, cut: int, at: int, byte: int) -> None
         samples.load(path)
 
 
-@pytest.mark.parametrize("load", [config.plan, config.rank_plan, load_suite])
+@pytest.mark.parametrize("load", [load_config, load_rank_config, load_suite])
 @EACH
 @given(data=BYTES | YAML.map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
@@ -89,12 +90,12 @@ def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
 
 
 @EACH
-@given(key=st.sampled_from(sorted(config.RankPlan.model_fields)), value=VALUES)
+@given(key=st.sampled_from(sorted(RankConfig.model_fields)), value=VALUES)
 def test_a_plans_values(tmp_path: Path, key: str, value: Any) -> None:
     path = tmp_path / "run.yaml"
     path.write_text(json.dumps({key: value}))
     with suppress(JudgeError):
-        config.rank_plan(path)
+        load_rank_config(path)
 
 
 FILES = st.builds("---\n{}\n---\n{}".format, YAML, st.lists(WORDS, max_size=20).map("".join))

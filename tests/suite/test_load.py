@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.config import Budget, Judge, plan
+from judge.config import Budget, Judge, load_config
 from judge.core.errors import ConfigError
 from judge.suite.load import find, load
 from judge.suite.records import Agreement, Band, Drift, Label, Limits, Order, Suite
@@ -104,7 +104,7 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
         "cache": False,
         "budget": Budget(2, "usd"),
     }
-    made = plan(given=full.options)
+    made = load_config(given=full.options)
     assert (made.mapping, made.model, made.cache) == ({"output": "summary"}, full.options["model"], False)
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.suite.load import SUFFIX, load
 from judge.suite.schema import OPTIONS, CaseKeys, Expect, Spec, keys_at, schema, schema_text
@@ -30,7 +30,7 @@ def test_the_published_schema_is_that_of_the_models() -> None:
 
 
 def test_every_option_is_one_of_a_plan_and_every_key_is_described() -> None:
-    assert set(OPTIONS) <= {field.alias or name for name, field in Plan.model_fields.items()}
+    assert set(OPTIONS) <= {field.alias or name for name, field in RunConfig.model_fields.items()}
     assert not set(OPTIONS) & set(Spec.model_fields)
     found = schema()
     assert set(found["properties"]) == {*OPTIONS, *Spec.model_fields}
@@ -120,6 +120,6 @@ def test_keys_at() -> None:
     assert keys_at(Spec, ("cases", 3)) == sorted(_optional(CaseKeys))
     assert keys_at(Spec, ("cases", 3, "expect")) == sorted(_optional(Expect))
     assert keys_at(Spec, ("cases", 3, "human", "kendall")) == ["min"]
-    assert keys_at(Plan, ("model", 0)) == ["base_url", "key_env", "name"]
+    assert keys_at(RunConfig, ("model", 0)) == ["base_url", "key_env", "name"]
     assert keys_at(Spec, ("cases", 3, "name")) == []
     assert keys_at(Spec, ("nowhere", "expect")) == []

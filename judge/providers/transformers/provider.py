@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.config import Plan
+from judge.config import RunConfig
 from judge.core import huggingface
 from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
@@ -177,13 +177,14 @@ class LocalProvider:
         self._inherited: dict[str, Any] = {}
 
     @classmethod
-    def open(cls, model: str, plan: Plan, *, keep: Path | None = None) -> LocalProvider:
+    def open(cls, model: str, config: RunConfig, *, keep: Path | None = None) -> LocalProvider:
         """The provider of `--model local/FOLDER` or `local/NAME`. Raises ConfigError and MissingExtra."""
         if not model.strip():
             raise ConfigError("--model local/: write a folder, or a name on the Hugging Face hub, after the slash")
-        if plan.base_url:
+        if config.base_url:
             raise ConfigError(
-                f"--model local/{model}: it is computed in this process, and --base-url {plan.base_url} is a server's: "
+                f"--model local/{model}: it is computed in this process, and "
+                f"--base-url {config.base_url} is a server's: "
                 "leave one out, or give the address to that judge of a plan that it is for"
             )
         return cls(loading.find(model, keep=keep), keep)

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from judge import config, evaluate
+from judge import evaluate
 from judge.commands.cost_estimate import one_line_estimate
 from judge.commands.preparation import prepare
-from judge.config import Budget
+from judge.config import Budget, load_config
 from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
 from judge.core.records import Request, Response, Usage
 from judge.execution.budget import BudgetLedger
@@ -648,7 +648,7 @@ def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> 
     assert "Start the same command again" in err
     plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
     warned = [
-        "under way in batches" in one_line_estimate(prepare(config.plan(given=plan | {"engine": engine}), DATA))
+        "under way in batches" in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"

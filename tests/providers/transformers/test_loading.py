@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from judge.config import plan
+from judge.config import load_config
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra, Refused
 from judge.providers.transformers import LocalProvider, loading
@@ -54,7 +54,7 @@ def test_the_weights_are_not_loaded_before_they_are_asked_for(
 ) -> None:
     folder = local_models.judge()
     monkeypatch.setattr(huggingface, "load", lambda *_, **__: pytest.fail("the weights were loaded"))
-    provider = LocalProvider.open(folder, plan())
+    provider = LocalProvider.open(folder, load_config())
     assert (provider.model, provider.learned, provider.notice) == ("llama", {}, "")
 
 
@@ -77,9 +77,9 @@ def test_what_is_no_folder_and_no_name_is_refused_without_asking_the_hub(
     with pytest.raises(ConfigError, match="this is a file; name the folder"):
         loading.find(str(tmp_path / "file"))
     with pytest.raises(ConfigError, match="write a folder, or a name"):
-        LocalProvider.open(" ", plan())
+        LocalProvider.open(" ", load_config())
     with pytest.raises(ConfigError, match=r"--base-url http://127\.0\.0\.1:1 is a server's"):
-        LocalProvider.open("x", plan(given={"base_url": "http://127.0.0.1:1"}))
+        LocalProvider.open("x", load_config(given={"base_url": "http://127.0.0.1:1"}))
 
 
 class Hub:

@@ -20,7 +20,7 @@ from judge.commands.cost_estimate import estimate_cost
 from judge.commands.judge_models import open_offline
 from judge.commands.judge_run import make_retriers
 from judge.commands.preparation import prepare
-from judge.config import plan
+from judge.config import load_config
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response
 from judge.execution.budget import BudgetLedger
@@ -42,7 +42,7 @@ def asks(text: str, params: dict[str, Any] = SCORE, **fields: Any) -> Request:
 
 
 def opened(folder: str) -> LocalProvider:
-    return LocalProvider.open(folder, plan())
+    return LocalProvider.open(folder, load_config())
 
 
 def answers(judged: LocalProvider, *requests: Request) -> list[Response | BaseException]:
@@ -460,7 +460,7 @@ def test_a_recorded_run_is_replayed_without_the_model(local_models: Any, criteri
 def test_a_plan_s_folder_starts_beside_the_plan(local_models: Any, tmp_path: Path) -> None:
     local_models.judge()
     (tmp_path / "run.yaml").write_text("model: [local/llama, local/maker/other]", "utf-8")
-    made = plan(tmp_path / "run.yaml")
+    made = load_config(tmp_path / "run.yaml")
     assert [one.name for one in made.model] == [f"local/{tmp_path}/llama", "local/maker/other"]
 
 
@@ -468,7 +468,7 @@ def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
     local_models: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "_LoadedModel", lambda *_: pytest.fail("the network was loaded"))
-    made = plan(given={"model": f"local/{local_models.judge()}", "criteria": [criterion], "metrics": []})
+    made = load_config(given={"model": f"local/{local_models.judge()}", "criteria": [criterion], "metrics": []})
     foreseen = estimate_cost(prepare(made, texts(), providers=open_offline(made)))
     (asked,) = foreseen.judges
     assert (foreseen.requests, foreseen.price, foreseen.seconds) == (4, None, None)
@@ -477,7 +477,7 @@ def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
 
 
 def test_its_requests_are_gathered_whatever_their_replies_take(local_models: Any, criterion: str) -> None:
-    made = plan(given={"criteria": [criterion], "metrics": [], "max_concurrency": 100})
+    made = load_config(given={"criteria": [criterion], "metrics": [], "max_concurrency": 100})
     prepared = prepare(made, texts(), providers=[opened(local_models.judge()), judge.ScriptedProvider(lambda _: "4")])
 
     async def limits() -> list[float]:
