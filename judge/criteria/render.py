@@ -17,21 +17,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jinja2 import (
+    BytecodeCache,
     ChainableUndefined,
     FunctionLoader,
     StrictUndefined,
     TemplateError,
     TemplateSyntaxError,
-    Undefined,
     meta,
     nodes,
     pass_context,
 )
+from jinja2.bccache import Bucket
 from jinja2.runtime import Context
+from jinja2.utils import LRUCache
 
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria.sandbox import Sandbox, distinct_mark, step_limit
+from judge.criteria.template import parse_template
 
 _DIGEST_STEP = 8
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
@@ -168,9 +171,27 @@ def _fence(context: Context, text: object, label: str) -> str:
     return fenced(text, label, () if isinstance(text, _Slot) else [*_strings(context.parent)])
 
 
-def _environment(templates: Mapping[str, tuple[str, str, None]], undefined: type[Undefined]) -> _Environment:
+class _CompiledTemplates(BytecodeCache):
+    """Code of templates by their names and texts, in memory alone: criteria share their layouts."""
+
+    def __init__(self) -> None:
+        self._codes = LRUCache(256)
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _CompiledTemplates()
+
+
+def _environment(templates: Mapping[str, tuple[str, str, None]]) -> _Environment:
     """Jinja as every prompt has it. `templates` are text and label by name."""
-    return _Environment(FunctionLoader(templates.get), undefined, {"fenced": _fence})
+    environment = _Environment(FunctionLoader(templates.get), StrictUndefined, {"fenced": _fence})
+    environment.bytecode_cache = _COMPILED
+    return environment
 
 
 class Renderer:
@@ -187,7 +208,7 @@ class Renderer:
         self._labels = {name: criterion.path if name == own_name else name for name in templates}
         texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
         try:
-            self._template = _environment(texts, StrictUndefined).get_template(own_name)
+            self._template = _environment(texts).get_template(own_name)
             gaps = [_slots(text) for text in templates.values()]
         except TemplateSyntaxError as error:
             raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
@@ -267,7 +288,7 @@ def _slots(template: str) -> frozenset[str] | None:
 
     What a prompt has around these texts is the same for every sample then.
     """
-    tree = _environment({}, StrictUndefined).parse(template)
+    tree = parse_template(template)
     if any(tree.find(kind) for kind in _TRANSFORMING_NODES) or meta.find_undeclared_variables(
         tree
     ) - _PER_SAMPLE_TEXTS - {"this", "super"}:
@@ -317,7 +338,7 @@ class MultiCriterionLayout:
     """The layout that puts the questions of several criteria after one material; `layout` is its text."""
 
     def __init__(self, layout: str) -> None:
-        self._template = _environment({_JOINT: (layout, _JOINT, None)}, StrictUndefined).get_template(_JOINT)
+        self._template = _environment({_JOINT: (layout, _JOINT, None)}).get_template(_JOINT)
 
     def render(self, prompts: Sequence[Prompt]) -> str:
         """The material that these prompts share, and their questions. Raises CriterionError."""
@@ -343,8 +364,8 @@ def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, st
     It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
     brackets. Raises CriterionError where the criterion's text cannot be rendered so.
     """
-    env = _environment({name: (text, name, None) for name, text in templates.items()}, _Placeholder)
-    env.filters["fenced"] = lambda text, label: str(text)
+    texts = {name: (text, name, None) for name, text in templates.items()}
+    env = _Environment(FunctionLoader(texts.get), _Placeholder, {"fenced": lambda text, label: str(text)})
     try:
         template = env.get_template(Path(criterion.path).name)
         with step_limit():
