@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2 import StrictUndefined
 
 from judge import criteria
 from judge.core.errors import CriterionError
@@ -582,9 +581,7 @@ def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Pa
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
     for output in ("abc", "xyz", "a longer one, with b"):
         sample = Sample("i", "s", output, "a source", ("one", "two"), extra={"more": output})
-        template = _environment(
-            {"t": (criteria.template_bodies(criterion)["own.jinja"], "t", None)}, StrictUndefined
-        ).get_template("t")
+        template = _environment({"t": (criteria.template_bodies(criterion)["own.jinja"], "t", None)}).get_template("t")
         assert (
             renderer.render(sample).messages[0]["content"]
             == template.render(template_variables(sample, renderer._this)).strip()
