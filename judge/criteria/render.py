@@ -303,7 +303,8 @@ def _slots(template: str) -> frozenset[str] | None:
 
 def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     """What is around texts, their names and their labels in turn, with the texts."""
-    pieces, among = list(around[::3]), [*_strings(texts)]
+    pieces = list(around[::3])
+    among = [*_strings(texts)] if len(pieces) > 1 else []
     for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
         pieces[place] += fenced(texts[name], label, among)
     return "".join(pieces)
