@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Self
 
 from judge.cache import base
+from judge.cache.disk import DiskCache
 from judge.cache.redis import BLOCK, RedisClient, blocks
-from judge.cache.sqlite import DiskCache
 from judge.core.records import Request, Response
 
 _MAX_UNSENT = 200_000

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from judge import criteria
-from judge.cache import sqlite
-from judge.cache.sqlite import DiskCache
+from judge.cache import disk
+from judge.cache.disk import DiskCache
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked
 from judge.providers.recording.file import Recorder, replacing
@@ -140,4 +140,4 @@ def test_a_chain_of_pages_that_bites_its_tail_ends(tmp_path: Path, length: int) 
     loop = (3).to_bytes(4, "big") + b"\x00" * (size - 4)
     file = tmp_path / "cache.db"
     file.write_bytes(b"\x00" * size + leaf + loop * 8)
-    assert [*sqlite.recover_rows(file)] == []
+    assert [*disk.recover_rows(file)] == []

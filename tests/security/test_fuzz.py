@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge import criteria
-from judge.cache import base, sqlite
-from judge.cache.sqlite import DiskCache
+from judge.cache import base, disk
+from judge.cache.disk import DiskCache
 from judge.config import RankConfig, load_config, load_rank_config
 from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
@@ -198,4 +198,4 @@ def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
     file = tmp_path / "cache.db"
     raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
     file.write_bytes(raw[:at] + data + raw[at:])
-    assert all(isinstance(row, tuple) for row in sqlite.recover_rows(file))
+    assert all(isinstance(row, tuple) for row in disk.recover_rows(file))
