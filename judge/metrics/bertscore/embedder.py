@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core import records
 from judge.core.huggingface import batches, version
-from judge.metrics.bertscore.encoders import OnnxEncoder, Tokenize, TokenizerInfo, TorchEncoder
 from judge.metrics.bertscore.matching import Encoded
-from judge.metrics.bertscore.models import Model, Options
+from judge.metrics.bertscore.models import Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,20 +1,34 @@
-"""The options of BERTScore, checked; the model and layer that they name; and the baseline for rescaling."""
+"""The options of BERTScore; the model, layer and baseline that they name; encoders by torch and onnxruntime.
+
+A model is exported to ONNX once; from then on neither torch nor transformers is needed.
+"""
 
 from __future__ import annotations
 
 import ast
 import csv
 import hashlib
+import json
 import math
-from collections.abc import Sequence
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError
+from judge.core.huggingface import backend, import_optional, limit
 from judge.metrics.bertscore.matching import HIGH, LOW
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _CHOICES = {"precision": ("fp32", "bf16"), "backend": ("torch", "onnx"), "long": ("window", "cut")}
 
@@ -203,3 +217,286 @@ def _parse_row(row: dict[str, str], path: Path) -> tuple[float, float, float]:
             f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F have to be from -1 to less than 1"
         )
     return values
+
+
+# bert-score's own rule for who gets a space before the first word, by the names these classes have had.
+_SPACED = frozenset(
+    f"{name}Tokenizer{fast}" for name in ("Roberta", "GPT2", "Bart", "Longformer") for fast in ("", "Fast")
+)
+
+_SPACED_MODELS = frozenset({"roberta", "bart", "gpt2", "longformer"})
+
+Tokenize = Callable[[str], list[int]]
+"""A text to its token ids, without special tokens and without any cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerInfo:
+    """What is known of a model without loading it again.
+
+    `limit` is how many tokens it reads at once, special ones counted; `prefix` and `suffix` stand around every text;
+    `weightless` are the ids that count nothing; `spaced` says that a text begins with a space;
+    `unknown` is the id of what is not in the vocabulary, -1 where everything is.
+    """
+
+    limit: int
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    weightless: tuple[int, ...]
+    pad: int
+    spaced: bool
+    unknown: int = -1
+
+    @property
+    def room(self) -> int:
+        """How many tokens of a text fit into one window."""
+        return self.limit - len(self.prefix) - len(self.suffix)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any] | None) -> TokenizerInfo | None:
+        """The Facts that `to_dict` gave; None for anything else."""
+        try:
+            lists = {name: tuple(int(n) for n in fields[name]) for name in ("prefix", "suffix", "weightless")}  # type: ignore[index]
+            limit, pad, spaced = int(fields["limit"]), int(fields["pad"]), bool(fields["spaced"])  # type: ignore[index]
+            unknown = int(fields["unknown"])  # type: ignore[index]
+        except (KeyError, TypeError, ValueError):
+            return None
+        return cls(limit=limit, pad=pad, spaced=spaced, unknown=unknown, **lists)
+
+
+def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
+    """Facts of a transformers tokenizer and configuration. Raises ConfigError for a tokenizer that fits neither."""
+    inner = tokenizer.encode("a", add_special_tokens=False)
+    whole = tokenizer.encode("a")
+    starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
+    if not inner or not starts:
+        raise ConfigError("bertscore: the model's tokenizer does not put its special tokens around a text; use another")
+    at = starts[0]
+    weightless = tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None)
+    return TokenizerInfo(
+        limit=limit(tokenizer, config),
+        prefix=tuple(whole[:at]),
+        suffix=tuple(whole[at + len(inner) :]),
+        weightless=weightless,
+        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
+        spaced=_needs_space(tokenizer, config),
+        unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
+    )
+
+
+def _needs_space(tokenizer: Any, config: Any) -> bool:
+    """Return whether the model expects a space before the first word and its tokenizer adds none."""
+    named = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
+    if not named and config.model_type not in _SPACED_MODELS:
+        return False
+    if backend(tokenizer) is None:
+        return named
+    first = json.loads(backend(tokenizer).to_str()).get("pre_tokenizer") or {}
+    parts = first.get("pretokenizers", [first])
+    return any(part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts)
+
+
+def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
+    """How a loaded tokenizer cuts texts."""
+    inside = backend(tokenizer)
+    if inside is not None:
+        return from_tokenizers(inside, known)
+    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False))
+
+
+def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
+    """How a `tokenizers.Tokenizer` cuts texts. One text at a time, as in batches it warns of later forks."""
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids)
+
+
+def _with_space(text: str, known: TokenizerInfo) -> str:
+    return f" {text}" if known.spaced else text
+
+
+def saved(path: Path) -> Any:
+    """What `Tokenizer.to_str` wrote into a file."""
+    return import_optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))
+
+
+_STACKS = ("layer", "block", "layers", "h", "encoder.layer", "encoder.block", "encoder.layers", "transformer.layer")
+
+
+class TorchEncoder:
+    """A model on a device: the GPU where there is one and no other was named."""
+
+    def __init__(self, model: Model, precision: str, device: str | None) -> None:
+        self._torch = huggingface.import_optional("torch", "bertscore")
+        self._device = huggingface.device(device, who="bertscore")
+        tokenizer, config, network = load(model, "bfloat16" if precision == "bf16" else "float32")
+        self.facts: TokenizerInfo = facts(tokenizer, config)
+        self.tokens = from_transformers(tokenizer, self.facts)
+        self.batch_tokens = huggingface.batch_tokens(self._device.type)
+        self._model, self._network = model, huggingface.to_device(model, network, self._device)
+
+    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
+        """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
+        torch = self._torch
+        rows, mask = huggingface.padded(ids, self.facts.pad)
+        with huggingface.translated_errors(self._model, rows.size), torch.inference_mode():
+            output = self._network(
+                torch.from_numpy(rows).to(self._device), attention_mask=torch.from_numpy(mask).to(self._device)
+            )[0]
+            vectors = output.float().cpu().numpy()
+        return [vectors[place, : len(row)] for place, row in enumerate(ids)]
+
+
+def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
+    """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
+
+    def is_unused(weight: str) -> bool:
+        return "pooler" in weight or weight.startswith("decoder.")
+
+    tokenizer, network = huggingface.load(model, "AutoModel", dtype=dtype, spare=is_unused, **load_options)
+    return (
+        tokenizer,
+        network.config,
+        cut(network, model, huggingface.import_optional("torch", "bertscore").nn.ModuleList),
+    )
+
+
+def cut(network: Any, model: Model, stack: type) -> Any:
+    """The network's encoder without the layers behind the wanted one, so that its last output is that layer's."""
+    if hasattr(network, "decoder") and hasattr(network, "encoder"):
+        network = network.encoder
+    for path in _STACKS:
+        *parents, last = path.split(".")
+        holder = _descend(network, parents)
+        layers = getattr(holder, last, None)
+        if isinstance(layers, stack):
+            _check_layer(model, len(layers))  # type: ignore[arg-type]
+            setattr(holder, last, layers[: model.layer])  # type: ignore[index]
+            return network
+    if hasattr(_descend(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used again and again
+        _check_layer(model, network.encoder.config.num_hidden_layers)
+        network.encoder.config.num_hidden_layers = model.layer
+        return network
+    if hasattr(network, "n_layers"):
+        _check_layer(model, network.n_layers)
+        network.n_layers = model.layer
+        return network
+    raise model.error("keeps its layers where they are not found; use another model")
+
+
+def _descend(network: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        network = getattr(network, name, None)
+    return network
+
+
+def _check_layer(model: Model, layers: int) -> None:
+    if model.layer > layers:
+        raise model.error(f"layer has to be 0 to {layers}, not {model.layer}")
+
+
+_FORMAT = 1
+_INPUTS = ["input_ids", "attention_mask"]
+
+
+class OnnxEncoder:
+    """An exported model. The export is kept under `folder`; without one it lives as long as this object."""
+
+    def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
+        runtime = huggingface.import_optional("onnxruntime", "bertscore", "onnx")
+        try:
+            if folder:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            folder = None
+        if folder and not os.access(folder, os.W_OK):
+            folder = None  # each run then exports again
+        parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
+        self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
+        kind = (device or "").partition(":")[0]
+        if kind not in ("", "cpu", "cuda"):
+            raise ConfigError(f"bertscore: device has to be cpu or cuda with backend onnx, not {device!r}")
+        has_cuda = "CUDAExecutionProvider" in runtime.get_available_providers()
+        if kind == "cuda" and not has_cuda:
+            raise ConfigError(
+                "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or take backend torch"
+            )
+        providers = (
+            ["CUDAExecutionProvider", "CPUExecutionProvider"]
+            if has_cuda and kind != "cpu"
+            else ["CPUExecutionProvider"]
+        )
+        if not self._place.is_dir():
+            export(model, self._place)
+        try:
+            self._open(runtime, providers)
+        except Exception:  # noqa: BLE001 - onnxruntime has an error class of its own for each way to be damaged
+            shutil.rmtree(self._place, ignore_errors=True)
+            export(model, self._place)
+            self._open(runtime, providers)
+        self.batch_tokens = huggingface.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
+
+    def _open(self, runtime: Any, providers: list[str]) -> None:
+        known = TokenizerInfo.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
+        if known is None:
+            raise ValueError("damaged facts.json")
+        self.facts: TokenizerInfo = known
+        self.tokens = from_tokenizers(saved(self._place / "tokenizer.json"), known)
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning burns what others need
+        self._session = runtime.InferenceSession(str(self._place / "model.onnx"), options, providers=providers)
+
+    def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
+        """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
+        rows, mask = huggingface.padded(ids, self.facts.pad)
+        (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
+        return [vectors[place, : len(row)] for place, row in enumerate(ids)]
+
+
+def export(model: Model, place: Path) -> None:
+    """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
+    huggingface.import_optional("onnx", "bertscore", "onnx")
+    huggingface.import_optional("onnxscript", "bertscore", "onnx")
+    tokenizer, config, network = load(model, "float32", attn_implementation="eager")
+    inside = huggingface.backend(tokenizer)
+    if inside is None:
+        raise model.error("its tokenizer runs in Python only; take backend torch")
+    known = facts(tokenizer, config)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:
+        unfinished = Path(temporary) / "export"
+        unfinished.mkdir()
+        torch = huggingface.import_optional("torch", "bertscore")
+
+        class Hidden(torch.nn.Module):  # type: ignore[misc,name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.network = network
+
+            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+                return self.network(input_ids=input_ids, attention_mask=attention_mask)[0]
+
+        rows, mask = huggingface.padded([[*known.prefix, *[known.pad + 1] * 5, *known.suffix]] * 2, known.pad)
+        either = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+        with huggingface.silenced():
+            torch.onnx.export(
+                Hidden().eval(),
+                (torch.from_numpy(rows), torch.from_numpy(mask)),
+                str(unfinished / "model.onnx"),
+                input_names=_INPUTS,
+                output_names=["hidden"],
+                dynamic_shapes=dict.fromkeys(_INPUTS, either),
+                dynamo=True,
+                external_data=True,
+                verbose=False,
+            )
+        (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
+        (unfinished / "facts.json").write_text(json.dumps(known.to_dict()), "utf-8")
+        with suppress(OSError):  # another process was faster, and wrote the same
+            unfinished.rename(place)

@@ -1,8 +1,37 @@
-"""Diversity: how much a system repeats itself (distinct-N, Self-BLEU, Pairwise-BLEU) or its source (source-BLEU)."""
+"""Diversity: how much a system repeats itself (distinct-N, Self-BLEU, Pairwise-BLEU) or its source (source-BLEU).
 
-from judge.metrics.diversity.distinct_n import Distinct, distinct
-from judge.metrics.diversity.pairwise import PairwiseBleu, pairwise_bleu
-from judge.metrics.diversity.self_and_source_bleu import SelfBleu, SourceBleu, self_bleu, self_bleu_each, source_bleu
+distinct-N (Li et al. 2016) is the share of a system's n-grams that are different ones. Self-BLEU (Zhu et al. 2018) is
+the BLEU of each text against all the others, exact and in linear time. Pairwise-BLEU (Shen et al. 2019) is that of
+every text against every other one of its group. Source-BLEU is how much of its source a text repeats, which papers on
+paraphrase call self-BLEU.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
+
+from judge.core.errors import ConfigError, DataError
+from judge.core.messages import option
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics import MetricResult
+from judge.metrics.bleu import BleuOptions, Settings, options, order, score, tokens
+from judge.metrics.common import CannotScore, choice_option, failure
+from judge.metrics.common import texts as text_list
+from judge.metrics.diversity import ngrams
+from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    Matrix: TypeAlias = csr_array[Any]
+    Floats: TypeAlias = NDArray[np.float64]
 
 __all__ = [
     "Distinct",
@@ -15,3 +44,544 @@ __all__ = [
     "self_bleu_each",
     "source_bleu",
 ]
+
+_PER = ("ngrams", "tokens")
+
+
+class Distinct:
+    """distinct-N (0–1) of each system: its different n-grams over all its n-grams, the higher the more diverse.
+
+    The n-grams of all texts of the system are counted together, none from one text into the next. The more tokens,
+    the lower the value: compare systems with about as many.
+
+    Options: `orders` (a number or a list of numbers from 1 to 9), `per` ("ngrams", or "tokens" for the division
+    by tokens of Li et al. 2016), `tokenize` (a tokenizer of sacrebleu; by the system's script unless given),
+    `lowercase`.
+    """
+
+    def __init__(
+        self,
+        *,
+        orders: int | Sequence[int] = (1, 2, 3, 4),
+        per: str = "ngrams",
+        tokenize: str | None = None,
+        lowercase: bool = False,
+    ) -> None:
+        numbers = tuple(
+            order("distinct.orders", each) for each in (orders if isinstance(orders, list | tuple) else (orders,))
+        )
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise ConfigError(f"distinct.orders must be one or more different numbers, not {orders!r}")
+        self.orders = numbers
+        self.per = choice_option("distinct.per", per, _PER)
+        self.tokens = tokens("distinct", tokenize=tokenize, lowercase=lowercase)
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """A row for each system and order, or a `Failure` where no text is that long.
+
+        A text without a token adds nothing and is counted in the row's note.
+        """
+        rows: list[Score | Failure] = []
+        cuts: dict[str, Cut] = {}
+        for system, own_samples in ngrams.by_system(samples).items():
+            cuts[system] = cut(self.tokens, [sample.output for sample in own_samples], "distinct")
+            corpus = cuts[system].corpus
+            distinct_counts = _distinct_counts(corpus, max(self.orders))
+            for n in self.orders:
+                try:
+                    share = _share(corpus, distinct_counts, n, self.per)
+                except CannotScore as error:
+                    rows.append(ngrams.failure(system, f"distinct{n}", error))
+                else:
+                    empty = ngrams.blank(corpus)
+                    note = ngrams.count(len(corpus.ids), "token")
+                    note += f"; {ngrams.count(empty)} without any" if empty else ""
+                    rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
+        cutting = f"{self.tokens.case}|{self.tokens.named(system_cut.name for system_cut in cuts.values())}"
+        columns = tuple(
+            Column(
+                f"distinct{n}",
+                "metric",
+                f"distinct{n}|system|per={self.per}|{cutting}|sacrebleu {version('sacrebleu')}",
+                low=0.0,
+                high=1.0,
+            )
+            for n in self.orders
+        )
+        notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
+        return MetricResult(columns, tuple(rows), notes)
+
+
+def distinct(
+    texts: Sequence[str], n: int = 1, *, per: str = "ngrams", tokenize: str | None = None, lowercase: bool = False
+) -> float:
+    """distinct-N (0–1, the higher the more diverse): different n-grams of all texts over all their n-grams.
+
+    With `per="tokens"`, over all their tokens, which is how Li et al. 2016 scale it; the same for n = 1.
+    Tokens are those of sacrebleu's tokenizer `tokenize`, chosen by the script of all the texts unless given. Raises
+    DataError where no text has n tokens, ConfigError for options that are not allowed.
+    """
+    highest = order("distinct.n", n)
+    corpus = cut(tokens("distinct", tokenize=tokenize, lowercase=lowercase), texts).corpus
+    return _share(corpus, _distinct_counts(corpus, highest), highest, choice_option("distinct.per", per, _PER))
+
+
+def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
+    """Count the different n-grams of each order from 1."""
+    return [int(grams.gram.max(initial=-1)) + 1 for grams in orders(texts, highest)]
+
+
+def _share(texts: Corpus, kinds: Sequence[int], n: int, per: str) -> float:
+    ngrams.check_texts(texts)
+    total = int(totals(texts.lengths, n).sum())
+    if not total:
+        raise CannotScore("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
+    return kinds[n - 1] / (total if per == "ngrams" else len(texts.ids))
+
+
+_FAR = 1 << 60
+_SELF_BLEU, _SOURCE_BLEU = "self_bleu", "source_bleu"
+
+
+class SelfBleu:
+    """Self-BLEU (0–100) of each system: the mean BLEU of its texts, each against all the others as references.
+
+    The lower, the more diverse. It grows with the number of texts, so compare systems of equal numbers only.
+
+    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; by the
+    system's script unless given), `lowercase`, `effective_order`.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_order: int = 4,
+        smooth: str = "exp",
+        tokenize: str | None = None,
+        lowercase: bool = False,
+        effective_order: bool = True,
+    ) -> None:
+        self.settings = options(
+            _SELF_BLEU,
+            max_order=max_order,
+            smooth=smooth,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            effective_order=effective_order,
+        )
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row for each system; fewer than two texts, or none with a token, are a `Failure`.
+
+        A text without a token counts 0, as in sacrebleu, and is counted in the row's note.
+        """
+        rows: list[Score | Failure] = []
+        cuts: dict[str, Cut] = {}
+        for system, own_samples in ngrams.by_system(samples).items():
+            cuts[system] = system_cut = cut(self.settings.tokens, [sample.output for sample in own_samples], _SELF_BLEU)
+            try:
+                values = _bleu_of_each(system_cut.corpus, self.settings)
+            except CannotScore as error:
+                rows.append(ngrams.failure(system, _SELF_BLEU, error))
+            else:
+                empty = ngrams.blank(system_cut.corpus)
+                note = f"{empty:,} without any token, counted as 0" if empty else None
+                rows.append(ngrams.value(system, _SELF_BLEU, sum(values) / len(values), n=len(values), note=note))
+        signature = f"{_SELF_BLEU}|system|{self.settings.signature(system_cut.name for system_cut in cuts.values())}"
+        column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
+        notes = ngrams.notes(_SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse")
+        notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
+        return MetricResult((column,), tuple(rows), notes)
+
+
+def self_bleu(
+    texts: Sequence[str],
+    **opts: Unpack[BleuOptions],
+) -> float:
+    """Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
+
+    It grows with the number of texts: compare sets of equal size only. With `smooth="floor"`, `tokenize="none"` and
+    `effective_order=False` it is that of NLTK's `SmoothingFunction().method1` on words cut at white space, where
+    no text has fewer words than `max_order`. Raises DataError for fewer than two texts, or where none has a token.
+    """
+    each = self_bleu_each(texts, **opts)
+    return sum(each) / len(each)
+
+
+def self_bleu_each(
+    texts: Sequence[str],
+    **opts: Unpack[BleuOptions],
+) -> list[float]:
+    """BLEU (0–100) of each of the texts against all the others: what sacrebleu's `sentence_score` gives.
+
+    Zhu et al. 2018 (Texygen). A text equal to another scores 100, a text without a token 0; without `effective_order`
+    a text of fewer than `max_order` tokens scores 0 as well, but for add-k. `tokenize` is one of sacrebleu's
+    tokenizers, chosen by the script of all the texts unless given; `smooth` is exp, floor (0.1), add-k (1) or none.
+    Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
+    a token; ConfigError for options that are not allowed.
+    """
+    settings = options(_SELF_BLEU, **opts)
+    return _bleu_of_each(cut(settings.tokens, texts).corpus, settings)
+
+
+def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
+    ngrams.check_texts(texts, least=2)
+    hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
+    total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
+    lengths = zip(texts.lengths.tolist(), _closest_lengths(texts.lengths).tolist(), strict=True)
+    return [
+        score(matches, ngram_totals, pair, settings)
+        for matches, ngram_totals, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
+    ]
+
+
+def _clipped_matches(grams: Grams, texts: int) -> Ints:
+    """Count the n-grams of each text that are matched in the others.
+
+    A count is clipped by the largest among the other texts: the largest of all, or for the text that has it the
+    second largest. These two are all that has to be known of an n-gram.
+    """
+    import numpy as np
+
+    if not len(grams.gram):
+        return np.zeros(texts, dtype=np.int64)
+    starts = np.flatnonzero(np.diff(grams.gram, prepend=-1))
+    limit = np.maximum.reduceat(grams.count, starts)[grams.gram]
+    tops = np.flatnonzero(grams.count == limit)
+    first = tops[np.diff(grams.gram[tops], prepend=-1) != 0]
+    others = grams.count.copy()
+    others[first] = 0
+    limit[first] = np.maximum.reduceat(others, starts)
+    return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(np.int64)
+
+
+def _closest_lengths(lengths: Ints) -> Ints:
+    """Return, for each length, the nearest of the others; of two equally near, the shorter."""
+    import numpy as np
+
+    kinds, place, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    around = np.concatenate(([-_FAR], kinds, [_FAR]))
+    below, above = around[place], around[place + 2]
+    nearest = np.where(lengths - below <= above - lengths, below, above)
+    return np.where(count[place] > 1, lengths, nearest)
+
+
+class SourceBleu:
+    """BLEU (0–100) of each output against its source: 0 repeats nothing of it, 100 is a copy.
+
+    Neither end is the good one: a paraphrase should be low, a correction high. The source's script picks the tokenizer.
+
+    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; by the
+    source's script unless given), `lowercase`, `effective_order`.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        max_order: int = 4,
+        smooth: str = "exp",
+        tokenize: str | None = None,
+        lowercase: bool = False,
+        effective_order: bool = True,
+    ) -> None:
+        self.settings = options(
+            _SOURCE_BLEU,
+            max_order=max_order,
+            smooth=smooth,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            effective_order=effective_order,
+        )
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample. A sample without a source is a `Failure`, an empty output scores 0."""
+        rows: list[Score | Failure] = []
+        names: set[str] = set()
+        for sample in samples:
+            if sample.source is None or not sample.source.strip():
+                problem = "no source" if sample.source is None else "a blank source"
+                advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
+                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", f"has {problem}: {advice}"))
+                continue
+            name = self.settings.tokens.name([sample.source])
+            names.add(name)
+            number = _bleu(sample.output, sample.source, name, self.settings)
+            rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
+        signature = f"{_SOURCE_BLEU}|sentence|{self.settings.signature(sorted(names))}"
+        return MetricResult((Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows))
+
+
+def source_bleu(
+    outputs: Sequence[str],
+    sources: Sequence[str],
+    **opts: Unpack[BleuOptions],
+) -> list[float]:
+    """sacrebleu's sentence BLEU (0–100) of each output against its own source; an empty output scores 0.
+
+    Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raises DataError where there are not as
+    many sources as outputs, or one is blank.
+    """
+    settings = options(_SOURCE_BLEU, **opts)
+    if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
+        raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
+    for place, source in enumerate(sources):
+        if not source.strip():
+            raise DataError(f"source {place} is blank: there is nothing to compare its output with")
+    return [
+        _bleu(output, source, settings.tokens.name([source]), settings)
+        for output, source in zip(outputs, sources, strict=True)
+    ]
+
+
+def _bleu(output: str, source: str, tokenizer: str, settings: Settings) -> float:
+    words = settings.tokens.words(tokenizer)
+    mine, theirs = words(output), words(source)
+    matches, total = [], []
+    for n in range(1, settings.max_order + 1):
+        grams = _grams(mine, n)
+        matches.append((grams & _grams(theirs, n)).total())
+        total.append(grams.total())
+    return score(matches, total, (len(mine), len(theirs)), settings)
+
+
+def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
+
+
+MOST = 20_000
+"""Texts of one group; the pairs of more would take minutes, growing with the square."""
+_PAIRS = 1_000_000  # looked at together: some 200 MB
+_FLOOR, _ADD_K = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
+_NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
+
+
+@dataclass(frozen=True, slots=True)
+class _PairwiseValues:
+    """Mean BLEU of the ordered pairs of each group, and the BLEU of all groups' pairs as one corpus (0–100)."""
+
+    groups: list[float]
+    pooled: float
+
+
+class PairwiseBleu:
+    """Pairwise-BLEU (0–100) of each system: the BLEU of its texts against each other, the lower the more diverse.
+
+    `pairwise_bleu` is the mean of sentence BLEU over ordered pairs, `pairwise_bleu_corpus` one corpus BLEU of them all,
+    which is what fairseq's script computes (with `tokenize="none"`). Where at least half of a system's texts share
+    their source with another, pairs are of texts of one source, means are averaged over the sources, and texts
+    alone with their source are left out; else any two texts of the system are a pair.
+
+    Options: `groups` ("source" or "system" for one of these whatever the data; None to choose), and those of
+    `self_bleu`: `max_order`, `smooth`, `tokenize`, `lowercase`, `effective_order`.
+    """
+
+    def __init__(
+        self,
+        *,
+        groups: str | None = None,
+        max_order: int = 4,
+        smooth: str = "exp",
+        tokenize: str | None = None,
+        lowercase: bool = False,
+        effective_order: bool = True,
+    ) -> None:
+        self.groups = None if groups is None else choice_option("pairwise_bleu.groups", groups, ("source", "system"))
+        self.settings = options(
+            _NAMES[0],
+            max_order=max_order,
+            smooth=smooth,
+            tokenize=tokenize,
+            lowercase=lowercase,
+            effective_order=effective_order,
+        )
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """Two rows for each system, or `Failure`s: fewer than two texts, no token, over 20,000 texts in a group."""
+        rows: list[Score | Failure] = []
+        cuts: dict[str, Cut] = {}
+        kinds: set[str] = set()
+        for system, own_samples in ngrams.by_system(samples).items():
+            kind, groups = self._groups(own_samples)
+            kinds.add(kind)
+            cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
+            try:
+                values = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
+            except CannotScore as error:
+                rows += [ngrams.failure(system, column, error) for column in _NAMES]
+            else:
+                used, blanks = sum(map(len, groups)), ngrams.blank(own_cut.corpus)
+                parts = ["all texts of the system are one group"]
+                if kind == "source":
+                    parts = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
+                if used < len(own_samples):
+                    parts.append(f"{len(own_samples) - used:,} alone with their source left out")
+                if blanks:
+                    parts.append(f"{blanks:,} without any token")
+                n, note = len(own_cut.corpus.lengths), "; ".join(parts)
+                rows += [
+                    ngrams.value(system, column, number, n=n, note=note)
+                    for column, number in zip(_NAMES, (_mean(values.groups), values.pooled), strict=True)
+                ]
+        notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
+        grouping = "+".join(sorted(kinds)) or self.groups or "system"
+        shared = self.settings.signature(system_cut.name for system_cut in cuts.values())
+        columns = tuple(
+            Column(name, "metric", f"{name}|{form}|groups={grouping}|{shared}", low=0.0, high=100.0, better="lower")
+            for name, form in zip(_NAMES, ("mean", "pooled"), strict=True)
+        )
+        return MetricResult(columns, tuple(rows), notes)
+
+    def _groups(self, samples: Sequence[Sample]) -> tuple[str, list[list[str]]]:
+        sources = [sample.source if sample.source and sample.source.strip() else None for sample in samples]
+        sizes = Counter(source for source in sources if source is not None)
+        shared = sum(size for size in sizes.values() if size > 1)
+        kind = self.groups or ("source" if 0 < len(samples) <= 2 * shared else "system")
+        if kind == "system":
+            return kind, [[sample.output for sample in samples]]
+        groups: dict[str, list[str]] = {}
+        for sample, source in zip(samples, sources, strict=True):
+            if source is not None and sizes[source] > 1:
+                groups.setdefault(source, []).append(sample.output)
+        return kind, list(groups.values())
+
+
+def pairwise_bleu(
+    texts: Sequence[str] | Sequence[Sequence[str]],
+    *,
+    pooled: bool = False,
+    **opts: Unpack[BleuOptions],
+) -> float:
+    """Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
+
+    The mean of sacrebleu's sentence BLEU over the ordered pairs of a group (a text, and another as its one reference),
+    averaged over the groups; with `pooled`, one corpus BLEU of all groups' pairs, which is what the script of fairseq
+    (Shen et al. 2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raises DataError for a
+    group of fewer than two texts or more than 20,000, and where no text has a token.
+    """
+    settings = options(_NAMES[0], **opts)
+    single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
+    groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
+    for place, group in enumerate(groups, start=1):
+        if len(group) < 2:
+            raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
+    corpus = cut(settings.tokens, [text for group in groups for text in group]).corpus
+    values = _pairwise(corpus, [len(group) for group in groups], settings)
+    return values.pooled if pooled else _mean(values.groups)
+
+
+def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _PairwiseValues:
+    """Compute both forms; `groups` are the sizes of consecutive groups of the texts. Raises CannotScore."""
+    import numpy as np
+
+    if not groups:
+        raise CannotScore("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
+    ngrams.check_texts(texts, least=2)
+    if (most := max(groups)) > MOST:
+        message = (
+            f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
+        )
+        raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
+    sizes = np.array(groups, dtype=np.int64)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    sums, hits = _sum_pairs(texts, group, settings)
+    others = sizes[group] - 1
+    total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
+    length = int((others * texts.lengths).sum())  # every text is a text as often as it is a reference
+    means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
+    return _PairwiseValues(means.tolist(), score(hits, total, (length, length), settings))
+
+
+def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int]]:
+    """Return the sum of the ordered pairs' BLEU of each group, and the matches of all pairs by order."""
+    import numpy as np
+
+    shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
+    sums, hits = np.zeros(group[-1] + 1), np.zeros(settings.max_order, dtype=np.int64)
+    # Blocks of about `_PAIRS` pairs bound the memory.
+    pairs = np.bincount(group)[group]
+    number = (np.cumsum(pairs) - 1) // _PAIRS
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(pairs)]
+    for first, last in pairwise(edges):
+        rows, columns, matches = _count_matches(shared, slice(first, last))
+        values = _bleu_of_pairs(matches, texts.lengths[rows], texts.lengths[columns], settings)
+        sums += np.bincount(group[rows], weights=values, minlength=len(sums))
+        hits += [int(of_order.sum()) for of_order in matches]
+    return sums, hits.tolist()
+
+
+def _feature_matrix(grams: Grams, texts: int) -> Matrix:
+    """Return a 0/1 matrix, texts × features, in which two rows share as many ones as the texts have matches.
+
+    An n-gram that a text has c times is c features, "at least once" to "at least c times": two texts share
+    min(c, c') of them, BLEU's clipped count.
+    """
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    most = int(grams.count.max(initial=1))
+    first = np.cumsum(grams.count) - grams.count
+    times = np.arange(grams.count.sum()) - np.repeat(first, grams.count)
+    kinds, feature = np.unique(np.repeat(grams.gram, grams.count) * most + times, return_inverse=True)
+    ones = np.ones(len(feature), dtype=np.int32)
+    return csr_array((ones, (np.repeat(grams.text, grams.count), feature)), shape=(texts, max(len(kinds), 1)))
+
+
+def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:
+    """Return the pairs of a block's texts with texts that share a token, and their shared n-grams by order."""
+    import numpy as np
+
+    number = shared[0].shape[0]
+    keys, first = _nonzero_products(shared[0], block)
+    all_matches = [first]
+    for matrix in shared[1:]:
+        own_keys, values = _nonzero_products(matrix, block)
+        matches = np.zeros(len(keys), dtype=np.int64)
+        matches[np.searchsorted(keys, own_keys)] = values  # who shares an n-gram shares its tokens
+        all_matches.append(matches)
+    rows, columns = keys // number, keys % number
+    apart = rows != columns
+    return rows[apart], columns[apart], [of_order[apart] for of_order in all_matches]
+
+
+def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
+    """Return the nonzero cells of a block of matrix · matrixᵀ: sorted row · number of texts + column, and values."""
+    import numpy as np
+
+    product = (matrix[block] @ matrix.T).tocsr()
+    product.sort_indices()
+    rows = np.repeat(np.arange(block.start, block.stop), np.diff(product.indptr))
+    return rows * matrix.shape[0] + product.indices, product.data.astype(np.int64)
+
+
+def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
+    """Compute `score` for many texts at once; `hits[n - 1]` are their matching n-grams of order n.
+
+    As `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 does it, to the last places of a float.
+    """
+    import numpy as np
+
+    logs, used, halved = np.zeros(len(lengths)), np.zeros(len(lengths)), np.ones(len(lengths))
+    with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of no match; orders longer than the text
+        for n, matches in enumerate(hits, start=1):
+            added = _ADD_K if settings.smooth == "add-k" and n > 1 else 0
+            total = totals(lengths, n) + added
+            missed = matches + added == 0
+            halved[missed] *= 2
+            smoothed = {"exp": 100.0 / (halved * total), "floor": 100.0 * _FLOOR / total}.get(settings.smooth, 0.0)
+            precision = np.where(missed, smoothed, 100.0 * (matches + added) / total)
+            has_ngrams = total > 0
+            if settings.effective_order:
+                logs += np.where(has_ngrams, np.log(precision), 0.0)
+                used += has_ngrams
+            else:
+                logs += np.where(has_ngrams, np.log(precision), -np.inf)
+                used += 1
+        brevity = np.where(lengths < closest, np.exp(1 - closest / lengths), 1.0)
+        matched = np.any([order_matches > 0 for order_matches in hits], axis=0)
+        return np.where(matched, np.minimum(brevity * np.exp(logs / used), 100.0), 0.0)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,6 +1,399 @@
-"""QAGS (Wang, Cho and Lewis 2020): whether a source and an output give the same answers to questions on the output."""
+"""QAGS (Wang, Cho and Lewis 2020): whether a source and an output give the same answers to questions on the output.
 
-from judge.metrics.qags.metric import Qags, QagsValue, score
-from judge.metrics.qags.similarity import similarities
+Options are checked at once: a wrong type, or an option that nothing would read, is a ConfigError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judge import text
+from judge.core.errors import ConfigError
+from judge.core.messages import option
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.version import __version__
+from judge.metrics import MetricResult
+from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.common import Ask, ModelError, bool_option, choice_option, failure, number, whole_number
+from judge.metrics.qags import judge_model
+from judge.metrics.qags.answer_candidates import Nouns, clean
+from judge.metrics.qags.cloze import Cloze, Lexical
+from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate, runtime
+from judge.metrics.qags.pipeline import (
+    Answers,
+    Asked,
+    Job,
+    Outcome,
+    Questions,
+    Similarities,
+    Stages,
+    Tell,
+    ask,
+    checked,
+    kinds,
+    similarities,
+)
 
 __all__ = ["Qags", "QagsValue", "score", "similarities"]
+
+BACKENDS = ("lexical", "models", "llm")
+CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
+_MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
+_BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
+_TEXT_OPTIONS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
+NO_JUDGE = (
+    "qags: a judge model is to be asked, and none is named: name one with --model NAME (judge run and judge qags take "
+    "it; judge score asks no judge)"
+)
+
+
+class StageNames(NamedTuple):
+    """The chosen maker of themes, questions and answers; "" if a model has to be named."""
+
+    themes: str
+    questions: str
+    answers: str
+
+
+_STAGES = {
+    "lexical": StageNames("nouns", CLOZE, LEXICAL),
+    "models": StageNames("nouns", "", ""),
+    "llm": StageNames(LLM, LLM, LLM),
+}
+
+
+@dataclass(kw_only=True, eq=False)
+class Options:
+    """The options that `Qags` documents. Raises ConfigError."""
+
+    backend: str = "lexical"
+    themes: str | None = None
+    questions: str | None = None
+    answers: str | None = None
+    similarity: str | Sequence[str] = ("f1",)
+    most: int = 20
+    consistent: bool = False
+    compounds: bool = True
+    language: str | None = None
+    template: str | None = None
+    null: bool | None = None
+    beams: int | None = None
+    question_tokens: int | None = None
+    input_tokens: int | None = None
+    batch_tokens: int | None = None
+    bertscore_model: str | None = None
+    bertscore_layer: int | None = None
+    low: float = LOW
+    high: float = HIGH
+    device: str | None = None
+    cache: str | Path | None = None
+    progress: Callable[[int, int], None] | None = None
+    ask: Ask | None = None
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        self.similarities = checked(self.similarity)
+        usual = _STAGES[self.backend]
+        self.stage_names = StageNames(
+            self.themes or usual.themes, self.questions or usual.questions, self.answers or usual.answers
+        )
+        _check_stages(self.stage_names)
+        uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarities)
+        of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
+        unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
+        unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
+        unread += [("device", f"{of_models} and of {of_bert}")] * (not self.uses_models and not uses_bertscore)
+        for name, owner in unread:
+            if getattr(self, name) is not None:
+                raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not have: leave it out")
+        if self.asks and self.ask is None:
+            raise ConfigError(NO_JUDGE)
+
+    @property
+    def asks(self) -> bool:
+        """Return whether a stage asks the judge model."""
+        return LLM in self.stage_names
+
+    @property
+    def uses_models(self) -> bool:
+        return _is_model(self.stage_names.questions)
+
+    @property
+    def of_models(self) -> Mapping[str, Any]:
+        """Return the settings of the two models that were set."""
+        return {name: value for name in (*_MODEL_OPTIONS, "device") if (value := getattr(self, name)) is not None}
+
+    @property
+    def of_bertscore(self) -> Mapping[str, Any]:
+        return {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
+
+
+def known(options: Mapping[str, Any]) -> None:
+    """Raise ConfigError for an unknown option."""
+    names = [field.name for field in fields(Options)]
+    for name in options:
+        if name not in names:
+            raise ConfigError(f"qags: {unknown_name_message('option', name, names)}")
+
+
+def _check_types(options: Options) -> None:
+    for name in _TEXT_OPTIONS:
+        value = getattr(options, name)
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise ConfigError(f"qags: {name} must be a text, not {value!r}")
+    choice_option("qags: backend", options.backend, BACKENDS)
+    whole_number("qags: most", options.most, 1, 1_000)
+    for name in ("compounds", "consistent"):
+        bool_option(f"qags: {name}", getattr(options, name))
+    for name in ("low", "high"):
+        number(f"qags: {name}", getattr(options, name), -1, 1)
+    if options.language is not None:
+        choice_option("qags: language", options.language, judge_model.languages())
+
+
+def _check_stages(stages: StageNames) -> None:
+    questions, answers = stages.questions, stages.answers
+    if not questions or not answers:
+        raise ConfigError(
+            "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
+            "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set qags.answers=READER "
+            "(extractive question answering)"
+        )
+    if answers == CLOZE or questions == LEXICAL:
+        raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
+    if _is_model(questions) != _is_model(answers):
+        raise ConfigError("qags: models for questions and for answers come together: name one for each")
+    if answers == LEXICAL and questions != CLOZE:
+        raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
+
+
+def _is_model(name: str) -> bool:
+    return name not in (CLOZE, LEXICAL, LLM)
+
+
+_IN_A_NOTEBOOK = (
+    "qags.score asks no judge model; this does: "
+    'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
+)
+_LIMITS = (
+    "qags: answers=lexical goes by wording and does not see a negation, swapped roles or a paraphrase; "
+    "backend=llm asks a judge model about the facts"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QagsValue:
+    """The mean similarity of an output's answers by each name, and the questions and answers it is the mean of.
+
+    Lines without a similarity count for nothing; `note` says how many these are, and why.
+    """
+
+    similarity: dict[str, float]
+    asked: tuple[Asked, ...]
+    note: str | None = None
+
+
+class Qags(Options):
+    """QAGS: how alike the answers are that the source and the output give to questions on the output's themes.
+
+    Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most` of them, spread evenly;
+    each has a question, made from the output, which is answered from the source and from the output. The value is the
+    mean similarity of the two answers: 0 where only one text answers; a question that neither text answers is left
+    out, and with `consistent`, as the paper has it, one to which the output gives another answer than the theme.
+    `similarity` are exact, f1, rouge1, rougeL, bertscore, corrected, or several, which cost no further question.
+
+    `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
+    fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
+    folders made by save_pretrained or names on the Hugging Face hub), `llm` by asking the judge model. `themes`
+    (nouns, en, ja, ko, zh, sudachi, kiwi, spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical,
+    llm, a model) take another for one stage. `compounds` false has each noun of Chinese, Japanese and Korean for
+    itself. `language` is that of the prompts, otherwise the outputs'.
+
+    `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
+    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An option that
+    nothing would read is an error. Raises ConfigError and MissingExtra.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stage_names.themes != LLM:
+            Nouns(self.stage_names.themes)  # reports missing packages before a judge is paid
+        self._models: tuple[Questions, Answers] | None = None
+        if self.uses_models:
+            questions, answers = self.stage_names.questions, self.stage_names.answers
+            settings = {"cache": self.cache, "progress": self.progress, **self.of_models}
+            self._models = open_models(generator=questions, reader=answers, **settings)
+        self._similarities()
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample and similarity; what has no source or no themes is a `Failure` in each.
+
+        So is what a judge failed a question or an answer of. The first column's rows carry the working as JSON,
+        `{"qags": [[theme, question, answer from the source, answer from the output, {similarity: value}, why left out],
+        …]}`: the last is "" in a line that counts, the one before it empty in one that does not.
+        """
+        outcomes, columns = self._measure(samples)
+        rows = [
+            row
+            for sample, outcome in zip(samples, outcomes, strict=True)
+            for row in _rows(sample, outcome, self.similarities)
+        ]
+        limits = (_LIMITS,) * (self.stage_names.answers == LEXICAL)
+        # Outputs that a judge failed are counted as failures instead.
+        lines = [
+            line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked
+        ]
+        left_out = sum(bool(line.left_out) for line in lines)
+        notes = (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) * bool(left_out)
+        return MetricResult(columns, tuple(rows), notes + limits)
+
+    def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
+        jobs = {
+            n: Job(clean(s.output), clean(s.source))
+            for n, s in enumerate(samples)
+            if s.source and s.source.strip() and s.output.strip()
+        }
+        stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
+        tell = self.progress if self.progress and self._models is None else lambda done, total: None
+        results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
+        by_sample = dict(zip(jobs, results, strict=True))
+        outcomes = [
+            by_sample[n] if n in by_sample else Outcome(trouble=_not_asked(sample)) for n, sample in enumerate(samples)
+        ]
+        columns = []
+        for name in self.similarities:
+            column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
+            parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
+            signature = "|".join([*parts, f"judge {__version__}"])
+            low = None if name == "bertscore" else 0.0  # a cosine has no low end
+            columns.append(Column(column, "metric", signature, low=low, high=1.0))
+        return outcomes, tuple(columns)
+
+    def _similarities(self) -> Similarities:
+        cache = None if self.cache is None else Path(self.cache)
+        return Similarities(self.similarities, low=self.low, high=self.high, bert=self.of_bertscore, cache=cache)
+
+    def _stages(self, outputs: Sequence[str]) -> Stages:
+        """Make new stages, so that their signatures show what these outputs needed."""
+        themes, questions, answers = self.stage_names
+        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
+        if not self.ask or not self.asks:
+            return stages
+        judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
+        return Stages(
+            judged.themes if themes == LLM else stages.themes,
+            judged.questions if questions == LLM else stages.questions,
+            judged.answers if answers == LLM else stages.answers,
+        )
+
+
+def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:
+    """QAGS of each output with its source, with the questions and answers; for a notebook.
+
+    `options` are those of `Qags`. What has no value is a `Failure` whose item is its place, from 0; its `raw` has the
+    working as `Qags.score` writes it, if there is one. Raises ConfigError, also where there are not as many sources as
+    outputs, and where a judge model is to be asked, which judge.evaluate does.
+    """
+    if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
+        raise ConfigError("qags: outputs and sources are two lists of one length")
+    known(options)
+    if LLM in (options.get(name) for name in ("backend", "themes", "questions", "answers")) and not options.get("ask"):
+        raise ConfigError(_IN_A_NOTEBOOK)
+    metric = Qags(**options)
+    samples = [
+        Sample(str(n), "", output, source=source, where=f"output {n}")
+        for n, (output, source) in enumerate(zip(outputs, sources, strict=True))
+    ]
+    results: list[QagsValue | Failure] = []
+    for sample, outcome in zip(samples, metric._measure(samples)[0], strict=True):
+        rows = _rows(sample, outcome, metric.similarities)
+        failed = next((row for row in rows if isinstance(row, Failure)), None)
+        values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
+        results.append(failed or QagsValue(values, outcome.asked, outcome.note))
+    return results
+
+
+def _not_asked(sample: Sample) -> ModelError:
+    if not (sample.source or "").strip():
+        lack = "no source" if sample.source is None else "a blank source"
+        advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
+        return ModelError("NoSource", f"has {lack} to answer questions from: {advice}")
+    return ModelError("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
+
+
+def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
+    """Return the sample's row in each column; the first row also carries the questions and answers as JSON."""
+    lines = [
+        [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
+        for line in outcome.asked
+    ]
+    working = json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
+    rows: list[Score | Failure] = []
+    for name in names:
+        column, raw = f"qags_{name}", None if rows else working
+        values = [line.similarity[name] for line in outcome.counted if name in line.similarity]
+        if outcome.trouble or len(values) < len(outcome.counted):
+            trouble = outcome.trouble
+            if trouble is None:
+                uncompared = next(line for line in outcome.counted if name not in line.similarity)
+                answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
+                trouble = ModelError("NotCompared", f"has answers that {name} cannot compare: {answers}")
+            rows.append(replace(failure(sample, column, trouble.error, trouble.message), raw=raw or ""))
+        else:
+            provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
+            rows.append(Score(sample.item, sample.system, column, sum(values) / len(values), provenance))
+    return rows
+
+
+def open_models(
+    *,
+    generator: str,
+    reader: str,
+    device: str | None = None,
+    batch_tokens: int | None = None,
+    beams: int = 4,
+    question_tokens: int = 32,
+    input_tokens: int = 128,
+    template: str = TEMPLATE,
+    null: bool = True,
+    cache: str | Path | None = None,
+    progress: Tell | None = None,
+) -> tuple[Questions, Answers]:
+    """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
+
+    The generator is given `template` with {theme} and {context}, or with {before}, {theme} and {after} where a model
+    wants the theme marked in its place; `input_tokens` at most, and `question_tokens` of reply by beam search. With
+    `null` the reader may say that a text does not answer, which only models trained on such questions know to do.
+    Of the generator's own settings only the tokens are followed that begin and end its texts or may not be in them.
+    Batches have `batch_tokens` tokens at most, where those of each beam count. `cache` is the folder where the models'
+    digests are kept. `progress` is called in each stage with how many are done of how many.
+
+    Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
+    model that cannot be used, MissingExtra for a package that is not installed.
+    """
+    counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
+    for name, value in (counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens}).items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")
+    if not isinstance(null, bool):
+        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
+    if device is not None and not isinstance(device, str):
+        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
+    runtime()  # reports missing packages before anything is downloaded
+    cache_folder = None if cache is None else Path(cache)
+    files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
+    questions = Generator(
+        files[0],
+        template=template,
+        **counts,
+        device=device,
+        batch_tokens=batch_tokens,
+        progress=progress,
+    )
+    return questions, ExtractiveReader(files[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)

@@ -18,7 +18,357 @@ exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the
 alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½, beta = 1.
 """
 
-from judge.metrics.rouge.metric import Rouge, score
-from judge.metrics.rouge.variants import RougeScore
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from judge import text
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.version import __version__
+from judge.metrics import MetricResult, Note
+from judge.metrics.common import (
+    CannotScore,
+    bool_option,
+    choice_option,
+    failure,
+    format_number,
+    joined,
+    list_option,
+    no_reference,
+    paired,
+    reference_count,
+    references,
+    tokenizer_loss,
+)
+from judge.metrics.common import tokenizer as tokenizer_option
+from judge.metrics.rouge.sequences import SCRIPT, Rules, Vocabulary, script_words, vocabulary
+from judge.metrics.rouge.variants import (
+    DEFAULT,
+    DEFAULT_OF_SCRIPT,
+    MULTI,
+    Kind,
+    Lin2004,
+    Rouge155,
+    RougeScore,
+    Variant,
+    combine,
+    kinds,
+)
 
 __all__ = ["Rouge", "RougeScore", "score"]
+
+Words = str | Path | Collection[str]
+"""A file with a word a line, or the words."""
+Files = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What `score` and `Rouge` take, checked. Without a `tokenizer` each row has its own."""
+
+    kinds: tuple[Kind, ...]
+    multi: str
+    script: bool
+    stem: bool
+    tokenizer: str | None
+    stopwords: frozenset[str]
+    exceptions: tuple[tuple[str, str], ...]
+    alpha: float | None
+    form: Variant
+
+    def tokenizer_for(self, parts: Sequence[str]) -> str:
+        """The tokenizer of an output and its references."""
+        if self.tokenizer:
+            return self.tokenizer
+        return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
+
+    def rules(self, tokenizer: str, *, running: bool) -> Rules:
+        return Rules(tokenizer, self.stem, self.stopwords, self.exceptions, running)
+
+
+def options(
+    types: Sequence[str] | None = None,
+    *,
+    stem: bool = True,
+    multi: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | None = None,
+    stopwords: Words | None = None,
+    exceptions: Files | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> Options:
+    """The options of `score`, checked. Raises ConfigError."""
+    script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
+    standard = DEFAULT_OF_SCRIPT if script else DEFAULT
+    multi = ("pooled" if script else "best_f") if multi is None else choice_option("rouge.multi", multi, MULTI)
+    if alpha is not None and beta is not None:
+        raise ConfigError("rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
+    for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        if value is not None and not number:
+            raise ConfigError(f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
+    alpha = alpha if beta is None else 1 / (1 + beta * beta)
+    chosen_kinds = kinds(standard if types is None else types, script=script)
+    stem = bool_option("rouge.stem", stem)
+    if tokenizer is not None and script:
+        raise ConfigError(f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset")
+    return Options(
+        kinds=chosen_kinds,
+        multi=multi,
+        script=script,
+        stem=stem,
+        tokenizer=SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer),
+        stopwords=_parse_stopwords(stopwords),
+        exceptions=_parse_exceptions(exceptions, script and stem),
+        alpha=alpha,
+        form=Rouge155(alpha) if script else Lin2004(alpha),
+    )
+
+
+def _parse_stopwords(words: Words | None) -> frozenset[str]:
+    if words is None:
+        return frozenset()
+    listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
+    if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
+        raise ConfigError(
+            "rouge.stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)"
+        )
+    return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
+
+
+def _parse_exceptions(files: Files | None, allowed: bool) -> tuple[tuple[str, str], ...]:
+    if files is None:
+        return ()
+    if not allowed:
+        raise ConfigError(
+            f"rouge.exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
+        )
+    listed = [files] if isinstance(files, str | Path) else files
+    if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
+        raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")
+    stems_by_word: dict[str, str] = {}
+    for file in listed:
+        for line in _lines(file, "exceptions"):
+            word, _, word_stems = line.partition(" ")
+            if word_stems.strip():
+                stems_by_word[word.lower()] = word_stems.split()[0].lower()
+    return tuple(stems_by_word.items())
+
+
+def _lines(file: str | Path, option: str) -> list[str]:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error
+
+
+def row(
+    chosen: Options, words: Vocabulary, output: str, references: Sequence[str], *, empty: bool = False
+) -> list[RougeScore | CannotScore]:
+    """Each type's score of one output, or why it has none.
+
+    References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
+    """
+    try:
+        read = [words.reference(reference) for reference in references]
+        whole = [reference for reference in read if reference.whole]
+        if not whole and not empty:
+            raise no_tokens(words.rules.tokenizer, len(references))
+        read = read if chosen.script else whole
+        candidate = words.read(output)
+    except CannotScore as error:
+        return [error] * len(chosen.kinds)
+    best = "best_recall" if chosen.script else "best_f"
+    scores: list[RougeScore | CannotScore] = []
+    for kind in chosen.kinds:
+        try:
+            tallies = [chosen.form.tally(kind, reference, candidate) for reference in read]
+        except CannotScore as error:
+            scores.append(error)
+        else:
+            scores.append(combine(kind, tallies, chosen.form, chosen.multi, best))
+    return scores
+
+
+def no_tokens(tokenizer: str, references: int) -> CannotScore:
+    has = "a reference without any token" if references == 1 else f"{references} references without any token"
+    advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
+        tokenizer, "set tokenizer=char"
+    )
+    return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {advice}")
+
+
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
+    types: Sequence[str] | None = None,
+    *,
+    stem: bool = True,
+    multi: str | None = None,
+    preset: str | None = None,
+    tokenizer: str | None = None,
+    stopwords: Words | None = None,
+    exceptions: Files | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+) -> dict[str, list[RougeScore | Failure]]:
+    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+
+    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
+    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
+    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
+
+    Raises ConfigError for options, DataError for lists that do not fit, MissingExtra for a tokenizer.
+    """
+    chosen = options(
+        types,
+        stem=stem,
+        multi=multi,
+        preset=preset,
+        tokenizer=tokenizer,
+        stopwords=stopwords,
+        exceptions=exceptions,
+        alpha=alpha,
+        beta=beta,
+    )
+    scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
+    for place, (output, targets) in enumerate(paired(outputs, references)):
+        # The preset has a value for empty references.
+        usable = list(targets) if chosen.script else [target for target in targets if target.strip()]
+        values: list[RougeScore | CannotScore]
+        if usable:
+            words = vocabulary(chosen.rules(chosen.tokenizer_for([output, *usable]), running=False))
+            values = row(chosen, words, output, usable, empty=chosen.script)
+        else:
+            problem = "has only blank references" if targets else "has no reference"
+            values = [CannotScore("NoReference", problem)] * len(chosen.kinds)
+        for (name, column), value in zip(scores.items(), values, strict=True):
+            if isinstance(value, CannotScore):
+                message = f"output {place} {value}"
+                column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
+            else:
+                column.append(value)
+    return scores
+
+
+_VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
+_METRIC = Provenance(method="metric")
+
+
+class _ValueColumn(NamedTuple):
+    """A column of one type; `value` is f, p or r."""
+
+    name: str
+    kind: Kind
+    value: str
+
+
+class Rouge:
+    """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
+
+    Of several references each type takes the one with the best F. Words are cut and stemmed (Porter) by
+    rouge-score's English rules, `tok=en`; a row where they would lose most letters of the output or of a reference
+    is cut by the tokenizer of its script. rougeLsum and rouge155 read the sentences that `text.sentences` finds.
+    `values` are f, p (precision) and r (recall), whose columns are named as `rouge1_p`. The other options are those
+    of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        stem: bool = True,
+        multi: str | None = None,
+        preset: str | None = None,
+        tokenizer: str | None = None,
+        stopwords: Words | None = None,
+        exceptions: Files | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        values: str | Sequence[str] = "f",
+    ) -> None:
+        self._options = options(
+            types,
+            stem=stem,
+            multi=multi,
+            preset=preset,
+            tokenizer=tokenizer,
+            stopwords=stopwords,
+            exceptions=exceptions,
+            alpha=alpha,
+            beta=beta,
+        )
+        value_names = list_option(values)
+        known = isinstance(value_names, Sequence) and all(
+            isinstance(name, str) and name in _VALUES for name in value_names
+        )
+        if not known or not value_names or len(set(value_names)) < len(value_names):
+            raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
+        self._columns = [
+            _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
+            for kind in self._options.kinds
+            for value in value_names
+        ]
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample and column. A sample without a reference is a `Failure`, an empty output scores 0."""
+        rows: list[Score | Failure] = []
+        used: dict[str, None] = {}
+        for sample in samples:
+            if not (targets := references(sample)):
+                rows += [no_reference(sample, column.name) for column in self._columns]
+                continue
+            tokenizer = self._options.tokenizer_for([sample.output, *targets])
+            used[tokenizer] = None
+            words = vocabulary(self._options.rules(tokenizer, running=True))
+            compared = sample.references if self._options.script else targets
+            scores = row(self._options, words, sample.output, compared)
+            score_of_kind = dict(zip(self._options.kinds, scores, strict=True))
+            for column in self._columns:
+                scored = score_of_kind[column.kind]
+                if isinstance(scored, CannotScore):
+                    rows.append(failure(sample, column.name, scored.error, str(scored)))
+                else:
+                    number = getattr(scored, _VALUES[column.value])
+                    rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
+        counted = reference_count(samples)
+        columns = tuple(self._column(column, used, counted) for column in self._columns)
+        notes: tuple[Note, ...] = ()
+        if name := self._options.tokenizer:
+            texts = {
+                part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)
+            }
+            if name != SCRIPT:
+                notes = (tokenizer_loss("rouge", name, texts),)
+            else:
+                some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
+                notes = (
+                    Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),
+                )
+        return MetricResult(columns, tuple(rows), notes)
+
+    def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
+        name, kind, value = column
+        chosen = self._options
+        tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
+        stems = "no" if not chosen.stem else "en" if {"en", SCRIPT} & {*used} else "-"
+        parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
+        if kind.by_sentence or (chosen.script and kind.family == "w"):
+            parts.append("sent=lines-or-stops")
+        parts.append(f"refs={chosen.multi.removesuffix('_f')}")
+        parts += [f"alpha={format_number(chosen.alpha)}"] if chosen.alpha is not None else []
+        for key, words in (("stop", sorted(chosen.stopwords)), ("exc", map(" ".join, chosen.exceptions))):
+            if listed := "\n".join(words):
+                parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
+        parts += [f"preset={SCRIPT}"] if chosen.script else []
+        return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)

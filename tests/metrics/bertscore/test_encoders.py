@@ -14,7 +14,7 @@ import pytest
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
-from judge.metrics.bertscore.encoders import facts
+from judge.metrics.bertscore.models import facts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -15,7 +15,7 @@ import pytest
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, fit_rescaling, metric, rescale_linear, score
-from judge.metrics.bertscore.encoders import TokenizerInfo
+from judge.metrics.bertscore.models import TokenizerInfo
 
 LIMIT = 8
 

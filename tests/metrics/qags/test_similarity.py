@@ -14,7 +14,7 @@ from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult, bertscore
-from judge.metrics.qags.similarity import Similarities, f1, normalised, similarities
+from judge.metrics.qags.pipeline import Similarities, f1, normalised, similarities
 
 CORRECTED = {0.667: 0.085, 0.70: 0.25, 0.75: 0.5, 0.80: 0.75, 0.85: 1.0, 0.90: 1.0, 0.95: 1.0, 1.0: 1.0}
 """(F - .65) / .2, at most 1, on paper."""

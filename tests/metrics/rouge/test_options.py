@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.metrics.rouge.metric import options
+from judge.metrics.rouge import options
 from judge.metrics.rouge.variants import Kind, kinds
 
 
