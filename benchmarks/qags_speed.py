@@ -18,7 +18,7 @@ from typing import Any
 
 from common import SHARED, read
 
-from judge.metrics.qags import metric
+import judge.metrics.qags as metric
 from judge.metrics.qags.models import SPAN, STRIDE, TEMPLATE, WINDOW
 
 OUTPUTS, THEMES, ROUNDS = 12, 3, 3

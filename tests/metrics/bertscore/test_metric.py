@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import judge.metrics.bertscore as metric
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, fit_rescaling, metric, rescale_linear, score
+from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, fit_rescaling, rescale_linear, score
 from judge.metrics.bertscore.models import TokenizerInfo
 
 LIMIT = 8

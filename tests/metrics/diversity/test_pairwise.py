@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
+import judge.metrics.diversity as pairwise
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.diversity import PairwiseBleu, pairwise, pairwise_bleu
+from judge.metrics.diversity import PairwiseBleu, pairwise_bleu
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "étage", "\ud800"]
 GROUPS = st.lists(

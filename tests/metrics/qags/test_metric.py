@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import judge.metrics.qags as metric_module
 from judge import __version__
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
-from judge.metrics.qags import metric as metric_module
 from judge.metrics.qags.pipeline import Asked, spread
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
