@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo examples test test-all coverage lint wheel picture clean
+.PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
@@ -29,6 +29,13 @@ test-all: $(VENV)/.installed-all  ## every test; installs what they need
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
 	$(BIN)/python -m pytest -n auto
+
+# The oldest SDK that is supported, which brings httpx in the place of httpx2. All else is that of the environment.
+test-openai2: $(VENV)/.installed-dev  ## the tests of what asks servers, with openai 2
+	test -e build/openai2/openai || $(BIN)/pip install -q --no-deps --target build/openai2 \
+	  openai==2.0.0 httpx==0.28.1 httpcore==1.0.9 httpx-aiohttp==0.2.0 distro==1.9.0 sniffio==1.3.1
+	PYTHONPATH=$(CURDIR)/build/openai2 $(BIN)/python -m pytest -n auto -m "not torch" tests/providers \
+	  tests/security/test_keys.py tests/security/test_replies.py tests/execution/engines/test_batch_api.py
 
 coverage: $(VENV)/.installed-all  ## every test, and which lines it ran; takes twice the time
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term

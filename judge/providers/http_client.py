@@ -1,9 +1,9 @@
 """The HTTP client of OpenAI-compatible endpoints: keys, requests, replies and errors.
 
-The official SDK's client supplies authentication, headers, error classes and its aiohttp transport. Requests go
-straight to that transport, because the SDK's own path (parameter transform, copied options, response models) takes
-several times the CPU of everything else. The SDK's retries are off: `judge.execution.retry` decides. Redirects are not
-followed, so that a text only goes to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
+The official SDK's client supplies authentication, headers and its aiohttp transport. Requests go straight to that
+transport, because the SDK's own path (parameter transform, copied options, response models) takes several times the CPU
+of everything else. `judge.execution.retry` decides about retries. Redirects are not followed, so that a text only goes
+to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
 
 A plan may come from somebody else and name any variable with any address. `wrong_server_reason` refuses variables that
 hold no key for that server.
@@ -18,13 +18,13 @@ import math
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import IO, Any, NamedTuple, TypedDict, TypeVar
+from importlib import import_module
+from typing import IO, Any, NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
 import aiohttp
-import httpx2
 import openai
 
 from judge.config import RunConfig
@@ -34,6 +34,9 @@ from judge.core.records import Usage
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
 
+_Limits = type(openai.DEFAULT_CONNECTION_LIMITS)
+_httpx = import_module(_Limits.__module__.partition(".")[0])
+"""The HTTP library of the installed SDK: httpx for openai 2, httpx2 for openai 3."""
 _KEY_DOMAINS = {
     "ANTHROPIC_API_KEY": ("anthropic.com",),
     "AWS_BEARER_TOKEN_BEDROCK": ("amazonaws.com", "api.aws"),
@@ -82,17 +85,29 @@ def is_openai(url: str) -> bool:
 
 _RETRIED_STATUSES = {408, 409, 429}
 _STOPPING_STATUSES = {401, 404}
-_OUT_OF_MONEY_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
+_OUT_OF_MONEY_CODES = ("insufficient_quota", "billing_hard_limit_reached")
 _MAX_MESSAGE, _MAX_MESSAGE_READ = 300, 100_000
 _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 """A 404 that has this word, and not in an address, is about the model."""
 
 
-def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderError:
-    """For every status but 2xx. A key that the server repeats is blotted out."""
-    status, headers = error.status_code, error.response.headers
-    message = f"{url} answered {status}: {_server_message(error, key)}"
-    if error.code in _OUT_OF_MONEY_CODES:
+def status_error(reply: Any, content: bytes, url: str, key: str) -> ProviderError:
+    """Return the error of a reply with any status but 2xx. A key that the server repeats is blotted out."""
+    status, headers = reply.status_code, reply.headers
+    try:
+        data = json.loads(content)
+        error = data.get("error", data) if isinstance(data, dict) else data
+    except (ValueError, RecursionError):
+        error = content.decode("utf-8", "replace").strip()
+    fields = error if isinstance(error, dict) else {}
+    if fields.get("message"):
+        reason = redact_and_truncate(fields["message"], key)
+    else:
+        text = redact_and_truncate(error if isinstance(error, str) else content.decode("utf-8", "replace"), key)
+        reason = "a web page, not an API error" if text[:1] == "<" else text or reply.reason_phrase
+    code, param = fields.get("code"), fields.get("param")
+    message = f"{url} answered {status}: {reason}"
+    if code in _OUT_OF_MONEY_CODES:
         return Refused(f"{message}; top up, then start the same command again", status=status, stops="always")
     if (status in _RETRIED_STATUSES or status >= 500) and headers.get("x-should-retry") != "false":
         again: Stops = "if_first" if status >= 500 else "never"
@@ -106,19 +121,9 @@ def status_error(error: openai.APIStatusError, url: str, key: str) -> ProviderEr
         place = redact_and_truncate(headers.get("location", "another place"), key)
         message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
     stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
-    param = error.param if isinstance(error.param, str) else None
-    if status == 404 and (error.code == "model_not_found" or _MODEL.search(_server_message(error, key))):
+    if status == 404 and (code == "model_not_found" or _MODEL.search(reason)):
         param = "model"
-    return Refused(message, status=status, param=param, stops=stops)
-
-
-def error_in(reply: httpx2.Response) -> Any:
-    """What a reply that is no success says of its error: a mapping where it is worded as OpenAI words them."""
-    try:
-        data = json.loads(reply.content)
-    except (ValueError, RecursionError):
-        return reply.text.strip()
-    return data.get("error", data) if isinstance(data, dict) else data
+    return Refused(message, status=status, param=param if isinstance(param, str) else None, stops=stops)
 
 
 def body_error(data: Any, url: str, kind: str) -> ProviderError:
@@ -132,13 +137,6 @@ def body_error(data: Any, url: str, kind: str) -> ProviderError:
         message = f"{url} answered: {redact_and_truncate(error.get('message') or error)}"
         return Transient(message, status=status) if status in _RETRIED_STATUSES or status >= 500 else Refused(message)
     return Refused(f"{url} answered with JSON that is no {kind}; is {option('base_url')} right?", stops="if_first")
-
-
-def not_an_api(reply: httpx2.Response, url: str, key: str) -> Refused:
-    """For a 200 that is not even JSON."""
-    kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], key)
-    hint = f"is {option('base_url')} right? It usually ends in /v1"
-    return Refused(f"{url} answered with {kind} instead of JSON; {hint}", status=reply.status_code, stops="if_first")
 
 
 def connection_error(error: Exception, url: str, timeout: float) -> Transient:
@@ -160,15 +158,6 @@ def connection_error(error: Exception, url: str, timeout: float) -> Transient:
     return Transient(f"{url} dropped the connection", stops="if_first")
 
 
-def _server_message(error: openai.APIStatusError, key: str) -> str:
-    """The server's own words, without the page around them where it sent one."""
-    body = error.body
-    if isinstance(body, dict) and body.get("message"):
-        return redact_and_truncate(body["message"], key)
-    text = redact_and_truncate(body if isinstance(body, str) else error.response.text, key)
-    return "a web page, not an API error" if text[:1] == "<" else text or error.response.reason_phrase
-
-
 def redact_and_truncate(words: Any, key: str = "") -> str:
     """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
     text = str(words).replace(key, "***") if key else str(words)
@@ -176,7 +165,7 @@ def redact_and_truncate(words: Any, key: str = "") -> str:
     return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
 
 
-def _retry_after(headers: httpx2.Headers) -> float | None:
+def _retry_after(headers: Any) -> float | None:
     """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date.
 
     A date is read against the reply's own, so that a clock which is wrong does no harm. None for what is neither.
@@ -200,23 +189,20 @@ def _parse_date(date: str | None) -> float | None:
         return None
 
 
-def limits(headers: httpx2.Headers) -> dict[str, str]:
+def limits(headers: Any) -> dict[str, str]:
     """The `x-ratelimit-*` headers, by their names in lower case; empty where the server, or a proxy, sends none."""
-    raw = headers.raw
     return {
         name.decode("ascii", "replace").lower(): value.decode("latin-1")
-        for name, value in raw
+        for name, value in headers.raw
         if name[:12].lower() == b"x-ratelimit-"
     }
 
 
-T = TypeVar("T")
 _MIN_KEY_LENGTH = 12
 _MAX_TOKENS = 10_000_000  # of one reply; no model reads or writes more
 MAX_REPLY_BYTES = 64_000_000
 """Bytes of one reply, unpacked; those with 20 probabilities for each of 4,096 tokens have some 7 million."""
 _URL_HINT = "is --base-url right?"
-_ENCODING_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding"}
 
 
 class Reply(NamedTuple):
@@ -286,11 +272,9 @@ class HttpClient:
         self._timeout = timeout
         self._connections = connections
         self._needs_key = needed
-        self._client: openai.AsyncOpenAI | None = None
-        self._transport: httpx2.AsyncClient
+        self._transport: Any = None
         self._headers: dict[str, str] = {}
-        self._headers_without_type: dict[str, str] = {}
-        self._addresses: dict[str, httpx2.URL] = {}
+        self._addresses: dict[str, Any] = {}
 
     @property
     def options(self) -> Options:
@@ -307,78 +291,66 @@ class HttpClient:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        reply = await self.call(lambda: self._request("POST", path, headers=self._headers, content=content))
-        return Reply(self.json(reply), limits(reply.headers))
+        return await self._reply("POST", path, content=content, headers={"content-type": "application/json"})
 
     async def get(self, path: str) -> Any:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
-        return self.json(await self.call(lambda: self._request("GET", path, headers=self._headers_without_type)))
+        return (await self._reply("GET", path)).data
 
     async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
-
-        async def send() -> httpx2.Response:
-            file[1].seek(0)
-            form = {"data": fields, "files": {"file": file}}
-            return await self._request("POST", path, headers=self._headers_without_type, timeout=seconds, **form)
-
-        return self.json(await self.call(send, seconds))
+        file[1].seek(0)
+        return (await self._reply("POST", path, seconds, data=fields, files={"file": file})).data
 
     async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
         """Write what a 200 to `GET {url}{path}` holds, of `most` bytes. Raises Transient, Refused, StorageError."""
+        into.seek(0)
+        into.truncate()
+        async with self._open("GET", path, seconds) as reply:
+            async for part in _read_parts(reply, self.url, most):
+                try:
+                    into.write(part)
+                except OSError as error:
+                    raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
 
-        async def send() -> None:
-            into.seek(0)
-            into.truncate()
-            async with self._stream("GET", path, headers=self._headers_without_type, timeout=seconds) as reply:
-                async for part in _read_parts(reply, self.url, most):
-                    try:
-                        into.write(part)
-                    except OSError as error:
-                        raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
-
-        await self.call(send, seconds)
-
-    async def _request(self, method: str, path: str, **arguments: Any) -> httpx2.Response:
-        """What the server answers, where that is a success. Raises as the SDK's client does."""
-        async with self._stream(method, path, **arguments) as reply:
-            return await _read_body(reply, self.url)
+    async def _reply(self, method: str, path: str, seconds: float | None = None, **content: Any) -> Reply:
+        async with self._open(method, path, seconds, **content) as reply:
+            whole = self.redacted(await _read(reply, self.url))
+        key = _secret(_key(self._key_env))
+        try:
+            data = json.loads(whole)
+            # In the text of JSON the key may be written with escapes.
+            return Reply(data if b"\\" not in whole else _redacted(data, key), limits(reply.headers))
+        except (ValueError, RecursionError) as error:
+            kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+            hint = f"is {option('base_url')} right? It usually ends in /v1"
+            message = f"{self.url} answered with {kind} instead of JSON; {hint}"
+            raise Refused(message, status=reply.status_code, stops="if_first") from error
 
     @asynccontextmanager
-    async def _stream(self, method: str, path: str, **arguments: Any) -> AsyncIterator[httpx2.Response]:
-        """The beginning of such an answer."""
+    async def _open(self, method: str, path: str, seconds: float | None = None, **content: Any) -> AsyncIterator[Any]:
+        """The beginning of a reply with status 2xx, which ends within so many seconds. Raises Transient or Refused."""
+        if self._transport is None:
+            self._connect()
         if path not in self._addresses:
-            self._addresses[path] = httpx2.URL(f"{self.url}{path}")
-        request = self._transport.build_request(method, self._addresses[path], **arguments)
-        reply = await self._transport.send(request, stream=True)
-        try:
-            if not reply.is_success:
-                whole = await _read_body(reply, self.url)
-                raise openai.APIStatusError("", response=whole, body=error_in(whole))
-            yield reply
-        finally:
-            await reply.aclose()
-
-    async def call(self, send: Callable[[], Awaitable[T]], seconds: float | None = None) -> T:
-        """What `send` gets from the transport, in so many seconds at most. Raises Transient or Refused."""
-        if self._client is None:
-            self._client = self._create_client()
+            self._addresses[path] = _httpx.URL(f"{self.url}{path}")
         longest = self._timeout if seconds is None else seconds
+        content["headers"] = self._headers | content.get("headers", {})
+        if seconds is not None:
+            content["timeout"] = seconds
+        request = self._transport.build_request(method, self._addresses[path], **content)
         try:
-            async with asyncio.timeout(longest):  # for the whole reply; the client's own is for each read
-                return await send()
-        except openai.APIStatusError as error:
-            raise status_error(error, self.url, _secret(_key(self._key_env))) from error
-        except (openai.APIConnectionError, aiohttp.ClientError, httpx2.RequestError, TimeoutError) as error:
+            async with asyncio.timeout(longest):  # for the whole reply; the transport's own is for each read
+                reply = await self._transport.send(request, stream=True)
+                try:
+                    if not reply.is_success:
+                        whole = await _read(reply, self.url)
+                        raise status_error(reply, whole, self.url, _secret(_key(self._key_env)))
+                    yield reply
+                finally:
+                    await reply.aclose()
+        except (aiohttp.ClientError, _httpx.RequestError, TimeoutError) as error:
             raise connection_error(error, self.url, longest) from error
-
-    def json(self, reply: httpx2.Response) -> Any:
-        """The JSON that a reply holds. Raises Refused where it holds none."""
-        try:
-            data = json.loads(content := self.redacted(reply.content))
-            return data if b"\\" not in content else _redacted(data, _secret(_key(self._key_env)))
-        except (ValueError, RecursionError) as error:
-            raise not_an_api(reply, self.url, _secret(_key(self._key_env))) from error
 
     def redacted(self, content: bytes) -> bytes:
         """What a server sent, without the key in case it repeats it."""
@@ -387,35 +359,26 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Let go of connections. The endpoint may be used again afterwards, in another event loop."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.aclose()
 
-    def _create_client(self) -> openai.AsyncOpenAI:
-        limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
-        timeout = httpx2.Timeout(self._timeout, connect=10.0)
+    def _connect(self) -> None:
+        limits = _Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
+        timeout = openai.Timeout(self._timeout, connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
         client = openai.AsyncOpenAI(
-            api_key=_key(self._key_env) or "no-key",
-            base_url=self.url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=self._transport,
+            api_key=_key(self._key_env) or "no-key", base_url=self.url, http_client=self._transport
         )
-        headers = {**client.default_headers, **client.auth_headers}
         self._headers = {  # but for what the SDK tells of this machine
             name: value
-            for name, value in headers.items()
-            if isinstance(value, str) and not name.startswith("X-Stainless")
+            for name, value in {**client.default_headers, **client.auth_headers}.items()
+            if isinstance(value, str) and not name.startswith("X-Stainless") and name.lower() != "content-type"
             if not name.startswith("OpenAI-") or is_openai(self.url)
         }
-        self._headers_without_type = {
-            name: value for name, value in self._headers.items() if name.lower() != "content-type"
-        }
-        return client
 
 
-async def _read_parts(reply: httpx2.Response, url: str, most: int) -> AsyncGenerator[bytes]:
+async def _read_parts(reply: Any, url: str, most: int) -> AsyncGenerator[bytes]:
     """What a server sends, unpacked, up to `most` bytes of it. Raises Refused beyond them."""
     size = 0
     async with aclosing(reply.aiter_bytes()) as parts:
@@ -427,14 +390,10 @@ async def _read_parts(reply: httpx2.Response, url: str, most: int) -> AsyncGener
             yield part
 
 
-async def _read_body(reply: httpx2.Response, url: str) -> httpx2.Response:
-    """The same reply with all of its content, unpacked. Raises Refused for more than `MAX_REPLY_BYTES` bytes."""
+async def _read(reply: Any, url: str) -> bytes:
+    """All of a reply, unpacked. Raises Refused for more than `MAX_REPLY_BYTES` bytes."""
     async with aclosing(_read_parts(reply, url, MAX_REPLY_BYTES)) as parts:
-        content = b"".join([part async for part in parts])
-    headers = [(name, value) for name, value in reply.headers.raw if name.lower() not in _ENCODING_HEADERS]
-    response = httpx2.Response(reply.status_code, headers=headers, content=content, extensions=reply.extensions)
-    response.request = reply.request
-    return response
+        return b"".join([part async for part in parts])
 
 
 def _redacted(data: Any, key: str) -> Any:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import openai
 import pytest
 
 from judge.core.errors import ProviderError, Refused, Transient
@@ -128,7 +129,10 @@ def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.Monke
     ("status", "headers", "body"),
     [
         (401, {}, {"error": {"message": "no\x1b]0;owned\x07\x9b31m key\u202e"}}),
-        (307, {"location": "http://\x1b[2Jelsewhere"}, {}),
+        pytest.param(
+            *(307, {"location": "http://\x1b[2Jelsewhere"}, {}),
+            marks=pytest.mark.skipif(openai.VERSION < "3", reason="httpx refuses such a reply itself"),
+        ),
         (200, {"content-type": "text/\x1b[31mhtml"}, b"<html>"),
         (200, {}, {"error": {"message": "no\x1b[31m"}}),
         (400, {}, b"\x1b[2J\x1b[1;1Hall is well"),
