@@ -235,7 +235,7 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(monkeypatch: p
     def without(self: object, pairs: Sequence[object], languages: object = None) -> list[dict[str, float]]:
         return [{"f1": 1.0} if n else {"f1": 1.0, "exact": 1.0} for n in range(len(pairs))]
 
-    monkeypatch.setattr(qags.similarity.Similarities, "of", without)
+    monkeypatch.setattr(qags.pipeline.Similarities, "of", without)
     f1, exact = Qags(similarity=["f1", "exact"]).score([sample(FAITHFUL)]).rows
     assert isinstance(f1, Score)
     assert isinstance(exact, Failure)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+import judge.metrics.qags as metric
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
-from judge.metrics.qags import Qags, metric, models
+from judge.metrics.qags import Qags, models
 from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator, frame
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 
