@@ -1,24 +1,35 @@
-"""Pending judgments, the requests they wait for, and the batching of those requests.
+"""Pending judgments, the requests they wait for, and how requests travel together.
 
-One request carries as much as it can: the draws of one prompt, the questions on one text, or merged criteria.
+There is one `PendingRequest` for each reply that the cache would hold: every draw of a prompt, every criterion of a
+merged prompt and every typed question has its own. It owns the judgments that wait for it, and its state:
+
+    queued ──> leased ──> in flight ──> answered ──> stored
+      │          ^            │             │
+      │          └────────────┤             └──> failed  (nobody could use the reply)
+      │     (the reply did    └────────────────> failed  (the request was refused)
+      │      not have it)
+      └── while another process asks for it; its reply makes the request stored at once
+
+One message to the model, a bundle, carries as many of them as it can.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from enum import Enum, auto
+from itertools import groupby, zip_longest
 from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
-from judge.execution.leases import Part
 from judge.scoring import multi_criteria
 from judge.scoring.strategies import MERGED, Answer, Strategy
 
 Row = Score | Failure
 _LONG = 1_024
 """Characters of the shortest source that may be a prefix worth caching: a token is a character or more."""
+_MOST_QUESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +43,11 @@ class Judgment:
 
 @dataclass(slots=True, eq=False)
 class PendingJudgment:
-    """A judgment in progress: `strategies[0]` is being tried, and `missing` of its replies are still to come.
+    """A judgment in progress: `requests` are those of `strategies[0]`, by key, and `answers` the replies so far.
 
-    `requests` are those of this strategy by their keys, `answers` their replies. `uncached` are the keys of replies
-    that the cache does not hold yet. `fallback` is a reply to an earlier strategy from which the strategy `single` can
-    be read. `waited` says that the judgment waited for requests, `requested_here` that some of them were sent for it
-    and not for an equal one. `prefix` is its requests'.
+    `fallback` is a reply to an earlier strategy from which the strategy `single` can be read. `waited` is True once the
+    judgment has waited for a request, and `requested_here` if that was sent for it and not for an equal judgment.
+    `prefix` is that of its requests.
     """
 
     judgment: Judgment
@@ -45,10 +55,8 @@ class PendingJudgment:
     strategies: list[Strategy]
     prefix: tuple[str, int] = ("", 0)
     notes: list[str] = field(default_factory=list)
-    answers: dict[str, Answer | None] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
-    uncached: set[str] = field(default_factory=set)
-    missing: int = 0
+    answers: dict[str, Answer] = field(default_factory=dict)
     fallback: Response | None = None
     waited: bool = False
     requested_here: bool = False
@@ -59,16 +67,34 @@ class PendingJudgment:
         return sum(sys.getsizeof(message["content"]) for message in self.prompt.messages)
 
 
-def firsts(judgments: Sequence[Judgment]) -> dict[str, Judgment]:
-    """The first judgment of each criterion, by its name."""
-    by_criterion: dict[str, Judgment] = {}
-    for judgment in judgments:
-        by_criterion.setdefault(judgment.criterion.name, judgment)
-    return by_criterion
+class State(Enum):
+    """How far a request is; the module's docstring shows the transitions."""
+
+    QUEUED = auto()
+    LEASED = auto()
+    IN_FLIGHT = auto()
+    ANSWERED = auto()
+    STORED = auto()
+    FAILED = auto()
+
+
+@dataclass(slots=True, eq=False)
+class PendingRequest:
+    """A request for one reply. `subscribers` are the judgments that wait for it, in the order they came.
+
+    `alone` is True if it is not to be bundled.
+    """
+
+    key: str
+    request: Request
+    subscribers: dict[PendingJudgment, None] = field(default_factory=dict)
+    state: State = State.QUEUED
+    answer: Answer | None = None
+    alone: bool = False
 
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
-    """The judgments, those on one source together where sources are long enough for a provider to cache them."""
+    """Put judgments on one source together if sources are long enough for a provider to cache them."""
     place: dict[str, int] = {}
     long = False
     for judgment in judgments:
@@ -81,165 +107,101 @@ def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
     return (judgments[n] for n in order)
 
 
-def chunks(
-    cases: Iterator[PendingJudgment], first: int, size: int, put_back: Callable[[PendingJudgment], None]
-) -> Iterator[list[PendingJudgment]]:
-    """The cases in lists: one of `first` of them, then `size` at a time, and those of one prompt together.
-
-    `put_back` takes a case that `cases` is to give once more.
-    """
-    while chunk := list(islice(cases, first)):
-        while (following := next(cases, None)) is not None:
-            if following.prompt.messages is not chunk[-1].prompt.messages:
-                put_back(following)
-                break
-            chunk.append(following)
-        yield chunk
-        first = size
+def by_prompt(cases: Iterable[PendingJudgment]) -> Iterator[list[PendingJudgment]]:
+    """Put judgments together that follow each other and share their messages: merged criteria."""
+    return (list(group) for _, group in groupby(cases, key=lambda case: id(case.prompt.messages)))
 
 
-class Subscribers:
-    """The cases that wait, by the keys of what they wait for. `resolve` gets each that has all it waited for."""
+class Bundles:
+    """The bundles that are queued or in flight, and the requests that each carries.
 
-    def __init__(self, resolve: Callable[[PendingJudgment], None]) -> None:
-        self._resolve = resolve
-        self._cases: dict[str, list[PendingJudgment]] = {}
-
-    def add(self, case: PendingJudgment, requests: Mapping[str, Request], missing: Sequence[str]) -> list[Part]:
-        """Have a case wait for what is missing; the parts of it that nobody waited for yet."""
-        new_parts = [(key, requests[key]) for key in missing if key not in self._cases]
-        case.missing = len(missing)
-        for key in missing:
-            self._cases.setdefault(key, []).append(case)
-        if not missing:
-            self._resolve(case)
-        return new_parts
-
-    def waiting_for(self, keys: Iterable[str]) -> list[PendingJudgment]:
-        """The cases that wait for any of these."""
-        return list(dict.fromkeys(case for key in keys for case in self._cases[key]))
-
-    def remove(self, keys: Iterable[str]) -> None:
-        """Have nobody wait for these any more."""
-        for key in keys:
-            del self._cases[key]
-
-    def answered(self, key: str, answer: Answer) -> list[PendingJudgment]:
-        """Hand on what came of a request of this run; the cases that waited for it."""
-        cases = self._cases[key]
-        cases[0].requested_here = True
-        for case in cases:
-            case.waited = True
-            if isinstance(answer, Response):
-                case.uncached.add(key)
-        return self.deliver(key, answer)
-
-    def deliver(self, key: str, answer: Answer) -> list[PendingJudgment]:
-        """Hand on a reply that is in the cache; the cases that waited for it."""
-        cases = self._cases.pop(key)
-        for case in cases:
-            case.answers[key] = answer
-            case.missing -= 1
-            if not case.missing:
-                self._resolve(case)
-        return cases
-
-
-_MOST_QUESTIONS = 100
-
-
-class RequestBatcher:
-    """The requests under way and the parts each was made of.
-
-    `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one request. Criteria merged
-    in one prompt are one request too, unless whoever answers has their replies `apart`.
+    `decides` bundles the questions on one text, else up to `draws` draws of one prompt are one bundle. Criteria merged
+    in one prompt are one bundle too, unless whoever answers has their replies `apart`.
     """
 
     def __init__(self, *, decides: bool, draws: int, apart: bool = False) -> None:
         self._decides, self._draws, self._apart = decides, draws, apart
-        self._parts: dict[str, tuple[Part, ...]] = {}
-        self._alone: set[str] = set()
+        self._requests: dict[str, list[PendingRequest]] = {}
 
-    def requests_for(self, parts: Iterable[Part]) -> Iterator[Request]:
-        """The requests that ask for these parts; none where one under way is the same and brings them too."""
-        alike: dict[tuple[object, ...], list[Part]] = {}
-        for key, request in parts:
-            kind = "" if self._decides else str(sorted(self._sent_params(request).items()))
-            kind = key if key in self._alone else kind
-            alike.setdefault((kind, *(tuple(m.items()) for m in request.messages)), []).append((key, request))
+    def __getitem__(self, bundle: Request) -> list[PendingRequest]:
+        return self._requests[bundle.key()]
+
+    def pop(self, bundle: Request) -> list[PendingRequest]:
+        """Return the requests of a bundle that has been answered, and forget it."""
+        return self._requests.pop(bundle.key())
+
+    def clear(self) -> None:
+        """Forget all bundles; none may be in flight."""
+        self._requests.clear()
+
+    def make(self, requests: Iterable[PendingRequest]) -> Iterator[Request]:
+        """Yield the bundles for these requests, without those that join one in flight."""
+        alike: dict[tuple[object, ...], list[PendingRequest]] = {}
+        for pending in requests:
+            kind = pending.key if pending.alone else "" if self._decides else _kind(self._params(pending.request))
+            messages = (tuple(message.items()) for message in pending.request.messages)
+            alike.setdefault((kind, *messages), []).append(pending)
         for group in alike.values():
-            rows = [[part] for part in group] if self._decides else _by_draw(group)
+            rows = self._rows(group)
             size = _MOST_QUESTIONS if self._decides else self._draws
             for first in range(0, len(rows), size):
-                bundled = tuple(part for row in rows[first : first + size] for part in row)
-                key, bundle = bundled[0]
-                if len(bundled) > 1 or MERGED in bundle.params:
+                some = rows[first : first + size]
+                members = [pending for row in some for pending in row]
+                bundle = members[0].request
+                if len(members) > 1 or MERGED in bundle.params:
+                    params: dict[str, Any] = self._params(bundle)
                     if self._decides:
-                        questions = [question for _, part in bundled for question in part.params["questions"]]
-                        params = {"questions": questions}
-                    else:
-                        draws = len(_by_draw(bundled))
-                        params = self._sent_params(bundle) | ({"n": draws} if draws > 1 else {})
+                        params = {"questions": [q for pending in members for q in pending.request.params["questions"]]}
+                    elif len(some) > 1:
+                        params = params | {"n": len(some)}
                     bundle = replace(bundle, params=params)
-                    key = bundle.key()
-                under_way = self._parts.get(key, ())
-                self._parts[key] = under_way + bundled
-                if not under_way:
+                if (queued := self._requests.get(bundle.key())) is not None:
+                    queued += members
+                else:
+                    self._requests[bundle.key()] = members
                     yield bundle
 
-    def _sent_params(self, request: Request) -> dict[str, Any]:
-        """The parameters that are sent for a part."""
+    def split(
+        self, members: Sequence[PendingRequest], answer: Response
+    ) -> list[tuple[PendingRequest, Response | None]]:
+        """Return the part of an answer that is each request's; None if it is missing and has to be asked for again.
+
+        The usage stays with the first. Without any choice, the answer is everybody's.
+        """
+        merged = MERGED in members[0].request.params and not self._apart
+        if not answer.choices or (len(members) == 1 and not merged):
+            return [(pending, answer) for pending in members]
+        rows = self._rows(members)
+        if len(answer.choices) < len(rows):  # a server draws no more at once than it just did
+            self._draws = min(self._draws, len(answer.choices))
+        bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
+        parts: list[tuple[PendingRequest, Response | None]] = []
+        for row, choice in zip_longest(rows, answer.choices[: len(rows)]):
+            if choice is None:
+                parts += [(pending, None) for pending in row]
+                continue
+            names = [pending.request.params.get(MERGED, "") for pending in row]
+            choices = multi_criteria.split_reply(choice, names) if merged else [choice] * len(row)
+            usage = Usage() if parts else answer.usage
+            for pending, part in zip(row, choices, strict=True):
+                parts.append((pending, replace(bare, choices=(part,), usage=usage)))
+                usage = Usage()
+        return parts
+
+    def _rows(self, requests: Iterable[PendingRequest]) -> list[list[PendingRequest]]:
+        """Return the requests that one choice of the answer is for: those of one draw, or one question."""
+        if self._decides:
+            return [[pending] for pending in requests]
+        rows: dict[int, list[PendingRequest]] = {}
+        for pending in requests:
+            rows.setdefault(pending.request.draw, []).append(pending)
+        return list(rows.values())
+
+    def _params(self, request: Request) -> dict[str, Any]:
+        """Return the parameters that are sent."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
 
-    def parts(self, request: Request) -> tuple[Part, ...]:
-        """The parts of a request under way."""
-        return self._parts[request.key()]
 
-    def pop(self, request: Request) -> tuple[Part, ...]:
-        """The parts of a request that is no longer under way."""
-        return self._parts.pop(request.key())
-
-    def refused(self, parts: Sequence[Part]) -> bool:
-        """Whether to ask for these parts again, each alone: one question may be what all were refused for."""
-        if len(parts) == 1 or not self._decides:
-            return False
-        self._alone.update(key for key, _ in parts)
-        return True
-
-    def missing_parts(self, parts: Sequence[Part], answer: Response) -> Sequence[Part]:
-        """The parts that an answer has nothing for. What a server draws at once is not more than it just did."""
-        rows = [[part] for part in parts] if self._decides else _by_draw(parts)
-        got = len(answer.choices)
-        if not 0 < got < len(rows):
-            return ()
-        self._draws = min(self._draws, got)
-        return [part for row in rows[got:] for part in row]
-
-    def split(self, parts: Sequence[Part], answer: Response) -> list[Response]:
-        """An answer as one for each part in turn, as far as it goes; the usage stays with the first.
-
-        Without any reply, it is what each part gets.
-        """
-        merged = MERGED in parts[0][1].params and not self._apart
-        if (len(parts) == 1 and not merged) or not answer.choices:
-            return [answer] * len(parts)
-        choices = answer.choices
-        if merged:
-            rows = _by_draw(parts)
-            names = [[part.params[MERGED] for _, part in row] for row in rows]
-            choices = tuple(
-                part_choice
-                for choice, row in zip(answer.choices, names, strict=False)
-                for part_choice in multi_criteria.split_reply(choice, row)
-            )
-        bare = replace(answer, usage=Usage(), unmet=tuple(name for name in answer.unmet if name != "n"))
-        first, *others = (replace(bare, choices=(choice,)) for choice in choices)
-        return [replace(first, usage=answer.usage), *others]
-
-
-def _by_draw(parts: Sequence[Part]) -> list[list[Part]]:
-    """The parts of each draw."""
-    rows: dict[int, list[Part]] = {}
-    for part in parts:
-        rows.setdefault(part[1].draw, []).append(part)
-    return list(rows.values())
+def _kind(params: dict[str, Any]) -> str:
+    """Return what tells apart requests that cannot share a bundle although their messages are equal."""
+    return str(sorted(params.items()))

@@ -13,14 +13,14 @@ from judge.core.records import Criterion, Failure, Request, Response, Score
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
 from judge.execution.pending import (
+    Bundles,
     Judgment,
     PendingJudgment,
-    RequestBatcher,
+    PendingRequest,
     Row,
-    Subscribers,
+    State,
     by_document,
-    chunks,
-    firsts,
+    by_prompt,
 )
 from judge.execution.prefix_queue import ROOM, PrefixAwareQueue, prefix
 from judge.execution.progress import InFlight, JudgeProgress
@@ -79,21 +79,22 @@ class JudgeRun:
         gathers = isinstance(engine, GatheringEngine) and engine.gathers
         self._grouped = not provider.decides and not gathers
         self._strategies = strategies.strategies_for(settings, provider.decides)
-        self._first_judgments = firsts(judgments)
+        self._first_judgments: dict[str, Judgment] = {}
+        for judgment in judgments:
+            self._first_judgments.setdefault(judgment.criterion.name, judgment)
         self._renderers = make_renderers(criteria or [first.criterion for first in self._first_judgments.values()])
-        self._first_chunk = len(self._first_judgments) if provider.decides else 1
-        self._batcher = RequestBatcher(
-            decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria
-        )
-        self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
-        self._news, self._subscribers = asyncio.Event(), Subscribers(self._resolve)
-        self._leftover_parts: list[Part] = []
-        self._repeated: deque[PendingJudgment] = deque()
+        self._groups = by_prompt(self._cases())
+        self._all_taken = False
+        self._retried: deque[list[PendingJudgment]] = deque()
         self._next_round: list[PendingJudgment] = []
         self._next_round_bytes = 0
+        self._pending: dict[str, PendingRequest] = {}
+        self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria)
+        self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
         self._traits = ModelTraits()
         self._unreadable: set[str] = set()
         self._rows: deque[Row] = deque()
+        self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
         on = bool(provider.endpoint) and not gathers
         self._leases = RequestLeases(cache, self._take_cached, self.counts, deadline=retrier.deadline, on=on)
@@ -102,7 +103,10 @@ class JudgeRun:
         for name, first in self._first_judgments.items():  # a template that cannot be rendered stops the run unpaid
             self._renderers[name].render(first.sample, first.rival)
         try:
-            await self._rounds()
+            while not self.counts.stopping and (
+                self._pending or self._retried or self._next_round or not self._all_taken
+            ):
+                await self._engine(self._round(), self._ask, self._answered, concurrency=self._concurrency)
         finally:
             try:
                 self._commit.flush()
@@ -123,25 +127,7 @@ class JudgeRun:
                 self._emit(row)
             self._flush()
 
-    # Rounds of requests.
-
-    async def _rounds(self) -> None:
-        """Ask until every judgment has its row: one round, and another for what stepped down or came incomplete.
-
-        A round ends early when a strategy turns out to be lacking, so that the next one starts with a single request
-        of the next strategy: what that one teaches is learned once. It also ends when the postponed prompts
-        take as much memory as may wait.
-        """
-        rest = self._cases()
-        while True:
-            self._repeated.extendleft(reversed(self._next_round))
-            self._next_round, self._next_round_bytes = [], 0
-            if (first := next(rest, None)) is not None:
-                self._repeated.append(first)
-            work_left = self._repeated or self._leftover_parts or self._queue or self._leases.waiting
-            if self.counts.stopping or not work_left:
-                return
-            await self._engine(self._requests(rest), self._ask, self._answered, concurrency=self._concurrency)
+    # From judgments to requests.
 
     def _cases(self) -> Iterator[PendingJudgment]:
         for judgment in by_document(self._judgments) if self._grouped else self._judgments:
@@ -153,90 +139,84 @@ class JudgeRun:
             group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
             yield PendingJudgment(judgment, prompt, list(self._strategies), group)
 
-    def _upcoming(self, rest: Iterator[PendingJudgment]) -> Iterator[PendingJudgment]:
-        """What is to be asked again, or was put back, goes first."""
-        while True:
-            if self._repeated:
-                yield self._repeated.popleft()
-            elif (case := next(rest, None)) is not None:
-                yield case
-            else:
-                return
+    async def _round(self) -> AsyncIterator[Request]:
+        """Yield the requests of one round. Judgments that the cache answers are scored on the way.
 
-    async def _requests(self, rest: Iterator[PendingJudgment]) -> AsyncIterator[Request]:
-        """The requests that have to be sent. What the cache can answer is scored on the way."""
-        known_lacking, queue, now = len(self._traits.lacking), self._queue, asyncio.get_running_loop().time
-        leftovers, self._leftover_parts = self._leftover_parts, []
-        queue.add(self._batcher.requests_for(leftovers), now())
-        more, cases = True, chunks(self._upcoming(rest), self._first_chunk, _CHUNK, self._repeated.appendleft)
-        while self._next_round_bytes < ROOM and not self.counts.stopping:
-            room = more and not queue.full
-            ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
+        A round ends early when a strategy turns out to be lacking, so that the next one starts with a single request
+        of the next strategy: what that one teaches is learned once. It also ends when the postponed prompts
+        take as much memory as may wait.
+        """
+        queue, now = self._queue, asyncio.get_running_loop().time
+        queue.drain()
+        self._bundles.clear()
+        self._enqueue([pending for pending in self._pending.values() if pending.state is State.LEASED])
+        self._retried.extendleft(reversed(list(by_prompt(self._next_round))))
+        self._next_round, self._next_round_bytes = [], 0
+        known_lacking = len(self._traits.lacking)
+        size = len(self._first_judgments) if self._provider.decides else 1
+        while len(self._traits.lacking) == known_lacking and not self.counts.stopping and self._next_round_bytes < ROOM:
+            room = not queue.full and (bool(self._retried) or not self._all_taken)
+            look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
             if self._leases.should_poll():
-                # What another process was asking for, and gave up.
-                queue.add(
-                    self._batcher.requests_for([part for part in self._leases.poll() if not self._cancel([part])]),
-                    now(),
-                )
-            elif not ahead and (request := queue.take(now(), last=not room)) is not None:
+                self._enqueue(self._pending[key] for key, _ in self._leases.poll())
+            elif not look_ahead and (request := queue.take(now(), last=not room)) is not None:
+                for pending in self._bundles[request]:
+                    pending.state = State.IN_FLIGHT
                 yield request
             elif room:
-                chunk = next(cases, [])
-                more = bool(chunk)
-                queue.add(self._batcher.requests_for(self._unanswered(chunk)), now())
+                self._look_up(self._next_cases(size))
+                size = _CHUNK
                 await asyncio.sleep(0)
-            elif queue or (self._leases.waiting and not (self._leftover_parts or self._repeated or self._next_round)):
+            elif queue or (self._leases.waiting and not self._has_own_work()):
                 self._news.clear()
                 await self._leases.wait(self._news)
             else:
                 return
-            if len(self._traits.lacking) > known_lacking:
-                self._recall(now())
-                return
 
-    def _recall(self, now: float) -> None:
-        """Take back requests of a strategy that is lacking."""
-        others = []
-        for request in self._queue.drain():
-            if self._cancel(self._batcher.parts(request)):
-                self._batcher.pop(request)
-            else:
-                others.append(request)
-        self._queue.add(others, now)
+    def _has_own_work(self) -> bool:
+        """Return whether anything is left for the next round: that goes before waiting for other processes."""
+        waiting = (pending.state is State.LEASED for pending in self._pending.values())
+        return bool(self._retried or self._next_round) or any(waiting)
 
-    def _cancel(self, parts: Sequence[Part]) -> bool:
-        """Return whether these belong to a strategy that is lacking; if so, their judgments try the next one."""
-        keys = [key for key, _ in parts]
-        cases = self._subscribers.waiting_for(keys)
-        if not all(case.strategies[0] in self._traits.lacking for case in cases):
-            return False
-        self._subscribers.remove(keys)
-        self._leases.abandon(keys)
-        for case in cases:
-            self._postpone(case)
-        return True
+    def _next_cases(self, size: int) -> list[PendingJudgment]:
+        """Return about `size` judgments, those of one prompt together; judgments to be retried come first."""
+        cases: list[PendingJudgment] = []
+        while len(cases) < size and not (self._all_taken and not self._retried):
+            group = self._retried.popleft() if self._retried else next(self._groups, None)
+            self._all_taken = self._all_taken or group is None
+            cases += group or ()
+        return cases
 
-    def _unanswered(self, cases: Sequence[PendingJudgment]) -> list[Part]:
-        """One part for each reply that neither the cache nor a request under way brings, here or elsewhere.
+    def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
+        """Score the judgments that the cache answers, and request what is missing for the others.
 
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
         strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
         new: list[Part] = []
         while cases:
-            cases_and_requests = [(case, self._requests_of(case)) for case in cases]
-            keys = [key for _, requests in cases_and_requests for key in requests if key not in self._unreadable]
-            stored = self._cache.get_many(keys) if self._provider.endpoint else {}
-            cases = []
-            for case, requests in cases_and_requests:
-                case.requests = requests
-                case.answers = {key: self._accept_cached(request, stored.get(key)) for key, request in requests.items()}
-                missing = [key for key, answer in case.answers.items() if answer is None]
-                if missing and (why := self._traits.lacking.get(case.strategies[0])):
-                    cases += self._try_next_strategy(case, why)
+            for case in cases:
+                case.answers, case.requests = {}, strategies.requests_by_key(
+                    case.prompt, case.judgment.criterion, case.strategies[0], self._settings, self._provider,
+                    prefix=case.prefix,
+                )  # fmt: skip
+            keys = {key for case in cases for key in case.requests} - self._unreadable - self._pending.keys()
+            stored = self._cache.get_many(list(keys)) if self._provider.endpoint else {}
+            without_strategy: list[PendingJudgment] = []
+            for case in cases:
+                for key, request in case.requests.items():
+                    if (pending := self._pending.get(key)) is not None and pending.answer is not None:
+                        case.answers[key] = pending.answer
+                    elif (response := stored.get(key)) is not None and self._accept_cached(request, response):
+                        case.answers[key] = response
+                if len(case.answers) == len(case.requests):
+                    self._score(case)
+                elif why := self._traits.lacking.get(case.strategies[0]):
+                    without_strategy += self._try_next_strategy(case, why)
                 else:
-                    new += self._subscribers.add(case, requests, missing)
-        return self._leases.acquire(new)
+                    new += self._subscribe(case)
+            cases = without_strategy
+        self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
 
     def _try_next_strategy(self, case: PendingJudgment, why: str) -> list[PendingJudgment]:
         """The case with its next strategy; empty if there is none, and the case fails without a request."""
@@ -247,26 +227,30 @@ class JudgeRun:
         case.strategies.pop(0)
         return [case]
 
-    def _requests_of(self, case: PendingJudgment) -> dict[str, Request]:
-        strategy, criterion = case.strategies[0], case.judgment.criterion
-        return strategies.requests_by_key(
-            case.prompt, criterion, strategy, self._settings, self._provider, prefix=case.prefix
-        )
+    def _subscribe(self, case: PendingJudgment) -> Iterator[Part]:
+        """Have a judgment wait for its requests; yield those that nobody waited for yet."""
+        for key, request in case.requests.items():
+            if (pending := self._pending.get(key)) is None and key not in case.answers:
+                pending = self._pending[key] = PendingRequest(key, request)
+                yield key, request
+            if pending is not None:
+                pending.subscribers[case] = None
 
-    def _accept_cached(self, request: Request, response: Response | None) -> Response | None:
-        """A stored reply, unless it lacks the very thing that was asked for with it."""
-        if response is None or not strategies.satisfies(response, self._settings):
-            return None
-        self._note_server(response)
-        self._record(request, response)
-        return response
+    def _enqueue(self, requests: Iterable[PendingRequest]) -> None:
+        """Queue requests that this process has leased. Judgments whose strategy is lacking try the next one instead."""
+        ready = []
+        for pending in requests:
+            pending.state = State.LEASED
+            if all(case.strategies[0] in self._traits.lacking for case in pending.subscribers):
+                del self._pending[pending.key]
+                self._leases.abandon([pending.key])
+                for case in pending.subscribers:
+                    self._postpone(case)
+            else:
+                ready.append(pending)
+        self._queue.add(self._bundles.make(ready), asyncio.get_running_loop().time())
 
-    def _take_cached(self, key: str, request: Request, response: Response) -> bool:
-        """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
-        if key in self._unreadable or self._accept_cached(request, response) is None:
-            return False
-        self._subscribers.deliver(key, response)
-        return True
+    # From requests to answers.
 
     async def _ask(self, request: Request) -> Response:
         async def send() -> Response:
@@ -279,61 +263,91 @@ class JudgeRun:
 
     def _describe(self, request: Request) -> tuple[str, str, str]:
         """What a request under way is for: item, system and criterion of the first judgment that waits for it."""
-        key, _ = self._batcher.parts(request)[0]
-        judgment = self._subscribers.waiting_for([key])[0].judgment
+        judgment = next(iter(self._bundles[request][0].subscribers)).judgment
         return judgment.sample.item, judgment.sample.system, judgment.criterion.name
 
-    def _answered(self, request: Request, answer: Answer) -> Awaitable[None]:
+    def _answered(self, bundle: Request, answer: Answer) -> Awaitable[None]:
         """Take an answer; what is returned is done once it is on disk, and its rows are out."""
-        parts = self._batcher.pop(request)
+        members = self._bundles.pop(bundle)
         if isinstance(answer, Response):
-            self._received(parts, answer)
-        elif self._batcher.refused(parts):
-            self._leftover_parts += parts
+            self.counts.answered += 1
+            self.counts.usage += answer.usage
+            self._note_server(answer)
+            parts: list[tuple[PendingRequest, Response]] = []
+            for pending, part in self._bundles.split(members, answer):
+                if part is None:
+                    pending.state = State.LEASED
+                else:
+                    self._record(pending.request, part)
+                    parts.append((pending, part))
+            self._settle(parts, State.ANSWERED)
+        elif self._provider.decides and len(members) > 1:  # one question may be what all were refused for
+            for pending in members:
+                pending.state, pending.alone = State.LEASED, True
         else:
             self.counts.refused += 1
-            for key, _ in parts:
-                self._subscribers.answered(key, answer)
-        self._queue.answered(request, asyncio.get_running_loop().time())
+            self._settle([(pending, answer) for pending in members], State.FAILED)
+        self._queue.answered(bundle, asyncio.get_running_loop().time())
         self._news.set()
         return self._commit.committed()
 
-    def _received(self, parts: Sequence[Part], answer: Response) -> None:
-        """Give each part of a reply to those who wait for it; what is missing from it is asked for again."""
-        self.counts.answered += 1
-        self.counts.usage += answer.usage
-        self._note_server(answer)
-        self._leftover_parts += self._batcher.missing_parts(parts, answer)
-        settled: list[PendingJudgment] = []
-        for (key, request), part in zip(parts, self._batcher.split(parts, answer), strict=False):
-            self._record(request, part)
-            settled += self._subscribers.answered(key, part)
-        for case in dict.fromkeys(settled):
-            if case.missing:  # a draw with a score stands, whatever becomes of the others
-                has_score = [
-                    key for key in case.uncached if strategies.label(case.answers[key], case.judgment.criterion)
-                ]
-                self._keep(case, has_score)
+    def _take_cached(self, key: str, request: Request, response: Response) -> bool:
+        """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
+        if key in self._unreadable or not self._accept_cached(request, response):
+            return False
+        self._settle([(self._pending[key], response)], State.STORED)
+        return True
 
-    def _resolve(self, case: PendingJudgment) -> None:
-        """Score a case whose answers are complete, try its next strategy, or fail it."""
-        self._leases.complete(case.requests)
+    def _accept_cached(self, request: Request, response: Response) -> bool:
+        """Whether a stored reply has what is asked for now; if so, it is noted and recorded."""
+        if not strategies.satisfies(response, self._settings):
+            return False
+        self._note_server(response)
+        self._record(request, response)
+        return True
+
+    def _settle(self, answers: Sequence[tuple[PendingRequest, Answer]], state: State) -> None:
+        """Give answers to the judgments that wait for them, and score those that have all they wait for."""
+        cases: dict[PendingJudgment, None] = {}
+        for pending, answer in answers:
+            pending.answer, pending.state = answer, state
+            for place, case in enumerate(pending.subscribers):
+                case.answers[pending.key] = answer
+                case.waited = case.waited or state is not State.STORED
+                case.requested_here = case.requested_here or (state is not State.STORED and place == 0)
+            cases |= pending.subscribers
+        for case in cases:
+            if len(case.answers) == len(case.requests):
+                self._score(case)
+                continue
+            for pending, answer in answers:  # a draw with a score stands, whatever becomes of the others
+                if case in pending.subscribers and strategies.label(answer, case.judgment.criterion):
+                    self._store(pending)
+
+    # From answers to rows.
+
+    def _score(self, case: PendingJudgment) -> None:
+        """Score a judgment whose answers are complete, try its next strategy, or fail it."""
         judgment = case.judgment
-        answers = [answer for answer in case.answers.values() if answer is not None]
+        answers = [case.answers[key] for key in case.requests]
+        if not answers and case.fallback is not None:
+            answers = [case.fallback]
+        usable = False
         try:
             value, provenance = strategies.score_reply(
                 case.strategies[0], answers, judgment.criterion, self._settings, case.notes
             )
         except UnusableReply as error:
+            self._traits.learn(case.strategies[0], error)
             if len(case.strategies) > 1:
                 self._fall_back(case, error, answers)
                 return
-            self._traits.learn(case.strategies[0], error)
             self._fail(judgment, "parse", ParseError(str(error), error.raw))
         except ParseError as error:
             if not case.waited:  # a run keeps no such reply: it was imported
                 self._unreadable.update(case.requests)
-                self._repeated.append(case)
+                self._leave(case, keep=False)
+                self._retried.append([case])
                 return
             self._fail(judgment, "parse", error)
         except ProviderError as error:
@@ -342,29 +356,27 @@ class JudgeRun:
                 return
             self._fail(judgment, "request", error)
         else:
+            usable = True
             self._traits.proven.add(case.strategies[0])
             drawn = [answer for answer in answers if isinstance(answer, Response)]
             self.counts.unmet.update(
                 {_TEMPERATURE: 1} if any(_TEMPERATURE in response.unmet for response in drawn) else ()
             )
-            self._keep(case, case.uncached)
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
+        self._leave(case, keep=usable)
         self.counts.cached += not case.waited
         self.counts.shared += case.waited and not case.requested_here
 
     def _fall_back(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
-        self._traits.learn(case.strategies[0], error)
         strategy = case.strategies.pop(0)
+        self._leave(case, keep=strategy == "logprobs")
         if strategy == "logprobs":
-            self._keep(case, case.uncached)
             case.fallback = strategies.fallback_reply(answers)
         case.notes.append(str(error))
-        case.answers, case.uncached = {}, set()
         if case.strategies[0] == "single" and case.fallback is not None:
-            case.answers = {"": case.fallback}
-            self._resolve(case)
+            self._score(case)
         else:
             self._postpone(case)
 
@@ -372,15 +384,29 @@ class JudgeRun:
         self._next_round.append(case)
         self._next_round_bytes += case.size
 
-    def _keep(self, case: PendingJudgment, keys: Iterable[str]) -> None:
-        """Put these of a case's fresh replies into the cache."""
-        for key in list(keys):
-            answer = case.answers[key]
-            if self._provider.endpoint and isinstance(answer, Response):
-                self._cache.put(key, answer, case.requests[key])
-                self._unreadable.discard(key)
-            case.uncached.discard(key)
-            self._leases.complete([key])
+    def _leave(self, case: PendingJudgment, *, keep: bool) -> None:
+        """End a judgment's requests, and `keep` their replies; the last judgment to leave one ends it."""
+        for key in case.requests:
+            if (pending := self._pending.get(key)) is None:  # the cache had it
+                continue
+            if keep:
+                self._store(pending)
+            pending.subscribers.pop(case, None)
+            if not pending.subscribers:
+                if pending.state is State.ANSWERED:
+                    pending.state = State.FAILED
+                del self._pending[key]
+                self._leases.complete([key])
+        case.requests, case.answers = {}, {}
+
+    def _store(self, pending: PendingRequest) -> None:
+        """Put a fresh reply into the cache; it is on disk with the next commit."""
+        if pending.state is State.ANSWERED and isinstance(pending.answer, Response):
+            if self._provider.endpoint:
+                self._cache.put(pending.key, pending.answer, pending.request)
+                self._unreadable.discard(pending.key)
+            pending.state = State.STORED
+            self._leases.complete([pending.key])
 
     def _note_server(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""

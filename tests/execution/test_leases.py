@@ -25,6 +25,8 @@ from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.scoring import strategies
+from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import SamplingOptions
 
 LEASE = 60.0
@@ -119,12 +121,27 @@ class Process:
         self.provider = provider(script, endpoint=endpoint, decides=decides)
         self.counts, self.rows = JudgeProgress(), list[Row]()
         asked = list(judgments() if judged is None else judged)
-        criteria = {one.criterion.name: one.criterion for one in asked}
+        by_name = {one.criterion.name: one.criterion for one in asked}
+        self.judged, self.criteria = asked, [by_name[name] for name in sorted(by_name)]
+        self.settings = SamplingOptions(**settings)
         self.run = JudgeRun(
-            asked, self.provider, SamplingOptions(**settings), cache=self.cache,
+            asked, self.provider, self.settings, cache=self.cache,
             retrier=Retrier(Policy(), deadline=deadline), emit=self.rows.append, counts=self.counts,
-            concurrency=concurrency, engine=engine, criteria=[criteria[name] for name in sorted(criteria)],
+            concurrency=concurrency, engine=engine, criteria=self.criteria,
         )  # fmt: skip
+
+    def requests(self, *texts: str, criterion: str = "coherence") -> list[Request]:
+        """What it will ask first about a criterion of these texts."""
+        renderers = make_renderers(self.criteria)
+        strategy = strategies.strategies_for(self.settings, self.provider.decides)[0]
+        return [
+            request
+            for one in self.judged
+            if one.sample.output in texts and one.criterion.name == criterion
+            for request in strategies.requests_by_key(
+                renderers[criterion].render(one.sample), one.criterion, strategy, self.settings, self.provider
+            ).values()
+        ]
 
     @property
     def values(self) -> dict[tuple[str, str], float]:
@@ -279,10 +296,7 @@ class Ghost(Shared):
 
     def haunt(self, process: Process, *texts: str, criterion: str = "coherence") -> list[Request]:
         """Claim what a process will ask about these texts."""
-        run = process.run
-        wanted = [(text, criterion) for text in texts]
-        cases = [c for c in run._cases() if (c.judgment.sample.output, c.judgment.criterion.name) in wanted]
-        requests = [request for case in cases for request in run._requests_of(case).values()]
+        requests = process.requests(*texts, criterion=criterion)
         self.claim([request.key() for request in requests])
         return requests
 
@@ -485,8 +499,7 @@ def test_a_kept_reply_without_a_score_is_asked_for_again(in_time: Callable[..., 
 
 
 def _asked(**settings: Any) -> list[Request]:
-    run = Process(Store(), "", certain, **settings).run
-    return [request for case in run._cases() for request in run._requests_of(case).values()]
+    return Process(Store(), "", certain, **settings).requests(*(f"text {n}" for n in range(150)))
 
 
 class Gathering:
