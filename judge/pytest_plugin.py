@@ -205,8 +205,8 @@ class SuiteItem(pytest.Item):
         mine = [
             verdict
             for verdict in outcome.verdicts
-            if (verdict.kind in ("limit", "baseline")) == self.whole
-            and self.target == (verdict.kind if self.whole else verdict.name)
+            if self.target == (verdict.subject if self.whole else verdict.name)
+            and (verdict.subject != "case") == self.whole
         ]
         self.user_properties += [("judge", f"{verdict.found} {verdict.said}".strip()) for verdict in mine]
         if failures := unmet_failures(mine):

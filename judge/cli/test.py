@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from judge.commands.test import PreparedSuite
     from judge.core.records import Sample
-    from judge.suite.records import Outcomes, Policy
+    from judge.suite.expectations.case import Policy
+    from judge.suite.records import Outcomes
 
 _SUITE_OPTIONS = (
     "data", "map", "systems", "limit", "language", "model", "base_url", "key_env", "weighting", "draws", "min_mass",
@@ -105,7 +106,7 @@ def suite_init(
     for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
         typer.echo(unused)
     rated = {name: None for sample in source.samples for name in sample.human}
-    if rated and not names and not any(case.kind == "agreement" for case in load(path).cases):
+    if rated and not names and not any(case.needs_ratings for case in load(path).cases):
         typer.echo(
             f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge suite init {data} "
             f"--criteria {one_line(next(iter(rated)))}.jinja, with a criterion of that name"

@@ -29,7 +29,9 @@ from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
 from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
-from judge.suite.records import Case, Order, Suite, Verdict
+from judge.suite.expectations.case import Verdict
+from judge.suite.expectations.order import Order
+from judge.suite.records import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""
@@ -320,7 +322,7 @@ class JudgeFixture:
 
     def _preference(self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float) -> Preference:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
-        case = Case(_TEXT, 0, Path(criterion).stem, Order(_BETTER, _WORSE, margin))
+        case = Order(name=_TEXT, criterion=Path(criterion).stem, better=_BETTER, worse=_WORSE, margin=margin)
         # A name that both kinds of criteria have means the one that judges a single text, as in a suite.
         language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
         if criteria.load(str(self._beside("", criterion)), language=language, pairwise=None).pairwise:

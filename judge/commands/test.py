@@ -29,11 +29,13 @@ from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.providers.recording import RecordingFile
 from judge.results.result import Result
-from judge.suite import baseline_store, load, samples
-from judge.suite.baseline_store import PAIRS, Baseline
-from judge.suite.evaluate import compare_with_baseline, evaluate_case, limits
+from judge.suite import baseline as baselines
+from judge.suite import load, samples
+from judge.suite.baseline import PAIRS, Baseline, compare_with_baseline
+from judge.suite.evaluate import evaluate_case, limits
 from judge.suite.evidence import columns
-from judge.suite.records import Case, Outcome, Outcomes, Policy, Suite, Verdict
+from judge.suite.expectations.case import Case, Policy, Verdict
+from judge.suite.records import Outcome, Outcomes, Suite
 from judge.suite.samples import Key, SuiteTexts
 from judge.table import Table
 
@@ -297,7 +299,10 @@ def prepare_suites(
         suite = replace(
             suite,
             options=overrides.apply_to(suite.options),
-            cases=tuple(replace(c, undecided=undecided or c.undecided or suite.undecided) for c in suite.cases),
+            cases=tuple(
+                case.model_copy(update={"undecided": undecided or case.undecided or suite.undecided})
+                for case in suite.cases
+            ),
             undecided=undecided or suite.undecided,
         )
         try:
@@ -362,7 +367,7 @@ def _prepare_suite(
         suite_texts,
         scoring,
         comparing,
-        baseline=baseline_store.locate(suite, suite_texts.texts, folder=baseline_folder, update=update, known=known),
+        baseline=baselines.locate(suite, suite_texts.texts, folder=baseline_folder, update=update, known=known),
         ledger=ledger or BudgetLedger(next(run.config.budget for run in (scoring, comparing) if run is not None)),
         together="deadline" in overrides.options,
     )
@@ -424,7 +429,7 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
     if result is not None and prepared.scoring is not None:
         result = with_ratings(result, prepared.scoring, prepared.suite_texts)
     first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
-    cases = [case for case in suite.cases if not (first and case.kind == "drift")]
+    cases = [case for case in suite.cases if not (first and case.needs_baseline)]
     seed = prepared.runs[0].config.seed
     verdicts = [
         evaluate_case(
@@ -481,7 +486,7 @@ def _update_baseline(result: Result, folder: Path, verdicts: Sequence[Verdict]) 
         return list(
             verdicts
         ), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
-    baseline_store.save(result, folder)
+    baselines.save(result, folder)
     settled = "accepted: this run is the baseline now"
     return [
         verdict

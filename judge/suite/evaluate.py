@@ -14,13 +14,10 @@ from judge.config import Budget
 from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.result import Result
-from judge.suite import expectations
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
-from judge.suite.expectations.baseline import compare_with_baseline
-from judge.suite.expectations.context import CaseContext, CaseOutcome, joined, share, short
-from judge.suite.records import Case, Limits, Suite, Verdict
-
-__all__ = ["compare_with_baseline", "evaluate_case", "limits"]
+from judge.suite.expectations.case import Case, CaseContext, Decision, Verdict, joined
+from judge.suite.records import Suite
+from judge.suite.schema import Limits
 
 _MAX_ERRORS = 3  # of failures that are named
 
@@ -45,11 +42,11 @@ def limits(
     verdict = _limit_verdict(
         suite,
         "failures",
-        f"≤ {share(limit.failures) if limit.share else short(limit.failures)}",
+        limit.describe_failures(),
         f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else ""),
         ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_MAX_ERRORS]),
     )
-    if len(failed) > limit.most(len(rows)) + NEAR:
+    if len(failed) > limit.most_failures(len(rows)) + NEAR:
         verdict = replace(verdict, status="failed", met=False, detail=describe_failure(failed[0]))
     verdicts = [verdict]
     if (most := limit.tokens) is not None:
@@ -109,12 +106,12 @@ def evaluate_case(
     far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
     always. `seed` is that of what is drawn.
     """
-    context = CaseContext(case, texts, result, ranked, baseline, seed)
+    context = CaseContext(case.criterion, texts, result, ranked, baseline, seed)
     try:
-        outcome = _check_failures(context, _decide(context), failures or Limits())
+        outcome = _check_failures(context, _decide(case, context), failures or Limits())
     except Undecidable as error:
-        outcome = CaseOutcome("error", "no score", error.message, detail=error.detail)
-    policy = case.undecided or expectations.for_case(case).UNDECIDED
+        outcome = Decision("error", error.message, "no score", detail=error.detail)
+    policy = case.undecided or case.undecided_is
     return Verdict(
         case.name,
         case.line,
@@ -122,40 +119,40 @@ def evaluate_case(
         case.criterion,
         outcome.status,
         met=outcome.status == "passed" or (outcome.status == "undecided" and policy == "pass"),
-        expected=expectations.for_case(case).expected(context, case.expected),
+        expected=case.expected(context),
         found=outcome.found,
         said=outcome.said,
         flaky=outcome.flaky,
         estimate=outcome.estimate,
-        before=outcome.before or _baseline_value(context),
+        before=outcome.before or _baseline_value(case, context),
         detail=outcome.detail,
     )
 
 
-def _check_failures(context: CaseContext, outcome: CaseOutcome, limit: Limits) -> CaseOutcome:
+def _check_failures(context: CaseContext, outcome: Decision, limit: Limits) -> Decision:
     """An `error` where more of the case's texts lack a score than may."""
     scored = context.scored()
     rows = [(item, system, "") for item, system in context.texts]
     if context.pairwise:
         rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
     lost = sum(scored.score(*row) is None for row in rows)
-    if lost <= limit.most(len(rows)) + NEAR:
+    if lost <= limit.most_failures(len(rows)) + NEAR:
         return outcome
     return replace(outcome, status="error", said=joined(outcome.said, "more than the limit on failures allows"))
 
 
-def _decide(context: CaseContext) -> CaseOutcome:
+def _decide(case: Case, context: CaseContext) -> Decision:
     """Decide a case. Raises Undecidable if there is nothing to decide from."""
     if not context.texts:
         raise Undecidable("the case is about no text")
-    return expectations.for_case(context.case).decide(context, context.case.expected)
+    return case.decide(context)
 
 
-def _baseline_value(context: CaseContext) -> str:
+def _baseline_value(case: Case, context: CaseContext) -> str:
     """The case's value in the baseline; nothing if it has no such scores, as for comparisons."""
-    if context.baseline is None or context.pairwise or context.case.kind == "drift":
+    if context.baseline is None or context.pairwise or case.needs_baseline:
         return ""
     try:
-        return _decide(replace(context, result=context.baseline, baseline=None)).found
+        return _decide(case, replace(context, result=context.baseline, baseline=None)).found
     except Undecidable:
         return ""

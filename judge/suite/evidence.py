@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import fsum, sqrt
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.core.errors import CriterionError
-from judge.core.format import format_interval, format_p, number, one_line, plural
+from judge.core.format import format_interval, format_p, number, one_line, plural, signed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
 from judge.criteria.template import read_header
 from judge.results.result import Result
@@ -24,7 +24,6 @@ from judge.stats.agreement import label_values
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, needed
-from judge.suite.records import Band
 
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
@@ -90,6 +89,11 @@ def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     if p.method not in _JUDGED:
         return ScoreEvidence(score.value, score.value, score.value)
     return _evidence_of_replies(score.value, p, shares(score), values)
+
+
+def likeliest(shares: Mapping[str, float]) -> str:
+    """The likeliest label, the first in the scale's order of several; nothing where there are none."""
+    return max(shares, key=shares.__getitem__) if shares else ""
 
 
 def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
@@ -166,8 +170,8 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0) -> WeightedSum:
     return WeightedSum(estimate, sqrt(variance * n) if n > 1 else None, False)
 
 
-def flip_probability(score: Score, band: Band, values: Mapping[str, float]) -> float | None:
-    """The share (0–1) of single replies whose label counts less or more than the band allows.
+def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping[str, float]) -> float | None:
+    """The share (0–1) of single replies whose label counts what is not `met`.
 
     `values` are what the labels count. None for one reply as it is written, and where that is not known.
     """
@@ -181,12 +185,7 @@ def flip_probability(score: Score, band: Band, values: Mapping[str, float]) -> f
         if len(values) != 2:
             return None
         values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
-    return fsum(share for label, share in probabilities.items() if not within(values[label], band))
-
-
-def within(value: float, band: Band) -> bool:
-    low = band.low is None or value >= band.low - NEAR
-    return low and (band.high is None or value <= band.high + NEAR)
+    return fsum(share for label, share in probabilities.items() if not met(values[label]))
 
 
 _MAX_ITEMS = 100_000  # beyond which no one would go
@@ -303,10 +302,16 @@ def ends(e: Estimate, places: int) -> str:
     return format_interval(e.low, e.high, places)
 
 
+def format_change(e: Estimate, places: int) -> str:
+    """`+1.30 [1.00, 1.60]`."""
+    return f"{signed(e.value, places)} {ends(e, places)}".rstrip()
+
+
 Text = tuple[str, str]
 """An item and a system."""
 Row = Score | Failure
 _NAMED = 3  # texts that are named where several lack something
+_REMAKE = "make the baseline anew with --update-baseline"
 
 
 class Undecidable(Exception):
@@ -428,3 +433,95 @@ def describe_failure(failure: Failure) -> str:
     """A failure's message, and the reply where there was one."""
     message = f"{failure.error}: {failure.message}"
     return f"{message}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else message
+
+
+# Two runs
+
+
+class Rescaled(Undecidable):
+    """A criterion whose scale is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRuns:
+    """The scores before and after of the `texts` that have both; `scored_after` texts have one after."""
+
+    before: CaseScores
+    after: CaseScores
+    texts: Sequence[Text]
+    scored_after: int
+
+    def items(self) -> list[Parts]:
+        """The difference of each item, after less before, as a mean over its systems."""
+        by_item: dict[str, list[Parts]] = {}
+        for text in self.texts:
+            sides = [(1, self.after.parts(*text)), (-1, self.before.parts(*text))]
+            by_item.setdefault(text[0], []).append(
+                [(sign * c, evidence) for sign, parts in sides for c, evidence in parts]
+            )
+        return [[(c / len(each), evidence) for parts in each for c, evidence in parts] for each in by_item.values()]
+
+    @property
+    def some(self) -> str:
+        """`on 7 of 12 texts`, where it is not all of them."""
+        return (
+            ""
+            if len(self.texts) == self.scored_after
+            else f"on {len(self.texts):,} of {plural(self.scored_after, 'text')}"
+        )
+
+    def mean_before(self) -> float:
+        """The mean of the items' means in the baseline."""
+        by_item: dict[str, list[float]] = {}
+        for text in self.texts:
+            by_item.setdefault(text[0], []).extend(score.value for score in [self.before.score(*text)] if score)
+        means = [sum(values) / len(values) for values in by_item.values()]
+        return sum(means) / len(means)
+
+    def changed(self) -> str:
+        """`24 of 36 labels flipped`, or how many values moved where no label did; nothing where none moved."""
+        try:
+            flips, unit = len(self.flips()), "label"
+        except Undecidable:
+            flips, unit = 0, ""
+        if flips:
+            return f"{flips:,} of {plural(len(self.texts), unit)} flipped"
+        both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
+        moved = sum(abs(old.value - new.value) > NEAR for old, new in both if old and new)
+        return f"{moved:,} of {plural(len(both), 'score')} moved" if moved else ""
+
+    def flips(self) -> list[Text]:
+        """The texts whose likeliest label is another one. Raises Undecidable where scores are made of no labels."""
+        tops = [
+            (text, likeliest(self.before.shares(*text)), likeliest(self.after.shares(*text))) for text in self.texts
+        ]
+        if not all(before and after for _, before, after in tops):
+            raise Undecidable("scores are made of no labels, and nothing can flip: limit the shift")
+        return [text for text, before, after in tops if before != after]
+
+
+def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]) -> PairedRuns:
+    """Pair the texts that have a score in both runs.
+
+    Raises Undecidable if the baseline lacks the criterion or has scores for fewer than half of the texts, Rescaled if
+    its scale is another one.
+    """
+    try:
+        scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
+    except Undecidable:
+        raise Undecidable(f"{one_line(criterion_name(criterion), 60)} is not in the baseline: {_REMAKE}") from None
+    old_scale, new_scale = (
+        "open" if column.low is None or column.high is None else f"{column.low:g} to {column.high:g}".replace("-", "−")
+        for column in (scores_before.column, after.column)
+    )
+    if old_scale != new_scale:
+        raise Rescaled(f"its scale was {old_scale} and is {new_scale}: {_REMAKE}")
+    scored = [text for text in texts if after.score(*text)]
+    shared = [text for text in scored if scores_before.score(*text)]
+    if not shared:
+        raise Undecidable("no text has a score both here and in the baseline")
+    if 2 * len(shared) < len(scored):
+        raise Undecidable(
+            f"only {len(shared):,} of {plural(len(scored), 'text')} scored here have a score there: {_REMAKE}"
+        )
+    return PairedRuns(scores_before, after, shared, len(scored))

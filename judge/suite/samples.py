@@ -13,16 +13,13 @@ from pathlib import Path
 from judge import criteria as criteria_module
 from judge import text
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.data import samples
-from judge.suite import expectations
 from judge.suite.load import beside
-from judge.suite.records import Case, Order, Suite
+from judge.suite.records import Suite
 from judge.suite.schema import mistakes
 
-_MAX_NAMES = 20  # items or systems in a message
 Key = tuple[str, str]
 """A text: its item and system."""
 
@@ -85,7 +82,7 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
             if name not in loaded:
                 taken = instead.get(Path(name).stem) or beside(suite.path, name)
                 loaded[name] = criteria_module.load(taken, language=language, pairwise=None)
-            if loaded[name].pairwise and not isinstance(case.expected, Order):
+            if loaded[name].pairwise and not case.compares_texts:
                 raise CriterionError(
                     f"{name} compares two texts: give the case better and worse, or a criterion that scores one"
                 )
@@ -104,110 +101,71 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
     texts, with a band or label that its criterion's scale lacks, and for a text without what the criterion reads.
     """
-    collector = _TextCollector(data)
+    by_key = {_key(sample): sample for sample in data}
+    by_item: dict[str, list[Sample]] = defaultdict(list)
+    for sample in data:
+        by_item[sample.item].append(sample)
+    systems = {sample.system: None for sample in data}
+    wanted: dict[str, dict[Key, None]] = defaultdict(dict)
+    inline: dict[Key, Sample] = {}
+    pairs: dict[str, tuple[Sample, ...]] = {}
+    about: dict[str, tuple[Key, ...]] = {}
+    checked: set[tuple[str, Key]] = set()
     wrong: list[tuple[int, str]] = []
     for case in suite.cases:
+        criterion = criteria[case.criterion]
         try:
-            collector.add(case, criteria[case.criterion])
+            texts = case.texts or case.select(by_item, systems)
+            case.check(criterion, texts)
+            if case.texts:
+                _check_inline(case.texts, criterion)
+            elif new := [sample for sample in texts if (criterion.digest, _key(sample)) not in checked]:
+                criteria_module.check_samples(criterion, new)
+                checked.update((criterion.digest, _key(sample)) for sample in new)
+            if not criterion.pairwise and (clash := next((text for text in case.texts if _key(text) in by_key), None)):
+                raise ConfigError(
+                    f"the data has an item {clash.item!r} of system {clash.system!r} as well; rename the case"
+                )
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
             wrong.append((case.line, f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}"))
+            continue
+        if criterion.pairwise:
+            if not case.texts:
+                texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
+            pairs[case.name] = tuple(texts)
+        else:
+            inline.update((_key(sample), sample) for sample in case.texts)
+            wanted[criterion.name].update(dict.fromkeys(map(_key, texts)))
+        about[case.name] = tuple(map(_key, texts))
     if wrong:
         raise mistakes(suite.path, wrong)
-    return collector.collected(criteria)
+    judged = {key for keys in wanted.values() for key in keys}
+    of_data = (sample for key, sample in by_key.items() if key in judged)
+    frozen = {name: frozenset(keys) for name, keys in wanted.items()}
+    return SuiteTexts(criteria, (*of_data, *inline.values()), frozen, pairs, about)
+
+
+def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
+    """Raise ConfigError for a text in a case without what the criterion reads."""
+    for sample in texts:
+        has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
+        has |= {"source"} if sample.source else set()
+        has |= {"references", "reference"} if sample.references else set()
+        if lacking := sorted(criterion.needs - {"first", "second"} - has):
+            near = get_close_matches(lacking[0], sorted(has), n=1)
+            hint = f"; is that {near[0]!r}?" if near else ""
+            raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")
+
+
+def _key(sample: Sample) -> Key:
+    return sample.item, sample.system
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """That the variable which an error says is unknown was a column before it was mapped to another one."""
     moved = {column: to for to, column in (mapping or {}).items() if column != to}
     return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")
-
-
-class _TextCollector:
-    """Collects the texts of cases."""
-
-    def __init__(self, data: Sequence[Sample]) -> None:
-        self._data = {(sample.item, sample.system): sample for sample in data}
-        self._items: dict[str, list[Sample]] = defaultdict(list)
-        for sample in data:
-            self._items[sample.item].append(sample)
-        self._systems = {sample.system: None for sample in data}
-        self._inline: dict[Key, Sample] = {}
-        self._wanted: dict[str, dict[Key, None]] = {}
-        self._checked: set[tuple[str, Key]] = set()
-        self._pairs: dict[str, tuple[Sample, ...]] = {}
-        self._about: dict[str, tuple[Key, ...]] = {}
-
-    def add(self, case: Case, criterion: Criterion) -> None:
-        """Raises ConfigError, CriterionError or DataError, without the file and line of the case."""
-        texts = case.texts or self._chosen(case)
-        expectations.for_case(case).check(case.expected, criterion, texts)
-        for sample in case.texts:
-            has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
-            has |= {"source"} if sample.source else set()
-            has |= {"references", "reference"} if sample.references else set()
-            reads = criterion.needs - {"first", "second"}
-            if lacking := sorted(reads - has):
-                near = get_close_matches(lacking[0], sorted(has), n=1)
-                hint = f"; is that {near[0]!r}?" if near else ""
-                raise ConfigError(
-                    f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}"
-                )
-        if not case.texts:
-            new = [sample for sample in texts if (criterion.digest, _key(sample)) not in self._checked]
-            if new:
-                criteria_module.check_samples(criterion, new)
-            self._checked.update((criterion.digest, _key(sample)) for sample in new)
-        if criterion.pairwise:
-            of_data = not case.texts
-            texts = tuple(
-                replace(sample, item=f"{case.name}: {sample.item}") if of_data else sample for sample in texts
-            )
-            self._pairs[case.name] = tuple(texts)
-        else:
-            for sample in case.texts:
-                if _key(sample) in self._data:
-                    raise ConfigError(
-                        f"the data has an item {sample.item!r} of system {sample.system!r} as well; rename the case"
-                    )
-                self._inline[_key(sample)] = sample
-            self._wanted.setdefault(criterion.name, {}).update(dict.fromkeys(map(_key, texts)))
-        self._about[case.name] = tuple(map(_key, texts))
-
-    def collected(self, criteria: Mapping[str, Criterion]) -> SuiteTexts:
-        every = {key for keys in self._wanted.values() for key in keys}
-        texts = [sample for key, sample in self._data.items() if key in every]
-        wanted = {name: frozenset(keys) for name, keys in self._wanted.items()}
-        return SuiteTexts(criteria, (*texts, *self._inline.values()), wanted, self._pairs, self._about)
-
-    def _chosen(self, case: Case) -> Sequence[Sample]:
-        """The texts of the data that a case is about; of an order, those of items that have both."""
-        order = case.expected if isinstance(case.expected, Order) else None
-        systems = (order.better, order.worse) if order else case.systems
-        for column, names, known in (("item", case.items, self._items), ("system", systems, self._systems)):
-            for name in names:
-                if name not in known:
-                    if len(known) <= _MAX_NAMES:
-                        raise ConfigError(unknown_name_message(column, name, list(known)))
-                    near = get_close_matches(name, known, n=1)
-                    message = unknown_name_message(column, name, [*near, *known][:_MAX_NAMES])
-                    raise ConfigError(f"{message.removesuffix(')')}, ...: {plural(len(known), column)})")
-        of_items = (sample for item in case.items or self._items for sample in self._items[item])
-        matching = [sample for sample in of_items if not systems or sample.system in systems]
-        if order:
-            both = {(sample.item, sample.system) for sample in matching}
-            lone = [i for i in case.items for system in systems if (i, system) not in both]
-            if lone:
-                raise ConfigError(f"item {lone[0]!r} has not a text of both {order.better!r} and {order.worse!r}")
-            matching = [sample for sample in matching if {(sample.item, system) for system in systems} <= both]
-        if not matching:
-            both_of = f"both {order.better!r} and {order.worse!r}" if order else " or ".join(map(repr, systems))
-            raise ConfigError(f"none of these items has a text of {both_of}")
-        return matching
-
-
-def _key(sample: Sample) -> Key:
-    return sample.item, sample.system
 
 
 def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[int, str]]:

@@ -12,29 +12,21 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from reprlib import repr as short
+from reprlib import repr as short_repr
 from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
 
 from judge.config import Budget, RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
 from judge.core.plugins import unknown_name_message
-from judge.stats.correlation import Level
-from judge.suite.records import Limits, Policy
+from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
+from judge.suite.expectations.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 
+Loc = tuple[int | str, ...]
 OPTIONS: Mapping[str, str] = {
     "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, a folder or a pattern, from this file's folder.",
     "map": "The data's columns by our names, such as {item: doc_id, output: summary}.",
@@ -66,47 +58,7 @@ OPTIONS: Mapping[str, str] = {
     "seed": "Of all that is drawn.",
 }
 """The keys of `config.RunConfig` that a suite may have, with what each is."""
-_QUOTES = "YAML takes it for {}; put it in quotes"
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
-
-
-def _parse_name(value: Any) -> str:
-    """A label, an item or another name; a whole number is one too, what YAML made of `no` or 1.0 is not."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value.strip():
-        return value
-    if value is None or isinstance(value, str):
-        raise ValueError("nothing stands here")
-    if isinstance(value, list | dict):
-        raise ValueError("write a name")
-    raise ValueError(_QUOTES.format(_describe_scalar(value)))
-
-
-def _describe_scalar(value: Any) -> str:
-    """Describe what YAML made of a word without quotes."""
-    return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
-
-
-def _parse_names(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
-def _parse_columns(columns: Any) -> dict[str, Any]:
-    """The columns of a text that stands in the case."""
-    if not isinstance(columns, dict):
-        raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
-    for name, value in columns.items():
-        if name in ("item", "system", "human"):
-            raise ValueError(f"{name} is a column of the data; here stands what the criterion's template reads")
-        if not isinstance(value, str | int | float | list | dict | None):
-            raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
-    return columns
-
-
-def _parse_side(value: Any) -> str | dict[str, Any]:
-    """A system of the data, or the columns of a text."""
-    return _parse_columns(value) if isinstance(value, dict) else _parse_name(value)
 
 
 def _parse_share(value: Any) -> tuple[float, bool]:
@@ -134,166 +86,64 @@ def _parse_dollars(value: Any) -> Budget:
     return budget
 
 
-Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_parse_names, json_schema_input_type=str | int | list[str | int])]
-Columns = Annotated[dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])]
-Side = Annotated[str | dict[str, Any], PlainValidator(_parse_side, json_schema_input_type=str | int | dict[str, Any])]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Points = Annotated[Number, Field(ge=0)]
-Share = Annotated[Number, Field(ge=0, le=1)]
 Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_type=str)]
 
 
-class _Keys(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _one_of(*names: str) -> ConfigDict:
-    """For the schema: one of these keys has to be there."""
-    return ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in names]})
-
-
-class Expect(_Keys):
-    """Where the score lies, or which label the text gets."""
-
-    model_config = _one_of("min", "max", "label")
-
-    min: Number | None = Field(None, description="The score, or the mean over the texts, is at least this.")
-    max: Number | None = Field(None, description="The score, or the mean over the texts, is at most this.")
-    label: Name | None = Field(None, description="The likeliest label.")
-    share: Annotated[Share, Field(gt=0)] | None = Field(
-        None, description="Of several texts, the share that has the label (default: 1)."
-    )
-
-    @model_validator(mode="after")
-    def _one_thing(self) -> Expect:
-        band = [name for name, end in (("min", self.min), ("max", self.max)) if end is not None]
-        if self.label is not None and band:
-            raise ValueError(f"{band[0]} and label are two expectations; make two cases of them")
-        if self.label is None and not band:
-            raise ValueError("write min, max or both; or label")
-        if self.share is not None and self.label is None:
-            raise ValueError("share goes with label; min and max are for the mean over the texts")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
-
-
-class Least(_Keys):
-    """The least that a coefficient has to be."""
-
-    min: Annotated[Number, Field(ge=-1, le=1)]
-
-
-class Human(_Keys):
-    """How far the scores go with people's ratings of that name."""
-
-    model_config = _one_of("spearman", "kendall", "pearson")
-
-    spearman: Least | None = None
-    kendall: Least | None = None
-    pearson: Least | None = None
-    level: Level | None = Field(
-        None,
-        description="document: within items, between the texts of each (default where most items have three rated "
-        "texts or more); item: over all texts (default else); system: between the systems' means.",
-    )
-
-    @model_validator(mode="after")
-    def _one_coefficient(self) -> Human:
-        if not (self.spearman or self.kendall or self.pearson):
-            raise ValueError("write spearman, kendall or pearson, such as {spearman: {min: 0.4}}")
-        return self
-
-
-class Moved(_Keys):
-    """How far the scores may have moved from the baseline's."""
-
-    model_config = _one_of("max_shift", "max_drop", "max_flips")
-
-    max_shift: Points | None = Field(None, description="Of the mean, either way, in points of the scale.")
-    max_drop: Points | None = Field(None, description="Of the mean, to the worse, in points of the scale.")
-    max_flips: Share | None = Field(None, description="Share of the texts whose likeliest label is another one.")
-
-    @model_validator(mode="after")
-    def _one_limit(self) -> Moved:
-        if self.max_shift is None and self.max_drop is None and self.max_flips is None:
-            raise ValueError("write max_shift, max_drop or max_flips")
-        return self
-
-
-_EXPECTED: Any = [{"required": each} for each in (["expect"], ["better", "worse"], ["human"], ["drift"])]
-
-
-class CaseKeys(_Keys):
-    """One expectation. Its texts are those of the data that item and system choose, or stand in the case."""
-
-    model_config = ConfigDict(json_schema_extra={"oneOf": _EXPECTED})
-
-    name: Name | None = Field(None, description="What reports call it (default: what it says).")
-    criterion: Name | None = Field(None, description="A built-in name or a .jinja file (default: the only one).")
-    item: Names | None = Field(None, description="Of the data only these items.")
-    system: Names | None = Field(None, description="Of the data only these systems' texts.")
-    text: Columns | None = Field(None, description="A text of its own: output, and what the criterion reads.")
-    expect: Expect | None = None
-    better: Side | None = Field(None, description="A system of the data, or the columns of a text.")
-    worse: Side | None = Field(None, description="What better has to be better than.")
-    margin: Points | None = Field(
-        None, description="By more than this: points of the scale, or share of the comparisons above one half."
-    )
-    human: Human | None = None
-    drift: Moved | None = None
-    undecided: Policy | None = Field(None, description="What it counts as where the numbers show neither.")
-
-
-class LimitKeys(_Keys):
+class Limits(Keys):
     """What the whole suite may not exceed."""
 
     failures: Annotated[int | str, BeforeValidator(_check_failures)] = Field(
-        0, description="Failed judgments: a number, or a share of them such as 2% (default: 0)."
+        default=0, description="Failed judgments: a number, or a share of them such as 2% (default: 0)."
     )
-    tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(None, description="Input tokens of one judgment.")
-    cost: Dollars | None = Field(None, description="Of all judgments with nothing cached, such as 0.50usd.")
+    tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="Input tokens of one judgment."
+    )
+    cost: Dollars | None = Field(default=None, description="Of all judgments with nothing cached, such as 0.50usd.")
 
-    def limits(self) -> Limits:
-        most, share = _parse_share(self.failures)
-        return Limits(most, share, self.tokens, self.cost)
+    def most_failures(self, judgments: int) -> float:
+        """How many of these judgments may fail."""
+        limit, is_share = _parse_share(self.failures)
+        return limit * judgments if is_share else limit
+
+    def describe_failures(self) -> str:
+        limit, is_share = _parse_share(self.failures)
+        return f"≤ {percentage(limit) if is_share else short(limit)}"
 
 
-def _check_not_empty(cases: tuple[CaseKeys, ...]) -> tuple[CaseKeys, ...]:
+def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
     if not cases:
         raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
     return cases
 
 
-class Spec(_Keys):
+class Spec(Keys):
     """The keys of a suite that are its own; the others are those of a run (`OPTIONS`)."""
 
-    baseline: Name | None = Field(None, description="The folder of a run that changes are measured from.")
-    undecided: Policy | None = Field(None, description="For all cases (default: fail; for drift: pass).")
-    limits: LimitKeys = Field(default_factory=lambda: LimitKeys.model_validate({}))
-    cases: Annotated[tuple[CaseKeys, ...], AfterValidator(_check_not_empty)] = Field(json_schema_extra={"minItems": 1})
+    baseline: Name | None = Field(default=None, description="The folder of a run that changes are measured from.")
+    undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
+    limits: Limits = Field(default_factory=lambda: Limits())
+    cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
+        json_schema_extra={"minItems": 1}
+    )
 
 
-def keys_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+def keys_at(root: type[BaseModel], loc: Loc) -> list[str]:
     """The keys that may stand where a ValidationError's `loc` leads, sorted; none where it leads to no model."""
-    model = _model_at(root, loc)
-    return [] if model is None else sorted(model.model_fields)
+    return sorted({key for model in _models_at(root, loc) for key in model.model_fields})
 
 
-def keys_with(root: type[BaseModel], loc: tuple[int | str, ...], key: str) -> list[str]:
-    """The keys where `loc` leads in which this one may stand: `human` for `level`."""
-    model = _model_at(root, loc)
-    fields = {} if model is None else model.model_fields
-    return [name for name in fields if key in keys_at(root, (*loc, name))]
-
-
-def _model_at(root: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    model: type[BaseModel] | None = root
-    for part in (part for part in loc if isinstance(part, str)):
-        field = None if model is None else model.model_fields.get(part)
-        model = None if field is None else next(_models(field.annotation), None)
-    return model
+def _models_at(root: type[BaseModel], loc: Loc) -> list[type[BaseModel]]:
+    """The models that `loc` leads to: of several, as of cases, the one whose name follows, or all."""
+    models = [root]
+    for part in loc:
+        if isinstance(part, str):
+            models = [model for model in models if model.__name__ == part] or [
+                inner
+                for model in models
+                if part in model.model_fields
+                for inner in _models(model.model_fields[part].annotation)
+            ]
+    return models
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -347,7 +197,7 @@ def _terse(node: Any) -> Any:
     fields = {
         name: _terse(value)
         for name, value in node.items()
-        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
+        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value in (None, "", [], {}))
     }
     either = fields.get("anyOf", [])
     if len(either) == 1 and "required" not in either[0]:
@@ -362,8 +212,8 @@ _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
 _DATA = (".jsonl", ".csv", ".tsv", ".parquet")
+_CLASS_NAMES = {expectation.__name__ for expectation in EXPECTATIONS}
 M = TypeVar("M", bound=BaseModel)
-Loc = tuple[int | str, ...]
 
 
 def mistakes(path: Path, complaints: Collection[tuple[int, str]]) -> ConfigError:
@@ -420,36 +270,74 @@ class YamlSource:
             return model.model_validate(values)
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            misspelt = {
-                error_details["loc"][:-1] for error_details in errors if error_details["type"] == "extra_forbidden"
-            }
-            for error_details in errors:
-                if error_details["type"] != "missing" or error_details["loc"][:-1] not in misspelt:
-                    self.report(_describe_error(model, error_details), *error_details["loc"])
+            misspelt = {details["loc"][:-1] for details in errors if details["type"] == "extra_forbidden"}
+            for details in errors:
+                if details["type"] != "missing" or details["loc"][:-1] not in misspelt:
+                    for message, loc in self._describe_error(model, details):
+                        self.report(message, *loc)
         return None
 
+    def _describe_error(self, model: type[BaseModel], error: Any) -> Iterator[tuple[str, Loc]]:
+        """One of pydantic's complaints as a person would say it, and where it stands in the file."""
+        loc: Loc = tuple(part for part in error["loc"] if part not in _CLASS_NAMES)
+        names = [part for part in loc if isinstance(part, str)]
+        key, kind = names[-1] if names else "", error["type"]
+        if kind == MISTAKE:
+            yield error["ctx"]["message"], (*loc, *error["ctx"]["keys"])
+        elif kind == "union_tag_not_found" and isinstance(error["input"], dict):
+            yield from self._describe_unclear_case(model, error["input"], loc)
+        elif kind == "extra_forbidden":
+            yield _describe_extra_key(model, key, loc[:-1], error["loc"][:-1]), loc
+        elif kind == "missing":
+            (parent,) = _models_at(model, error["loc"][:-1])
+            required = required_keys(parent) if issubclass(parent, Case) else []
+            present = next((name for name in required if name in error["input"]), "")
+            if present:
+                yield f"{present} stands alone: write {' and '.join(required)}", (*loc[:-1], present)
+            else:
+                yield f"{key} is missing", loc
+        elif kind == "tuple_type":
+            yield f"{key}: write a list", loc
+        elif kind in ("model_type", "dict_type", "union_tag_not_found"):
+            keys = keys_at(model, loc)
+            yield f"{key}: write keys and values" + (f" ({', '.join(keys)})" if keys else ""), loc
+        elif kind == "value_error":
+            yield f"{key}: {error['ctx']['error']}", loc
+        elif key == "limit" and isinstance(error["input"], dict):
+            yield "limit: it is a number of texts; did you mean 'limits'?", loc
+        else:
+            message = error["msg"].removeprefix("Value error, ")
+            value = one_line(short_repr(error["input"]), _CLIP)
+            yield f"{key}: {message[0].lower()}{message[1:]}, not {value}", loc
 
-def _describe_error(model: type[BaseModel], error: Any) -> str:
-    """One of pydantic's complaints as a person would say it."""
-    loc: Loc = error["loc"]
-    names = [part for part in loc if isinstance(part, str)]
-    key, kind = names[-1] if names else "", error["type"]
-    if kind == "extra_forbidden" and (within := keys_with(model, loc[:-1], key)):
+    def _describe_unclear_case(
+        self, model: type[BaseModel], keys: Mapping[str, Any], loc: Loc
+    ) -> Iterator[tuple[str, Loc]]:
+        """Of a case that is of no expectation, or of several."""
+        if unknown := [key for key in keys if key not in keys_at(model, loc)]:
+            yield from ((_describe_extra_key(model, key, loc, loc), (*loc, key)) for key in unknown)
+        elif matching := matching_classes(keys):
+            names = [name for each in matching for name in required_keys(each) if keys.get(name) is not None]
+            lines = " and ".join(f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names))
+            yield f"a case expects one thing, and this one has {lines}; make {len(matching)} cases of it", loc
+        else:
+            *others, last = dict.fromkeys(" and ".join(required_keys(each)) for each in EXPECTATIONS)
+            yield f"nothing is expected: write {', '.join(others)}, or {last}", loc
+
+
+def _describe_extra_key(model: type[BaseModel], key: str, loc: Loc, class_loc: Loc) -> str:
+    """The message about a key that may not stand at `loc`, where `class_loc` names the expectation that is there."""
+    keys = keys_at(model, loc)
+    if within := [name for name in keys if key in keys_at(model, (*loc, name))]:
         return f"{key} belongs into {' or '.join(within)}: write {within[0]}: {{{key}: ...}}"
-    if kind == "extra_forbidden":
-        return unknown_name_message("key", key, keys_at(model, loc[:-1]))
-    if kind == "missing":
-        return f"{key} is missing"
-    if kind == "tuple_type":
-        return f"{key}: write a list"
-    if kind in ("model_type", "dict_type"):
-        return f"{key}: write keys and values" + (f" ({', '.join(keys)})" if (keys := keys_at(model, loc)) else "")
-    if kind == "value_error":
-        return f"{key}: {error['ctx']['error']}"
-    if key == "limit" and isinstance(error["input"], dict):
-        return "limit: it is a number of texts; did you mean 'limits'?"
-    message = error["msg"].removeprefix("Value error, ")
-    return f"{key}: {message[0].lower()}{message[1:]}, not {one_line(short(error['input']), _CLIP)}"
+    prefix = f"{loc[-1]}: " if len(loc) > len(("cases", 0)) else ""
+    for elsewhere in _models_at(model, loc):
+        if key in elsewhere.model_fields and (required := required_keys(elsewhere)):
+            return f"{prefix}{key} goes with {' and '.join(required)}"
+    if key in keys:
+        (here,) = _models_at(model, class_loc)
+        return f"{prefix}{key} and {required_keys(here)[0]} are two expectations; make two cases of them"
+    return unknown_name_message("key", key, keys)
 
 
 def nearby(path: Path) -> str:

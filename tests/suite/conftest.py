@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.analyze import analyze
 from judge.stats.run_differences import compare_runs
-from judge.suite.evaluate import compare_with_baseline, evaluate_case, limits
-from judge.suite.records import Band, Case, Drift, Label, Order, Outcome, Suite
+from judge.suite.baseline import compare_with_baseline
+from judge.suite.evaluate import evaluate_case, limits
+from judge.suite.expectations import Expectation
+from judge.suite.records import Outcome, Suite
 
 LABELS = ("1", "2", "3", "4", "5")
 RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")
@@ -102,18 +105,22 @@ def outcomes(made: Made) -> list[Outcome]:
     """Verdicts of every status beside a baseline with another prompt; a suite that is met, and one that was not run."""
     before, after = _results(made)
     data = [(s.item, s.system) for s in after.table.samples if s.system != "text"]
-    wanted: dict[Case, list[tuple[str, str]]] = {
-        Case("the bridge is relevant", 5, "relevance", Band(4)): [("the bridge", "text")],
-        Case("the bridge is not bad", 6, "relevance", Band(3, 5)): [("the bridge", "text")],
-        Case("the bridge is a 4", 7, "relevance", Label("4")): [("the bridge", "text")],
-        Case(f"要約は原文に忠実である {HOSTILE}", 8, "relevance", Band(2)): [("文書", "text")],
-        Case("edited beats draft", 9, "relevance", Order("edited", "draft", 0.5)): data,
-        Case("nothing moves much", 10, "relevance", Drift(max_shift=0.3, max_flips=0.5)): data,
+    own_text = [("the bridge", "text")]
+    wanted: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+        "the bridge is relevant": ({"expect": {"min": 4}}, own_text),
+        "the bridge is not bad": ({"expect": {"min": 3, "max": 5}}, own_text),
+        "the bridge is a 4": ({"expect": {"label": "4"}}, own_text),
+        f"要約は原文に忠実である {HOSTILE}": ({"expect": {"min": 2}}, [("文書", "text")]),
+        "edited beats draft": ({"better": "edited", "worse": "draft", "margin": 0.5}, data),
+        "nothing moves much": ({"drift": {"max_shift": 0.3, "max_flips": 0.5}}, data),
     }
-    suite = Suite(
-        Path("suites/summaries.judge.yaml"), "summaries", {}, tuple(wanted), lines={"limits": 3, "baseline": 2}
+    adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
+    cases = tuple(
+        adapter.validate_python({"name": name, "criterion": "relevance", **keys}).located("relevance", line, {})
+        for line, (name, (keys, _)) in enumerate(wanted.items(), 5)
     )
-    verdicts = [evaluate_case(case, texts, after, before) for case, texts in wanted.items()]
+    suite = Suite(Path("suites/summaries.judge.yaml"), "summaries", {}, cases, lines={"limits": 3, "baseline": 2})
+    verdicts = [evaluate_case(case, wanted[case.name][1], after, before) for case in cases]
     verdicts += [*limits(suite, after), *compare_with_baseline(after, before)]
     diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)

@@ -11,25 +11,55 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy import stats
 
 from judge.config import Budget
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.stats.paired_differences import mean_differences
 from judge.stats.run_differences import compare_runs
-from judge.suite.evaluate import compare_with_baseline, evaluate_case, limits
-from judge.suite.records import Agreement, Band, Case, Drift, Label, Limits, Order, Suite, Verdict
+from judge.suite.baseline import compare_with_baseline
+from judge.suite.evaluate import evaluate_case, limits
+from judge.suite.expectations import Expectation
+from judge.suite.expectations.case import Case, Verdict
+from judge.suite.records import Suite
+from judge.suite.schema import Limits
 
+Keys = dict[str, Any]
 ONE = [("i", "s")]
 AB = Column("relevance", "criterion", "relevance@2|orders=2", 0.0, 1.0, ("B", "A"), criterion="relevance")
 THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, its interval from 3.42 to 3.88
 
 
-def case(expected: Any, criterion: str = "relevance", **fields: Any) -> Case:
-    return Case("a case", 7, criterion, expected, **fields)
+EXPECTATION: TypeAdapter[Case] = TypeAdapter(Expectation)
 
 
-def suite(*cases: Case, **fields: Any) -> Suite:
+def case(expected: Keys, criterion: str = "relevance", **keys: Any) -> Case:
+    made = EXPECTATION.validate_python({"name": "a case", "criterion": criterion, **expected, **keys})
+    return made.located(criterion, 7, {})
+
+
+def in_range(low: float | None = None, high: float | None = None) -> Keys:
+    return {"expect": {"min": low, "max": high}}
+
+
+def labelled(label: str, share: float = 1.0) -> Keys:
+    return {"expect": {"label": label, "share": share}}
+
+
+def ordered(better: str, worse: str, margin: float = 0.0) -> Keys:
+    return {"better": better, "worse": worse, "margin": margin}
+
+
+def agreeing(least: Mapping[str, float], level: str | None = None) -> Keys:
+    return {"human": {"level": level, **{name: {"min": minimum} for name, minimum in least.items()}}}
+
+
+def drifting(shift: float | None = None, drop: float | None = None, flips: float | None = None) -> Keys:
+    return {"drift": {"max_shift": shift, "max_drop": drop, "max_flips": flips}}
+
+
+def suite(*cases: Any, **fields: Any) -> Suite:
     return Suite(Path("a.judge.yaml"), "a", {}, cases, lines={"limits": 3, "baseline": 4}, **fields)
 
 
@@ -53,15 +83,19 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
 @pytest.mark.parametrize(
     ("band", "status", "said"),
     [
-        (Band(3), "passed", ""),
-        (Band(3.4, 3.9), "passed", ""),
-        (Band(3.5), "undecided", "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies"),
-        (Band(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
-        (Band(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies keep to 3"),
-        (Band(1, 3.6), "undecided", "not told apart from 3.6 (would take n ≈ 750 draws)"),
+        (in_range(3), "passed", ""),
+        (in_range(3.4, 3.9), "passed", ""),
+        (
+            in_range(3.5),
+            "undecided",
+            "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies",
+        ),
+        (in_range(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
+        (in_range(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies keep to 3"),
+        (in_range(1, 3.6), "undecided", "not told apart from 3.6 (would take n ≈ 750 draws)"),
     ],
 )
-def test_a_band_is_held_against_the_interval(made: Any, band: Band, status: str, said: str) -> None:
+def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
     found = evaluate_case(case(band), ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
     assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "band")
     assert found.found == "3.65 [3.42, 3.88]"
@@ -70,7 +104,7 @@ def test_a_band_is_held_against_the_interval(made: Any, band: Band, status: str,
 
 def test_what_a_band_expects_is_short(made: Any) -> None:
     result = made.result(made.single("4", *ONE[0]))
-    bands = (Band(4), Band(None, 4), Band(2, 4.5), Band(4, 4), Band(-1))
+    bands = (in_range(4), in_range(None, 4), in_range(2, 4.5), in_range(4, 4), in_range(-1))
     assert [evaluate_case(case(one), ONE, result).expected for one in bands] == [
         "≥ 4",
         "≤ 4",
@@ -83,7 +117,7 @@ def test_what_a_band_expects_is_short(made: Any) -> None:
 def test_one_reply_decides_by_its_value_and_says_so(made: Any) -> None:
     result = made.result(made.single("4", *ONE[0]))
     assert [
-        (v.status, v.found, v.said, v.flaky) for v in (evaluate_case(case(Band(n)), ONE, result) for n in (4, 5))
+        (v.status, v.found, v.said, v.flaky) for v in (evaluate_case(case(in_range(n)), ONE, result) for n in (4, 5))
     ] == [
         ("passed", "4.00", "one reply", None),
         ("failed", "4.00", "below 5; one reply", None),
@@ -92,44 +126,44 @@ def test_one_reply_decides_by_its_value_and_says_so(made: Any) -> None:
 
 def test_probability_that_was_not_seen_may_leave_it_open(made: Any) -> None:
     result = made.result(made.weighed({"4": 0.7, "5": 0.2}, *ONE[0]))
-    found = evaluate_case(case(Band(4)), ONE, result)
+    found = evaluate_case(case(in_range(4)), ONE, result)
     assert (found.status, found.said) == ("undecided", "not told apart from 4 (probability that was not seen decides)")
-    assert evaluate_case(case(Band(3.8)), ONE, result).status == "passed"
+    assert evaluate_case(case(in_range(3.8)), ONE, result).status == "passed"
 
 
 def test_an_interval_does_not_leave_the_scale(made: Any) -> None:
-    found = evaluate_case(case(Band(4)), ONE, made.result(made.drawn({"5": 19, "4": 1}, *ONE[0])))
+    found = evaluate_case(case(in_range(4)), ONE, made.result(made.drawn({"5": 19, "4": 1}, *ONE[0])))
     assert found.found == "4.95 [4.85, 5.00]"
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
 def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(made: Any, share: int, named: bool) -> None:
-    found = evaluate_case(case(Band(4)), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
+    found = evaluate_case(case(in_range(4)), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
     assert (found.flaky is not None) == named
 
 
 def test_undecided_counts_as_the_case_says(made: Any) -> None:
     result = made.result(made.drawn(THIRTEEN, *ONE[0]))
     for policy, met in (("pass", True), ("fail", False), (None, False)):
-        found = evaluate_case(case(Band(3.5), undecided=policy), ONE, result)
+        found = evaluate_case(case(in_range(3.5), undecided=policy), ONE, result)
         assert (found.status, found.met) == ("undecided", met)
 
 
 def test_of_six_items_or_more_the_interval_is_over_items(made: Any) -> None:
     means = [3.4, 3.8, 4.0, 4.2, 4.4, 4.8, 3.6, 4.6]
-    found = evaluate_case(case(Band(3.5)), texts(8), made.result(*spread(made, {"s": means})))
+    found = evaluate_case(case(in_range(3.5)), texts(8), made.result(*spread(made, {"s": means})))
     (oracle,) = mean_differences(np.array([means]))
     assert oracle is not None
     assert found.estimate is not None
     assert (found.estimate.low, found.estimate.high) == pytest.approx((oracle.low, oracle.high))
     assert found.estimate.n == 8
     assert found.status == "passed"
-    assert evaluate_case(case(Band(4)), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
+    assert evaluate_case(case(in_range(4)), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
 
 
 def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
     rows = [made.drawn({"4": 10 + k, "3": 10 - k}, f"i{k}", "s") for k in range(3)]
-    found = evaluate_case(case(Band(3)), texts(3), made.result(*rows))
+    found = evaluate_case(case(in_range(3)), texts(3), made.result(*rows))
     errors = [np.std([4] * (10 + k) + [3] * (10 - k), ddof=1) / np.sqrt(20) for k in range(3)]
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(3.55)
@@ -138,7 +172,7 @@ def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
 
 def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     rows = [made.single("5", "i0", "a"), made.single("3", "i0", "b"), made.single("2", "i1", "a")]
-    found = evaluate_case(case(Band(3)), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
+    found = evaluate_case(case(in_range(3)), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
     assert found.found == "3.00"
 
 
@@ -158,20 +192,20 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     ],
 )
 def test_a_label_has_to_lead(made: Any, draws: dict[str, int], status: str, said: str) -> None:
-    found = evaluate_case(case(Label("4")), ONE, made.result(made.drawn(draws, *ONE[0])))
+    found = evaluate_case(case(labelled("4")), ONE, made.result(made.drawn(draws, *ONE[0])))
     assert (found.status, found.expected) == (status, "label 4")
     assert found.said.startswith(said)
 
 
 def test_a_single_reply_is_its_label(made: Any) -> None:
     result = made.result(made.single("4", *ONE[0]))
-    found = [evaluate_case(case(Label(one)), ONE, result) for one in ("4", "5")]
+    found = [evaluate_case(case(labelled(one)), ONE, result) for one in ("4", "5")]
     assert [(v.status, v.found, v.said) for v in found] == [("passed", "4", "one reply"), ("failed", "4", "one reply")]
 
 
 def test_a_share_of_labels_is_counted(made: Any) -> None:
     rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
-    met, unmet = (evaluate_case(case(Label("4", share)), texts(10), made.result(*rows)) for share in (0.9, 1.0))
+    met, unmet = (evaluate_case(case(labelled("4", share)), texts(10), made.result(*rows)) for share in (0.9, 1.0))
     assert (met.status, met.found, met.said, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
     assert (unmet.status, unmet.said, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
     assert met.estimate is not None
@@ -181,7 +215,7 @@ def test_a_share_of_labels_is_counted(made: Any) -> None:
 def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
     rows = [made.single("4", f"i{k}", "s") for k in range(9)]
     found = evaluate_case(
-        case(Label("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")), failures=Limits(1)
+        case(labelled("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")), failures=Limits(failures=1)
     )
     assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
     assert found.said == "1 text without a score"
@@ -193,18 +227,18 @@ def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
 def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     rows = [made.drawn({"4": 12, "3": 8}, "i", "a"), made.drawn({"4": 4, "3": 16}, "i", "b")]
     both = [("i", "a"), ("i", "b")]
-    found = evaluate_case(case(Order("a", "b")), both, made.result(*rows))
+    found = evaluate_case(case(ordered("a", "b")), both, made.result(*rows))
     oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
     assert found.estimate is not None
     assert found.estimate.p == pytest.approx(oracle.pvalue)
     assert (found.status, found.found, found.said) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
     assert (found.expected, found.flaky) == ("a > b", None)
-    turned = evaluate_case(case(Order("b", "a")), both, made.result(*rows))
+    turned = evaluate_case(case(ordered("b", "a")), both, made.result(*rows))
     assert (turned.status, turned.said) == ("failed", "worse (p = 0.009)")
-    margin = evaluate_case(case(Order("a", "b", 0.3)), both, made.result(*rows))
+    margin = evaluate_case(case(ordered("a", "b", 0.3)), both, made.result(*rows))
     assert margin.status == "undecided"
     assert margin.said == "not told apart from a lead of 0.3 (would take n ≈ 330 draws)"
-    far = evaluate_case(case(Order("a", "b", 0.9)), both, made.result(*rows))
+    far = evaluate_case(case(ordered("a", "b", 0.9)), both, made.result(*rows))
     assert (far.status, far.said, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
 
 
@@ -212,14 +246,16 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     low = [3.4, 3.6, 3.8, 4.0, 4.2, 4.4, 3.6, 4.0]
     high = [value + lead for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)]
     result = made.result(*spread(made, {"a": high, "b": low}))
-    found = evaluate_case(case(Order("a", "b")), texts(8, "a", "b"), result)
+    found = evaluate_case(case(ordered("a", "b")), texts(8, "a", "b"), result)
     (oracle,) = mean_differences(np.array([np.subtract(high, low)]))
     assert oracle is not None
     assert found.estimate is not None
     assert (found.estimate.value, found.estimate.p) == (pytest.approx(oracle.value), oracle.p)
     assert (found.status, found.said) == ("passed", "better (p = 0.016)")
     level = [high[k] if k % 2 else low[k] - 0.2 for k in range(8)]
-    open_ = evaluate_case(case(Order("a", "b")), texts(8, "a", "b"), made.result(*spread(made, {"a": level, "b": low})))
+    open_ = evaluate_case(
+        case(ordered("a", "b")), texts(8, "a", "b"), made.result(*spread(made, {"a": level, "b": low}))
+    )
     assert open_.status == "undecided"
     assert open_.said.startswith("not told apart (would take n ≈ ")
     assert open_.said.endswith(" items)")
@@ -232,19 +268,19 @@ def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n:
         for k in range(n)
         for system, shares in (("a", {"4": 0.6 + k / 100, "3": 0.4 - k / 100}), ("b", {"4": 0.4, "3": 0.6}))
     ]
-    found = evaluate_case(case(Order("a", "b", 0.1)), texts(n, "a", "b"), made.result(*rows))
+    found = evaluate_case(case(ordered("a", "b", 0.1)), texts(n, "a", "b"), made.result(*rows))
     assert found.status == status, found
     assert ("no test on fewer than 6 items" in found.said) is (status == "undecided")
-    behind = evaluate_case(case(Order("b", "a", 0.1)), texts(n, "a", "b"), made.result(*rows))
+    behind = evaluate_case(case(ordered("b", "a", 0.1)), texts(n, "a", "b"), made.result(*rows))
     assert behind.status == "failed"  # that it is not ahead is seen on any number
 
 
 def test_equal_texts_are_not_better(made: Any) -> None:
     rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
-    found = evaluate_case(case(Order("a", "b")), [("i", "a"), ("i", "b")], made.result(*rows))
+    found = evaluate_case(case(ordered("a", "b")), [("i", "a"), ("i", "b")], made.result(*rows))
     assert (found.status, found.said) == ("failed", "not better; one reply each")
     ahead = made.result(made.single("5", "i", "a"), made.single("4", "i", "b"))
-    found = evaluate_case(case(Order("a", "b")), [("i", "a"), ("i", "b")], ahead)
+    found = evaluate_case(case(ordered("a", "b")), [("i", "a"), ("i", "b")], ahead)
     assert (found.status, found.said) == ("passed", "ahead, one reply each")
 
 
@@ -255,23 +291,25 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
 def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n: int) -> None:
     both = texts(n, "a", "b")
     result = made.result(*(made.single("5" if system == "a" else "1", item, system) for item, system in both))
-    for order in (Order("a", "b"), Order("b", "a"), Order("a", "b", 0.5)):
+    for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
         found = evaluate_case(case(order), both, result)
         assert (found.status, found.met, found.said) == ("undecided", False, FEW)
     level = made.result(*(made.single("3", *key) for key in both))
-    for drift in (Drift(max_shift=0.5), Drift(max_drop=0.5)):
+    for drift in (drifting(shift=0.5), drifting(drop=0.5)):
         found = evaluate_case(case(drift), both[::2], result, level)
         assert (found.status, found.met, found.said) == ("undecided", True, FEW)
-    flipped = evaluate_case(case(Drift(max_shift=0.5, max_flips=0.1)), both, result, level)
+    flipped = evaluate_case(case(drifting(shift=0.5, flips=0.1)), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
     drawn = made.result(*(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both))
-    assert evaluate_case(case(Order("a", "b")), both, drawn).said == "better; 3 of 3 draws alike"
+    assert evaluate_case(case(ordered("a", "b")), both, drawn).said == "better; 3 of 3 draws alike"
 
 
 def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
-    assert evaluate_case(case(Band(3)), ONE, made.result(made.drawn({"4": 5}, *ONE[0]))).said == "5 of 5 draws alike"
+    assert (
+        evaluate_case(case(in_range(3)), ONE, made.result(made.drawn({"4": 5}, *ONE[0]))).said == "5 of 5 draws alike"
+    )
     items = made.result(*(made.single("4", *key) for key in texts(12)))
-    found = evaluate_case(case(Band(3)), texts(12), items)
+    found = evaluate_case(case(in_range(3)), texts(12), items)
     assert (found.status, found.found, found.said) == ("passed", "4.00", "all 12 alike")
     lower = made.result(*(made.single("3", *key) for key in texts(12)))
     (worse,) = compare_with_baseline(lower, items)
@@ -280,12 +318,12 @@ def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
 
 def test_an_interval_whose_ends_read_the_same_is_left_out(made: Any) -> None:
     near = made.result(made.weighed({"4": 0.9996, "3": 0.0003}, *ONE[0]))
-    assert evaluate_case(case(Band(3)), ONE, near).found == "4.00"
+    assert evaluate_case(case(in_range(3)), ONE, near).found == "4.00"
 
 
 def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
-    found = evaluate_case(case(Order("a", "b")), [("i0", "a"), ("i1", "b")], result)
+    found = evaluate_case(case(ordered("a", "b")), [("i0", "a"), ("i1", "b")], result)
     assert (found.status, found.met, found.said) == ("error", False, "no item has texts of both a and b")
 
 
@@ -297,17 +335,17 @@ def test_of_comparisons_both_orders_count(made: Any) -> None:
     ranked = made.result(*rows, columns=(AB,))
     scored = made.result(made.single("1", "i", "a"), made.single("5", "i", "b"))
     both = [("c: i", "a"), ("c: i", "b")]
-    found = evaluate_case(case(Order("a", "b")), both, scored, ranked=ranked)
+    found = evaluate_case(case(ordered("a", "b")), both, scored, ranked=ranked)
     assert (found.status, found.found, found.expected) == ("passed", "75%", "a wins > 50% against b")
     assert found.said == "better"
-    assert evaluate_case(case(Order("b", "a")), both, scored, ranked=ranked).status == "failed"
+    assert evaluate_case(case(ordered("b", "a")), both, scored, ranked=ranked).status == "failed"
     turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
-    biased = evaluate_case(case(Order("a", "b")), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
+    biased = evaluate_case(case(ordered("a", "b")), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
     assert (biased.status, biased.found) == ("passed", "55%")
     assert biased.said == "better; the order shown changed 1 of 1 answer"
-    assert evaluate_case(case(Order("a", "b", 0.3)), both, scored, ranked=ranked).said == "not better by 0.3"
+    assert evaluate_case(case(ordered("a", "b", 0.3)), both, scored, ranked=ranked).said == "not better by 0.3"
     lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
-    torn = evaluate_case(case(Order("a", "b")), both, None, ranked=lacking)
+    torn = evaluate_case(case(ordered("a", "b")), both, None, ranked=lacking)
     assert (torn.status, torn.said, torn.detail[:10]) == ("error", "ParseError", "ParseError")
 
 
@@ -315,7 +353,7 @@ def test_identical_texts_are_a_tie(made: Any) -> None:
     equal = Provenance(IDENTICAL, n=0)
     rows = [Score("c", x, "relevance", 0.5, equal, y) for x, y in (("a", "b"), ("b", "a"))]
     found = evaluate_case(
-        case(Order("a", "b")), [("c", "a"), ("c", "b")], None, ranked=made.result(*rows, columns=(AB,))
+        case(ordered("a", "b")), [("c", "a"), ("c", "b")], None, ranked=made.result(*rows, columns=(AB,))
     )
     assert (found.status, found.found) == ("failed", "50%")
 
@@ -331,13 +369,13 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     ]
     result = made.result(*rows, human=human)
     oracle = stats.spearmanr([row.value for row in rows], list(human.values())).statistic
-    found = evaluate_case(case(Agreement({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
+    found = evaluate_case(case(agreeing({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(oracle)
     assert (found.status, found.said) == ("passed", "over all texts, of 30 texts")
-    high = evaluate_case(case(Agreement({"spearman": 0.1, "pearson": 0.999})), texts(30), result)
+    high = evaluate_case(case(agreeing({"spearman": 0.1, "pearson": 0.999})), texts(30), result)
     assert (high.status, high.said.split(";")[0]) == ("failed", "pearson below 0.999")
-    near = evaluate_case(case(Agreement({"spearman": round(oracle, 2) + 0.01})), texts(30), result)
+    near = evaluate_case(case(agreeing({"spearman": round(oracle, 2) + 0.01})), texts(30), result)
     assert near.status == "undecided"
     assert "spearman not told apart from" in near.said
 
@@ -345,10 +383,10 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
 def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
     human = {key: float(k) for k, key in enumerate(texts(5))}
     flat = made.result(*(made.single("4", *key) for key in human), human=human)
-    found = evaluate_case(case(Agreement({"spearman": 0.1})), texts(5), flat)
+    found = evaluate_case(case(agreeing({"spearman": 0.1})), texts(5), flat)
     assert (found.status, found.said) == ("error", "all values are equal")
     unrated = evaluate_case(
-        case(Agreement({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human))
+        case(agreeing({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human))
     )
     assert unrated.said == "none of the texts has a rating by people for relevance"
 
@@ -358,7 +396,7 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
     result = made.result(*rows, human=human)
     within, between, over = (
-        evaluate_case(case(Agreement({"kendall": 0.9}, level)), list(human), result)
+        evaluate_case(case(agreeing({"kendall": 0.9}, level)), list(human), result)
         for level in (None, "system", "item")
     )
     assert (within.status, within.said) == ("passed", "within items, of 6 items")
@@ -372,7 +410,7 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
 def test_agreement_on_a_few_items_is_undecided(made: Any, items: int, systems: str, enough: bool) -> None:
     human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
     rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
-    found = evaluate_case(case(Agreement({"spearman": 0.4}, "item")), list(human), made.result(*rows, human=human))
+    found = evaluate_case(case(agreeing({"spearman": 0.4}, "item")), list(human), made.result(*rows, human=human))
     assert found.status == ("passed" if enough else "undecided")
     few = "too few items to tell: 3 or more;" if items == 2 else "too few texts to tell: 6 or more;"
     assert found.said.startswith("over all" if enough else few)
@@ -394,17 +432,17 @@ NOISE = [0.2, -0.2, 0.2, 0.0, -0.2, 0.2, -0.2, 0.2]
 @pytest.mark.parametrize(
     ("by", "drift", "status"),
     [
-        (DOWN, Drift(max_shift=0.5), "passed"),
-        (DOWN, Drift(max_shift=0.3), "undecided"),
-        (DOWN, Drift(max_shift=0.1), "failed"),
-        (DOWN, Drift(max_drop=0.1), "failed"),
-        ([-x for x in DOWN], Drift(max_drop=0.1), "passed"),
-        ([-x for x in DOWN], Drift(max_shift=0.1), "failed"),
-        ([0.0] * 8, Drift(max_shift=0.0, max_flips=0.0), "passed"),
-        (NOISE, Drift(max_shift=0.05), "undecided"),
+        (DOWN, drifting(shift=0.5), "passed"),
+        (DOWN, drifting(shift=0.3), "undecided"),
+        (DOWN, drifting(shift=0.1), "failed"),
+        (DOWN, drifting(drop=0.1), "failed"),
+        ([-x for x in DOWN], drifting(drop=0.1), "passed"),
+        ([-x for x in DOWN], drifting(shift=0.1), "failed"),
+        ([0.0] * 8, drifting(shift=0.0, flips=0.0), "passed"),
+        (NOISE, drifting(shift=0.05), "undecided"),
     ],
 )
-def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Drift, status: str) -> None:
+def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Keys, status: str) -> None:
     before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(by)))
     found = evaluate_case(case(drift), texts(8), after, before)
     assert (found.status, found.met) == (status, status != "failed")
@@ -414,7 +452,7 @@ def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Drift, sta
 def test_flips_are_counted(made: Any) -> None:
     before = made.result(*(made.single("4", f"i{k}", "s") for k in range(8)))
     after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
-    met, unmet = (evaluate_case(case(Drift(max_flips=most)), texts(8), after, before) for most in (0.25, 0.24))
+    met, unmet = (evaluate_case(case(drifting(flips=most)), texts(8), after, before) for most in (0.25, 0.24))
     assert (met.status, met.found, met.expected) == ("passed", "2 of 8 flipped (25.0%)", "flips ≤ 25%")
     assert (unmet.status, unmet.said) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
 
@@ -429,15 +467,15 @@ def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> 
         "relevance is not in the baseline": made.result(columns=()),
     }
     for said, before in cases.items():
-        found = evaluate_case(case(Drift(max_shift=1)), ONE, after, before)
+        found = evaluate_case(case(drifting(shift=1)), ONE, after, before)
         assert (found.status, found.met, found.said.startswith(said)) == ("error", False, True)
 
 
 def test_the_baseline_tells_what_was_found_before(made: Any) -> None:
     before, after = (made.result(made.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
-    assert evaluate_case(case(Band(4)), ONE, after, before).before == "5.00"
-    assert evaluate_case(case(Label("4")), ONE, after, before).before == "5 (100.0%)"
-    assert evaluate_case(case(Band(4)), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
+    assert evaluate_case(case(in_range(4)), ONE, after, before).before == "5.00"
+    assert evaluate_case(case(labelled("4")), ONE, after, before).before == "5 (100.0%)"
+    assert evaluate_case(case(in_range(4)), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
 
 
 def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: Any) -> None:
@@ -448,7 +486,7 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
         (DOWN, True, ""),
     ):
         after = made.result(*spread(made, {"s": moved(by)}))
-        named = suite(case(Drift(0.1))) if not said else suite()
+        named = suite(case(drifting(0.1))) if not said else suite()
         found = compare_with_baseline(after, before, named)
         assert [(v.met, v.kind, v.line, v.said.startswith(said)) for v in found] == (
             [(met, "baseline", 4, True)] if said else []
@@ -469,7 +507,7 @@ def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, se
     )
     assert found == again
     assert found.estimate == runs.moved[0].estimate
-    means = [evaluate_case(case(Band(3)), texts(8), after, seed=one).estimate for one in (seed, 3)]
+    means = [evaluate_case(case(in_range(3)), texts(8), after, seed=one).estimate for one in (seed, 3)]
     assert means[0] != means[1]
 
 
@@ -505,7 +543,7 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
 def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before, turned = rated(made, [right] * 8), rated(made, [wrong] * 8)
-    loose = suite(case(Drift(max_drop=0.3)))
+    loose = suite(case(drifting(drop=0.3)))
     (found,) = compare_with_baseline(turned, before, loose)
     assert (found.expected, found.status, found.met) == ("goes no worse with people", "failed", False)
     (alike,) = compare_with_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
@@ -516,13 +554,13 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any)
 @pytest.mark.parametrize(
     ("drift", "of", "left"),
     [
-        (Drift(max_drop=0.3), {}, False),
-        (Drift(max_flips=0.3), {}, True),  # flips bound no mean
-        (Drift(max_shift=0.3), {"items": ("i0",)}, True),
+        (drifting(drop=0.3), {}, False),
+        (drifting(flips=0.3), {}, True),  # flips bound no mean
+        (drifting(shift=0.3), {"item": ("i0",)}, True),
     ],
 )
 def test_a_drift_case_stands_in_for_the_scores_it_bounds(
-    made: Any, drift: Drift, of: dict[str, Any], left: bool
+    made: Any, drift: Keys, of: dict[str, Any], left: bool
 ) -> None:
     before, after = (made.result(*spread(made, {"s": [4.0 - by] * 8})) for by in (0, 1))
     found = compare_with_baseline(after, before, suite(case(drift, **of)))
@@ -630,7 +668,7 @@ def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
         before = made.result(*(made.single("4", *key) for key in texts(shared)))
         for found in (
             *compare_with_baseline(after, before),
-            evaluate_case(case(Drift(max_shift=4)), texts(12), after, before),
+            evaluate_case(case(drifting(shift=4)), texts(12), after, before),
         ):
             assert (found.status, found.met) == (status, status == "passed")
             assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.said
@@ -655,48 +693,52 @@ def panel(made: Any, one: Mapping[str, int], other: Mapping[str, int]) -> Any:
 
 
 def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
-    found = evaluate_case(case(Band(4)), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    found = evaluate_case(case(in_range(4)), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
     error = np.std([5] * 15 + [4] * 5, ddof=1) / np.sqrt(20) / 2
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(4.375)
     assert found.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
-    label = evaluate_case(case(Label("4")), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    label = evaluate_case(case(labelled("4")), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
     assert (label.status, label.found) == ("passed", "4 (62.5%)")
 
 
 def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> None:
-    kinds = [Band(1), Label("4"), Order("s", "s"), Agreement({"spearman": -1.0}), Drift(max_shift=4)]
-    result = made.result(made.failed(*ONE[0]), human={ONE[0]: 3.0})
+    kinds = [in_range(1), labelled("4"), ordered("s", "t"), agreeing({"spearman": -1.0}), drifting(shift=4)]
+    both = [*ONE, ("i", "t")]
+    result = made.result(*(made.failed(*key) for key in both), human={ONE[0]: 3.0})
     for expected in kinds:
-        found = evaluate_case(case(expected, undecided="pass"), ONE, result, made.result(made.single("4", *ONE[0])))
+        found = evaluate_case(case(expected, undecided="pass"), both, result, made.result(made.single("4", *ONE[0])))
         assert (found.status, found.met, found.found) == ("error", False, "no score")
-        if not isinstance(expected, Agreement):
+        if "human" not in expected:
             assert found.detail == "ParseError: no score in the reply\nreply: I would rather not."
 
 
 def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
-    part = evaluate_case(case(Band(4)), texts(3), result)
+    part = evaluate_case(case(in_range(4)), texts(3), result)
     assert (part.status, part.said) == ("error", "not judged: i2 (s)")
-    assert evaluate_case(case(Band(4), "style"), texts(2), result).said == "style was not judged in this run"
-    assert evaluate_case(case(Band(4)), [], result).said == "the case is about no text"
-    assert evaluate_case(case(Band(4)), texts(2), None).status == "error"
+    assert evaluate_case(case(in_range(4), "style"), texts(2), result).said == "style was not judged in this run"
+    assert evaluate_case(case(in_range(4)), [], result).said == "the case is about no text"
+    assert evaluate_case(case(in_range(4)), texts(2), None).status == "error"
 
 
 def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.failed("i1", "s"))
-    for limit in (Limits(), Limits(0.4, True)):
-        lost = evaluate_case(case(Band(4), undecided="pass"), texts(2), result, failures=limit)
+    for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
+        lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
         assert lost.said == "one reply each; 1 text without a score; more than the limit on failures allows"
-    assert evaluate_case(case(Band(4)), texts(2), result, failures=Limits(0.5, True)).met
-    found = evaluate_case(case(Band(4)), texts(2), result, failures=Limits(1))
+    assert evaluate_case(case(in_range(4)), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
+    found = evaluate_case(case(in_range(4)), texts(2), result, failures=Limits(failures=1))
     assert (found.status, found.said) == ("passed", "one reply each; 1 text without a score")
     assert found.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 
 
-@given(st.sampled_from([Band(1, 5), Label("4"), Label("4", 0.0), Order("a", "b"), Drift(4, 4, 1)]), st.data())
+@given(
+    st.sampled_from([in_range(1, 5), labelled("4"), labelled("4", 0.01), ordered("a", "b"), drifting(4, 4, 1)]),
+    st.data(),
+)
 def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.DataObject) -> None:
     keys = texts(data.draw(st.integers(1, 8)), "a", "b")
     result = made.result(*(made.failed(*key) for key in keys))
@@ -707,9 +749,9 @@ def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.Da
 def test_the_heuristic_alone_decides_by_its_own_column(made: Any) -> None:
     own = Column("extractive_support", "criterion", "heuristic", -3.0, 3.0, criterion="consistency")
     row = Score("i", "s", "extractive_support", 0.5, Provenance("heuristic-1", reason="novel bigrams 2%"))
-    found = evaluate_case(case(Band(0), "consistency"), ONE, made.result(row, columns=(own,)))
+    found = evaluate_case(case(in_range(0), "consistency"), ONE, made.result(row, columns=(own,)))
     assert (found.status, found.found, found.said) == ("passed", "0.50", "")
-    label = evaluate_case(case(Label("4"), "consistency"), ONE, made.result(row, columns=(own,)))
+    label = evaluate_case(case(labelled("4"), "consistency"), ONE, made.result(row, columns=(own,)))
     assert label.said == "scores of extractive_support are made of no labels: expect a band of values"
 
 
@@ -725,8 +767,11 @@ def test_failures_are_limited_by_number_or_share(made: Any) -> None:
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
     assert (none.said, none.line, none.kind) == ("1 ParseError", 3, "limit")
-    assert failures(*limits(suite(limits=Limits(1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
-    assert [limits(suite(limits=Limits(share, True)), result)[0].met for share in (0.1, 0.09)] == [True, False]
+    assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
+    assert [limits(suite(limits=Limits(failures=f"{100 * share:g}%")), result)[0].met for share in (0.1, 0.09)] == [
+        True,
+        False,
+    ]
     assert failures(*limits(suite(), made.result(made.single("4", *ONE[0])))) == [("passed", True, "≤ 0", "0 of 1")]
 
 
@@ -762,5 +807,5 @@ def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> Non
     ]
     result = made.result(*rows, columns=(mean, *judges))
     assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
-    found = evaluate_case(case(Band(1)), ONE, result)
+    found = evaluate_case(case(in_range(1)), ONE, result)
     assert (found.status, found.detail[:29]) == ("error", "ParseError: no score in the r")

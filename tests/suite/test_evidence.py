@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
@@ -15,11 +16,15 @@ from scipy import stats
 from judge.core.records import Column, Provenance, Score
 from judge.criteria import load, template_texts
 from judge.suite.evidence import counts, flip_probability, label_margin, reading, shares, sum_minus_limit
-from judge.suite.records import Band
+from judge.suite.expectations.score_range import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
 PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok")
 some_draws = st.dictionaries(st.sampled_from(list(FIVE)), st.integers(1, 12), min_size=2)
+
+
+def within(**ends: float) -> Callable[[float], bool]:
+    return Range(**ends).__contains__
 
 
 def listed(draws: dict[str, int]) -> list[float]:
@@ -99,23 +104,23 @@ def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any)
     score = made.drawn({"4": 12, "5": 8}, "i", "s")
     assert sum_minus_limit([(1.0, reading(score, {}))]).single
     assert sum_minus_limit([(1.0, reading(replace(score, value=1.0), FIVE))]).single
-    assert flip_probability(score, Band(4.5), {}) is None
+    assert flip_probability(score, within(min=4.5), {}) is None
 
 
 def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
     score = made.drawn({"3": 7, "4": 12, "5": 1}, "i", "s")
-    assert flip_probability(score, Band(4), FIVE) == pytest.approx(0.35)
-    assert flip_probability(score, Band(4, 4), FIVE) == pytest.approx(0.4)
-    assert flip_probability(score, Band(None, 3.5), FIVE) == pytest.approx(0.65)
-    assert flip_probability(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), Band(4.5), FIVE) == pytest.approx(0.75)
-    assert flip_probability(made.single("4", "i", "s"), Band(4), FIVE) is None
+    assert flip_probability(score, within(min=4), FIVE) == pytest.approx(0.35)
+    assert flip_probability(score, within(min=4, max=4), FIVE) == pytest.approx(0.4)
+    assert flip_probability(score, within(max=3.5), FIVE) == pytest.approx(0.65)
+    assert flip_probability(made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE) == pytest.approx(0.75)
+    assert flip_probability(made.single("4", "i", "s"), within(min=4), FIVE) is None
 
 
 @pytest.mark.parametrize("values", [{"fail": 0.0, "pass": 1.0}, {"fail": 1.0, "pass": 0.0}])
 def test_of_two_labels_chance_does_not_depend_on_which_end_is_whose(made: Any, values: dict[str, float]) -> None:
     score = made.drawn({"pass": 15, "fail": 5}, "i", "s", column=PASS)
     assert score.value == 0.75
-    assert flip_probability(score, Band(0.5), values) == pytest.approx(0.25)
+    assert flip_probability(score, within(min=0.5), values) == pytest.approx(0.25)
 
 
 @given(some_draws)

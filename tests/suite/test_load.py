@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from judge.config import Budget, Judge, load_config
 from judge.core.errors import ConfigError
+from judge.suite.expectations.case import Case
 from judge.suite.load import find, load
-from judge.suite.records import Agreement, Band, Drift, Label, Limits, Order, Suite
+from judge.suite.records import Suite
+from judge.suite.schema import Limits
 
 Write = Callable[..., Path]
 
@@ -50,6 +52,11 @@ def said(write: Write) -> Callable[..., list[str]]:
         return [line.removeprefix(f"{path}:") for line in lines]
 
     return against
+
+
+def expected(case: Case) -> dict[str, Any]:
+    """The keys of a case that are its expectation's own."""
+    return case.model_dump(exclude=set(Case.model_fields), exclude_defaults=True)
 
 
 FULL = """\
@@ -110,7 +117,7 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
 
 def test_the_suite(full: Suite, tmp_path: Path) -> None:
     assert (full.name, full.undecided, full.baseline) == ("full", "pass", tmp_path / "runs/first")
-    assert full.limits == Limits(0.02, True, 1500, Budget(0.5, "usd"))
+    assert full.limits == Limits(failures="2%", tokens=1500, cost=Budget(0.5, "usd"))
     assert full.lines["data"] == 1
     assert full.lines["cases"] == 11
     assert [case.line for case in full.cases] == [12, 17, 21, 25, 30, 31]
@@ -119,22 +126,22 @@ def test_the_suite(full: Suite, tmp_path: Path) -> None:
 
 def test_the_cases(full: Suite, tmp_path: Path) -> None:
     band, label, order, inline, agreement, drift = full.cases
-    assert (band.items, band.systems, band.expected) == (("7", "doc-1"), ("edited",), Band(4, 5))
+    assert (band.item, band.system, expected(band)) == (("7", "doc-1"), ("edited",), {"expect": {"min": 4, "max": 5}})
     assert (label.criterion, label.undecided) == ("mine/politeness.jinja", "fail")
-    assert label.expected == Label("1")
+    assert expected(label) == {"expect": {"label": "1"}}
     (text,) = label.texts
     assert (text.item, text.system, text.output, text.source) == (label.name, "text", "O", "S")
     assert text.extra == {"customer_message": "hello"}
     assert text.where == f"{tmp_path / 'full.judge.yaml'}:18"
-    assert (order.expected, order.texts) == (Order("edited", "draft", 0.5), ())
-    assert inline.expected == Order("better", "worse")
+    assert (expected(order), order.texts) == ({"better": "edited", "worse": "draft", "margin": 0.5}, ())
+    assert inline.systems == ("better", "worse")
     assert [(t.item, t.system, t.output, t.source) for t in inline.texts] == [
         ("two texts", "better", "good", "S"),
         ("two texts", "worse", "bad", "S"),
     ]
     assert inline.texts[1].references == ("r",)
-    assert agreement.expected == Agreement({"spearman": 0.4, "kendall": 0})
-    assert drift.expected == Drift(0.2, None, 0.1)
+    assert expected(agreement) == {"human": {"spearman": {"min": 0.4}, "kendall": {"min": 0}}}
+    assert expected(drift) == {"drift": {"max_shift": 0.2, "max_flips": 0.1}}
 
 
 def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
@@ -164,8 +171,8 @@ def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
 def test_anchors_and_merged_keys(write: Write, said: Callable[..., list[str]]) -> None:
     merged = "data: data.jsonl\ncases:\n  - &base\n    criterion: relevance\n    expect: {min: 3}\n  - <<: *base\n"
     made = load(write(merged + "    item: x\n  - {<<: *base, expect: {max: 2}}\n"))
-    assert [case.expected for case in made.cases] == [Band(3), Band(3), Band(None, 2)]
-    assert made.cases[1].items == ("x",)
+    assert [expected(case)["expect"] for case in made.cases] == [{"min": 3}, {"min": 3}, {"max": 2}]
+    assert made.cases[1].item == ("x",)
     assert said(merged.replace("min: 3", "min: x")) == [
         "5: min: input should be a valid number, not 'x'",  # where it stands, once
     ]

@@ -17,8 +17,9 @@ from jsonschema import Draft202012Validator
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.records import Sample
 from judge.data import samples
+from judge.suite.expectations.case import Case
 from judge.suite.load import load
-from judge.suite.records import Agreement, Band, Order, Suite
+from judge.suite.records import Suite
 from judge.suite.samples import SuiteTexts, collect_samples, language, load_criteria, read
 from judge.suite.scaffold import create_suite
 from judge.suite.schema import schema
@@ -47,6 +48,15 @@ def begun(tmp_path: Path) -> Begun:
     return of
 
 
+def expected(case: Case) -> dict[str, Any]:
+    """The keys of a case that are its expectation's own."""
+    return case.model_dump(exclude=set(Case.model_fields), exclude_defaults=True)
+
+
+def agreement(level: str) -> dict[str, Any]:
+    return {"human": {"spearman": {"min": 0}, "level": level}}
+
+
 def _rows(ratings: dict[tuple[str, str], dict[str, float]]) -> list[dict[str, Any]]:
     return [
         {"item": item, "system": system, "source": "s", "output": f"{item} {system}", "human": human}
@@ -69,11 +79,11 @@ RATED = _rows(
 def test_cases_follow_from_ratings(begun: Begun) -> None:
     text, suite, asked = begun(RATED)
     assert suite.options["criteria"] == ("relevance",)
-    assert [(case.expected, case.items, case.systems) for case in suite.cases] == [
-        (Agreement({"spearman": 0}, "item"), (), ()),
-        (Order("x", "y"), (), ()),
-        (Band(3), ("b",), ("x",)),
-        (Band(None, 3), ("c",), ("y",)),
+    assert [(expected(case), case.item, case.system) for case in suite.cases] == [
+        (agreement("item"), (), ()),
+        ({"better": "x", "worse": "y"}, (), ()),
+        ({"expect": {"min": 3}}, ("b",), ("x",)),
+        ({"expect": {"max": 3}}, ("c",), ("y",)),
     ]
     assert len(asked.texts) == len(RATED)
     assert "people say 5; the middle of the scale is 3" in text
@@ -97,16 +107,16 @@ def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
 
 def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:
     _, suite, _ = begun(_rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"}))
-    assert suite.cases[0].expected == Agreement({"spearman": 0}, "item")
+    assert expected(suite.cases[0]) == agreement("item")
     _, suite, _ = begun(_rows({(i, s): {"relevance": n} for i in "abc" for n, s in enumerate("xyz", 2)}))
-    assert suite.cases[0].expected == Agreement({"spearman": 0}, "document")
+    assert expected(suite.cases[0]) == agreement("document")
 
 
 def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in RATED]
     text, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
-    assert [case.expected for case in suite.cases] == [Band(1)] * 4
+    assert [expected(case) for case in suite.cases] == [{"expect": {"min": 1}}] * 4
     assert "#  - {criterion: relevance, better: x, worse: y}" in text
 
 
@@ -118,7 +128,7 @@ def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path
     own.write_text("---\nscale: [0, 10]\n---\n{{ question }} {{ output }}\n", encoding="utf-8")
     text, suite, _ = begun(rows, [str(own)])
     assert "criteria: [../mine.jinja]" in text
-    assert suite.cases[0].expected == Band(0)
+    assert expected(suite.cases[0]) == {"expect": {"min": 0}}
     assert "text: {question: ..., output: ...}" in text
     own.write_text("---\nscale: [0, 10]\n---\n{{ answer }} {{ output }}\n", encoding="utf-8")
     with pytest.raises(CriterionError, match="unknown variable 'answer'"):
@@ -174,8 +184,8 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
     path = folder / "s.judge.yaml"
     path.write_bytes(create_suite(rows, path, options={"data": folder / "d.jsonl"}).encode())
     suite = load(path)
-    assert [case.expected for case in suite.cases[:2]] == [Agreement({"spearman": 0}, "item"), Order(system, "other")]
-    assert (suite.cases[2].items, suite.cases[2].systems) == ((item,), (system,))
+    assert [expected(case) for case in suite.cases[:2]] == [agreement("item"), {"better": system, "worse": "other"}]
+    assert (suite.cases[2].item, suite.cases[2].system) == ((item,), (system,))
     assert collect_samples(suite, rows, load_criteria(suite)).texts == tuple(rows)
 
 

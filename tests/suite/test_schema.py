@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from jsonschema import Draft202012Validator
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.suite.load import SUFFIX, load
-from judge.suite.schema import OPTIONS, CaseKeys, Expect, Spec, keys_at, schema, schema_text
+from judge.suite.schema import OPTIONS, Spec, schema, schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "suite.schema.json"
@@ -107,19 +106,3 @@ def test_schema_and_reader_refuse_the_same(tmp_path: Path, document: dict[str, A
     assert not valid
     assert all(line.startswith(f"{tmp_path / 's'}{SUFFIX}:") for line in said.splitlines())
     assert said
-
-
-def _optional(model: Any) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        assert not field.is_required(), name
-        yield name
-
-
-def test_keys_at() -> None:
-    assert keys_at(Spec, ()) == sorted(Spec.model_fields)
-    assert keys_at(Spec, ("cases", 3)) == sorted(_optional(CaseKeys))
-    assert keys_at(Spec, ("cases", 3, "expect")) == sorted(_optional(Expect))
-    assert keys_at(Spec, ("cases", 3, "human", "kendall")) == ["min"]
-    assert keys_at(RunConfig, ("model", 0)) == ["base_url", "key_env", "name"]
-    assert keys_at(Spec, ("cases", 3, "name")) == []
-    assert keys_at(Spec, ("nowhere", "expect")) == []

@@ -151,8 +151,8 @@ def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
     words = {"case": ("case", ""), "limit": ("limit", ""), "baseline": ("comparison", " with the baseline")}
     for suite, outcome in zip(suites, outcomes, strict=True):
         if met := [row for row in suite.rows if row.met]:
-            kinds = Counter(row.kind if row.kind in ("limit", "baseline") else "case" for row in met)
-            counts = [f"{plural(kinds[kind], word)}{more}" for kind, (word, more) in words.items() if kinds[kind]]
+            subjects = Counter(row.subject for row in met)
+            counts = [f"{plural(subjects[it], word)}{more}" for it, (word, more) in words.items() if subjects[it]]
             yield _folded(f"{_name(suite)}: {', '.join(counts)} met", _grid(met, where=False))
         if outcome.comparison is not None:
             yield from _comparison_blocks(suite, outcome.comparison)

@@ -10,11 +10,11 @@ from pathlib import Path
 from judge.core.format import escape_controls, one_line, plural
 from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
-from judge.suite.records import Kind, Outcome, Status, Verdict
+from judge.suite.expectations.case import Status, Verdict
+from judge.suite.records import Outcome
 
 _MAX_NAMED, _MAX_DIFF_LINES = 8, 200
 _MAX_NAME, _MAX_SENTENCE, _MAX_REPLY = 80, 500, 1_000  # characters
-_SUITE_KINDS = ("limit", "baseline")  # verdicts on the whole suite, not on a case
 _WORDS: dict[Status, str] = {
     "passed": "passed",
     "failed": "failed",
@@ -25,9 +25,9 @@ _WORDS: dict[Status, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A verdict of a `kind`: `state` is what it counts as, in a word; `where` its file and line."""
+    """A verdict on a `subject`: `state` is what it counts as, in a word; `where` its file and line."""
 
-    kind: Kind
+    subject: str
     name: str
     where: str
     mark: str
@@ -90,11 +90,11 @@ def _row(verdict: Verdict, path: str) -> Row:
     if verdict.status == "undecided" and verdict.met:
         reason = f"{reason} (counts as met)".lstrip()
     return Row(
-        verdict.kind,
+        verdict.subject,
         one_line(verdict.name, _MAX_NAME),
         f"{path}:{verdict.line}",
         mark,
-        "not known" if verdict.status == "error" and verdict.kind in _SUITE_KINDS else _WORDS[verdict.status],
+        "not known" if verdict.status == "error" and verdict.subject != "case" else _WORDS[verdict.status],
         verdict.met,
         one_line(verdict.expected, _MAX_SENTENCE),
         one_line(verdict.found, _MAX_SENTENCE),
@@ -111,7 +111,7 @@ def suite_summary(outcomes: Sequence[Outcome]) -> str:
 
 def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
-    cases = [verdict for verdict in verdicts if verdict.kind not in _SUITE_KINDS]
+    cases = [verdict for verdict in verdicts if verdict.subject == "case"]
     stuck = [outcome for outcome in outcomes if outcome.trouble]
     if stuck:
         yield (
@@ -125,10 +125,10 @@ def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
         undecided = sum(verdict.status == "undecided" for verdict in cases)
         more = f", {undecided:,} of them undecided" if undecided else ""
         yield f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} met{more}."
-    missed_limits = [verdict for verdict in verdicts if verdict.kind == "limit" and not verdict.met]
+    missed_limits = [verdict for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
     if missed_limits:
         yield f"{plural(len(missed_limits), 'limit')} not kept: {_names(verdict.name for verdict in missed_limits)}."
-    baseline_misses = [verdict for verdict in verdicts if verdict.kind == "baseline" and not verdict.met]
+    baseline_misses = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
     worse = [verdict.criterion for verdict in baseline_misses if verdict.status == "failed"]
     if worse:
         yield f"Worse than the baseline: {_names(worse)}."

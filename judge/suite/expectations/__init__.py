@@ -1,50 +1,36 @@
-"""The kinds of cases: one module each, which checks, describes and decides the cases of its kind."""
+"""What a case of a suite may expect: one class each, in a module of its own, and their union."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Annotated, Any, get_args
 
-from judge.core.records import Criterion, Sample
-from judge.suite.expectations import agreement, drift, label, order, score_range
-from judge.suite.expectations.context import CaseContext, CaseOutcome
-from judge.suite.records import Case, Kind, Policy
+from pydantic import Discriminator, Tag
 
-
-class Expectation(Protocol):
-    """A module of this package; `expected` is what a case of its kind expects."""
-
-    @property
-    def UNDECIDED(self) -> Policy:  # noqa: N802
-        """How an undecided case counts: pass or fail."""
-        ...
-
-    def sentence(self, case: Case, expected: Any) -> str:
-        """The expectation as a sentence, the default name of a case."""
-        ...
-
-    def check(self, expected: Any, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        """Raises ConfigError for what cannot be expected of these texts on this criterion's scale."""
-        ...
-
-    def expected(self, context: CaseContext, expected: Any) -> str:
-        """The expectation in short: `≥ 4`."""
-        ...
-
-    def decide(self, context: CaseContext, expected: Any) -> CaseOutcome:
-        """Decide the case from its scores. Raises Undecidable if there is nothing to decide from."""
-        ...
+from judge.suite.expectations.agreement import Agreement
+from judge.suite.expectations.case import Case
+from judge.suite.expectations.drift import Drift
+from judge.suite.expectations.label import Label
+from judge.suite.expectations.order import Order
+from judge.suite.expectations.score_range import ScoreRange
 
 
-_HOMES: Mapping[Kind, Expectation] = {
-    "band": score_range,
-    "label": label,
-    "order": order,
-    "agreement": agreement,
-    "drift": drift,
-}
+def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:
+    """The classes that a case with these keys may be of; exactly one unless it is written wrongly."""
+    return [expectation for expectation in EXPECTATIONS if expectation.matches(keys)]
 
 
-def for_case(case: Case) -> Expectation:
-    """The module of a case's kind."""
-    return _HOMES[case.kind]
+def _tag(keys: Any) -> str | None:
+    matching = matching_classes(keys) if isinstance(keys, dict) else []
+    return matching[0].__name__ if len(matching) == 1 else None
+
+
+Expectation = Annotated[
+    Annotated[ScoreRange, Tag("ScoreRange")]
+    | Annotated[Label, Tag("Label")]
+    | Annotated[Order, Tag("Order")]
+    | Annotated[Agreement, Tag("Agreement")]
+    | Annotated[Drift, Tag("Drift")],
+    Discriminator(_tag),
+]
+EXPECTATIONS: tuple[type[Case], ...] = tuple(get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0]))

@@ -4,69 +4,126 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated, ClassVar, get_args
+
+from pydantic import Field, model_validator
 
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bootstrap
+from judge.stats.coefficients import Coefficient
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, Level, matrix, usual_level
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
 from judge.suite.evidence import NEAR, Undecidable, criterion_name, format_estimate, would_take
-from judge.suite.expectations.context import CaseContext, CaseOutcome, Decision, about, display_name, joined, short
-from judge.suite.records import Agreement, Case, Policy, Status
+from judge.suite.expectations.case import (
+    Case,
+    CaseContext,
+    Decision,
+    Keys,
+    Number,
+    Status,
+    at_least_one_of,
+    display_name,
+    joined,
+    short,
+)
 
 PLACES = 2
-UNDECIDED: Policy = "fail"
 _OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
 
 
-def sentence(case: Case, agreement: Agreement) -> str:
-    return f"{about(case)} goes with people's ratings"
+class Minimum(Keys):
+    """The least that a coefficient has to be."""
+
+    min: Annotated[Number, Field(ge=-1, le=1)]
 
 
-def check(agreement: Agreement, criterion: Criterion, texts: Sequence[Sample]) -> None:
-    rated = {name: None for sample in texts for name in sample.human}
-    if criterion.name not in rated:
-        has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
-        raise ConfigError(
-            f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
-            f"map: {{human.{criterion.name}: COLUMN}}"
+class Coefficients(Keys):
+    """How far the scores go with people's ratings of that name."""
+
+    model_config = at_least_one_of("spearman", "kendall", "pearson")
+
+    spearman: Minimum | None = None
+    kendall: Minimum | None = None
+    pearson: Minimum | None = None
+    level: Level | None = Field(
+        default=None,
+        description="document: within items, between the texts of each (default where most items have three rated "
+        "texts or more); item: over all texts (default else); system: between the systems' means.",
+    )
+
+    @property
+    def minima(self) -> dict[Coefficient, float]:
+        minima = ((name, getattr(self, name)) for name in get_args(Coefficient))
+        return {name: minimum.min for name, minimum in minima if minimum is not None}
+
+    @model_validator(mode="after")
+    def _check_coefficients(self) -> Coefficients:
+        if not self.minima:
+            raise ValueError("write spearman, kendall or pearson, such as {spearman: {min: 0.4}}")
+        return self
+
+
+class Agreement(Case):
+    """The scores correlate with people's ratings of the criterion."""
+
+    kind: ClassVar[str] = "agreement"
+    needs_ratings: ClassVar[bool] = True
+
+    human: Coefficients
+
+    def check_keys(self) -> None:
+        if self.text:
+            self.mistake("people's ratings are the data's; leave text out", "text")
+
+    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        rated = {name: None for sample in texts for name in sample.human}
+        if criterion.name not in rated:
+            has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
+            raise ConfigError(
+                f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
+                f"map: {{human.{criterion.name}: COLUMN}}"
+            )
+
+    def describe(self) -> str:
+        return f"{self.about()} goes with people's ratings"
+
+    def expected(self, context: CaseContext) -> str:
+        return ", ".join(f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items())
+
+    def decide(self, context: CaseContext) -> Decision:
+        scored, criterion = context.scored(), criterion_name(self.criterion)
+        texts = {*context.texts}
+        samples = scored.result.table.samples
+        rated = [s for s in samples if (s.item, s.system) in texts and criterion in s.human]
+        if not rated:
+            raise Undecidable(f"none of the texts has a rating by people for {display_name(criterion)}")
+        lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
+        lacking, detail = scored.lacking(lost) if lost else ("", "")
+        level = self.human.level or usual_level(rated)
+        values = {(s.item, s.system): score.value for s in rated if (score := scored.score(s.item, s.system))}
+        ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
+        correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(matrix(rated, values))
+        if level in correlation.lacking:
+            raise Undecidable(correlation.lacking[level], detail)
+        minima = self.human.minima
+        estimates = {name: e for name in minima if (e := correlation.estimates.get((level, name)))}
+        if len(estimates) < len(minima):
+            raise Undecidable("a coefficient is undefined on these texts", detail)
+        items = len({sample.item for sample in rated})
+        decisions = [_decide_coefficient(e, minima[name], level, items) for name, e in estimates.items()]
+        statuses = {decision.status for decision in decisions}
+        status: Status = next((s for s in ("failed", "undecided") if s in statuses), "passed")
+        first = next(iter(estimates.values()))
+        over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
+        return Decision(
+            status,
+            joined(*dict.fromkeys(decision.said for decision in decisions), over, lacking),
+            ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
+            estimate=first,
+            detail=detail,
         )
-
-
-def expected(context: CaseContext, agreement: Agreement) -> str:
-    return ", ".join(f"{coefficient} ≥ {short(least)}" for coefficient, least in agreement.least.items())
-
-
-def decide(context: CaseContext, agreement: Agreement) -> CaseOutcome:
-    scored, by = context.scored(), criterion_name(context.case.criterion)
-    texts = {*context.texts}
-    rated = [s for s in scored.result.table.samples if (s.item, s.system) in texts and by in s.human]
-    if not rated:
-        raise Undecidable(f"none of the texts has a rating by people for {display_name(by)}")
-    lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
-    lacking, detail = scored.lacking(lost) if lost else ("", "")
-    level = agreement.level or usual_level(rated)
-    values = {(s.item, s.system): score.value for s in rated if (score := scored.score(s.item, s.system))}
-    human_ratings = CorrelationWithRatings(
-        matrix(rated, {(s.item, s.system): s.human[by] for s in rated}), Bootstrap(seed=context.seed)
-    )
-    correlation = human_ratings.correlate(matrix(rated, values))
-    if level in correlation.lacking:
-        raise Undecidable(correlation.lacking[level], detail)
-    estimates = {name: correlation.estimates.get((level, name)) for name in agreement.least}
-    items = len({sample.item for sample in rated})
-    decisions = [_decide_coefficient(e, agreement.least[name], level, items) for name, e in estimates.items() if e]
-    if len(decisions) < len(estimates):
-        raise Undecidable("a coefficient is undefined on these texts", detail)
-    status: Status = next(
-        (s for s in ("failed", "undecided") if s in {decision.status for decision in decisions}), "passed"
-    )
-    first = next(e for e in estimates.values() if e)
-    parts = [f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items() if e]
-    over = f"of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
-    remark = joined(*dict.fromkeys(decision.remark for decision in decisions), f"{_OVER[level]}, {over}", lacking)
-    return CaseOutcome(status, ", ".join(parts), remark, None, first, detail=detail)
 
 
 def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> Decision:

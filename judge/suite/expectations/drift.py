@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from pydantic import Field, model_validator
 
 from judge.core.format import number, percent
-from judge.core.records import Criterion, Sample
-from judge.stats.bootstrap import wilson_interval as wilson
-from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean
-from judge.suite.expectations.baseline import format_change, pair_runs
-from judge.suite.expectations.context import (
+from judge.core.records import Estimate
+from judge.stats.bootstrap import wilson_interval
+from judge.suite.evidence import NEAR, MeanTest, Undecidable, format_change, mean, pair_runs
+from judge.suite.expectations.case import (
+    Case,
     CaseContext,
-    CaseOutcome,
     Decision,
-    about,
+    Keys,
+    Points,
+    Policy,
+    Share,
+    Status,
+    at_least_one_of,
     display_name,
     joined,
     missing,
     most,
+    percentage,
     places,
-    share,
     short,
 )
-from judge.suite.records import Case, Drift, Policy, Status
 
-UNDECIDED: Policy = "pass"
 _WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
+class Moves(Keys):
+    """How far the scores may have moved from the baseline's."""
+
+    model_config = at_least_one_of("max_shift", "max_drop", "max_flips")
+
+    max_shift: Points | None = Field(default=None, description="Of the mean, either way, in points of the scale.")
+    max_drop: Points | None = Field(default=None, description="Of the mean, to the worse, in points of the scale.")
+    max_flips: Share | None = Field(
+        default=None, description="Share of the texts whose likeliest label is another one."
+    )
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Moves:
+        if self.max_shift is None and self.max_drop is None and self.max_flips is None:
+            raise ValueError("write max_shift, max_drop or max_flips")
+        return self
+
+
+class _Limit(NamedTuple):
     """A limit on a move: `sign` is 1 for a move down and −1 for one up, `verb` names a larger one."""
 
     sign: int
@@ -38,58 +58,73 @@ class _Limit:
     verb: str
 
 
-def sentence(case: Case, drift: Drift) -> str:
-    return f"{about(case)} stays as it was"
+class Drift(Case):
+    """The scores stay near those of the baseline; flipped labels are counted, not estimated."""
 
+    kind: ClassVar[str] = "drift"
+    undecided_is: ClassVar[Policy] = "pass"
+    needs_baseline: ClassVar[bool] = True
 
-def check(drift: Drift, criterion: Criterion, texts: Sequence[Sample]) -> None:
-    """Scores may move on any scale."""
+    drift: Moves
 
+    @property
+    def bounds_mean(self) -> bool:
+        """Whether it limits how far the mean over all texts may move."""
+        limits_mean = self.drift.max_shift is not None or self.drift.max_drop is not None
+        return limits_mean and self.is_about_all_texts
 
-def expected(context: CaseContext, drift: Drift) -> str:
-    shift, drop, flips = drift.max_shift, drift.max_drop, drift.max_flips
-    parts = [f"shift ≤ {short(shift)}"] if shift is not None else []
-    parts += [f"drop ≤ {short(drop)}"] if drop is not None else []
-    return ", ".join([*parts, f"flips ≤ {share(flips)}"] if flips is not None else parts)
+    def describe(self) -> str:
+        return f"{self.about()} stays as it was"
 
+    def expected(self, context: CaseContext) -> str:
+        limits = (
+            ("shift", self.drift.max_shift, short),
+            ("drop", self.drift.max_drop, short),
+            ("flips", self.drift.max_flips, percentage),
+        )
+        return ", ".join(f"{name} ≤ {write(limit)}" for name, limit, write in limits if limit is not None)
 
-def decide(context: CaseContext, drift: Drift) -> CaseOutcome:
-    if context.baseline is None:
-        raise Undecidable("there is no baseline: name one with --baseline, or make one with --update-baseline")
-    scored = context.scored()
-    lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
-    lacking, detail = missing(scored, lost, [text for text in context.texts if scored.score(*text)])
-    both = pair_runs(context.baseline, scored, context.case.criterion, context.texts)
-    limits: list[_Limit] = []
-    if drift.max_shift is not None:
-        limits += [_Limit(1, drift.max_shift, "moved"), _Limit(-1, drift.max_shift, "moved")]
-    if drift.max_drop is not None:
-        limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drift.max_drop, "fell"))
-    decimals = places(scored.column)
-    still, *means = mean(both.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
-    decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
-    n = len(both.texts)
-    flips = None if drift.max_flips is None else both.flips()
-    if flips is not None:
-        most_flips = drift.max_flips or 0.0
-        if len(flips) <= most_flips * n + NEAR:
-            decisions.append(Decision("passed"))
-        else:
-            flipped = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
-            decisions.append(Decision("failed", f"more than {share(most_flips)} flipped: {flipped}"))
-    single = "one reply each" if still.single and not still.too_few_reason else ""
-    remark = [*dict.fromkeys(decision.remark for decision in decisions), *([single, still.alike] if limits else [])]
-    move = still.estimate if limits else None
-    parts = [] if move is None else [format_change(move, decimals)]
-    parts += [] if flips is None else [f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"]
-    return CaseOutcome(
-        min((decision.status for decision in decisions), key=_WORST.index),
-        ", ".join(parts),
-        joined(*remark, both.some, lacking),
-        estimate=still.estimate if limits else wilson(len(flips or ()), n),
-        before=number(both.mean_before(), decimals),
-        detail=detail,
-    )
+    def decide(self, context: CaseContext) -> Decision:
+        if context.baseline is None:
+            raise Undecidable("there is no baseline: name one with --baseline, or make one with --update-baseline")
+        scored = context.scored()
+        lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
+        lacking, detail = missing(scored, lost, [text for text in context.texts if scored.score(*text)])
+        runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
+        limits = self._limits(lower_is_better=scored.column.better == "lower")
+        still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
+        decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
+        decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
+        if limits:
+            measured.append(format_change(still.estimate, decimals))
+            remarks = ["one reply each" if still.single and not still.too_few_reason else "", still.alike]
+        estimate: Estimate | None = still.estimate
+        if (max_flips := self.drift.max_flips) is not None:
+            flips = runs.flips()
+            measured.append(f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})")
+            if len(flips) <= max_flips * n + NEAR:
+                decisions.append(Decision("passed"))
+            else:
+                flipped = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
+                decisions.append(Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}"))
+            estimate = still.estimate if limits else wilson_interval(len(flips), n)
+        said = dict.fromkeys(decision.said for decision in decisions)
+        return Decision(
+            min((decision.status for decision in decisions), key=_WORST.index),
+            joined(*said, *remarks, runs.some, lacking),
+            ", ".join(measured),
+            estimate=estimate,
+            before=number(runs.mean_before(), decimals),
+            detail=detail,
+        )
+
+    def _limits(self, *, lower_is_better: bool) -> list[_Limit]:
+        limits = []
+        if (shift := self.drift.max_shift) is not None:
+            limits += [_Limit(1, shift, "moved"), _Limit(-1, shift, "moved")]
+        if (drop := self.drift.max_drop) is not None:
+            limits.append(_Limit(-1 if lower_is_better else 1, drop, "fell"))
+        return limits
 
 
 def _check_limit(test: MeanTest, limit: _Limit) -> Decision:

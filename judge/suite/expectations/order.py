@@ -2,92 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
 
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.stats.pairwise import verdict
-from judge.suite.evidence import NEAR, MeanTest, Undecidable, mean
-from judge.suite.expectations.baseline import format_change
-from judge.suite.expectations.context import (
+from judge.suite.evidence import NEAR, MeanTest, Undecidable, format_change, mean
+from judge.suite.expectations.case import (
     STATUS,
+    Case,
     CaseContext,
-    CaseOutcome,
+    Decision,
+    Points,
+    Side,
     display_name,
     joined,
     missing,
+    percentage,
     places,
     quoted,
-    share,
     short,
-    stem,
-    which,
 )
-from judge.suite.records import Case, Order, Policy
 
-UNDECIDED: Policy = "fail"
 _EVEN = 0.5
 
 
-def sentence(case: Case, order: Order) -> str:
-    sides = [quoted(text.output) for text in case.texts] or [order.better, order.worse]
-    return f"{stem(case)}: {sides[0]} above {sides[1]}{f' ({which(case)})' if case.items else ''}"
+class Order(Case):
+    """Texts of a system, or a text, score above those of another one.
 
+    By a criterion that compares two texts: `better` wins more than half of the comparisons.
+    """
 
-def check(order: Order, criterion: Criterion, texts: Sequence[Sample]) -> None:
-    most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
-    if order.margin >= most:
-        quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
-        raise ConfigError(f"margin: {order.margin:g} cannot be exceeded; the largest {quantity} is {most:g}")
+    kind: ClassVar[str] = "order"
+    compares_texts: ClassVar[bool] = True
 
-
-def expected(context: CaseContext, order: Order) -> str:
-    better, worse = display_name(order.better), display_name(order.worse)
-    if context.pairwise:
-        return f"{better} wins > {share(_EVEN + order.margin)} against {worse}"
-    return f"{better} > {worse}{f' + {short(order.margin)}' if order.margin else ''}"
-
-
-def decide(context: CaseContext, order: Order) -> CaseOutcome:
-    scored, pairwise = context.scored(), context.pairwise
-    both = [item for item, systems in context.by_item.items() if {order.better, order.worse} <= {*systems}]
-    if not both:
-        raise Undecidable(f"no item has texts of both {display_name(order.better)} and {display_name(order.worse)}")
-    parts_of_item = scored.preference if pairwise else scored.difference
-    parts_by_item = {item: parts_of_item(item, order.better, order.worse) for item in both}
-    items = [parts for parts in parts_by_item.values() if parts]
-    ends = (order.better, order.worse)
-    lost = []
-    for item in (item for item, parts in parts_by_item.items() if not parts):
-        rows = [(item, *ends), (item, *ends[::-1])] if pairwise else [(item, system, "") for system in ends]
-        lost += [row for row in rows if scored.score(*row) is None]
-    lacking, detail = missing(scored, lost, items)
-    even = _EVEN if pairwise else 0.0
-    margin, zero = mean(items, even + order.margin, even, seed=context.seed)
-    estimate = margin.moved(even + order.margin)
-    flips = ""
-    if pairwise:
-        answered = (item for item, parts in parts_by_item.items() if parts)
-        answers = [verdict(scored.score(item, *ends), scored.score(item, *ends[::-1])) for item in answered]
-        if n_flips := sum(answer.flipped is True for answer in answers):
-            flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
-    single = "one reply each" if margin.single and _side(margin) < 0 else ""
-    remark = joined(
-        _describe_margin(margin, zero, order),
-        single,
-        margin.alike,
-        flips,
-        lacking,
+    better: Side = Field(description="A system of the data, or the columns of a text.")
+    worse: Side = Field(description="What better has to be better than.")
+    margin: Points = Field(
+        default=0.0, description="By more than this: points of the scale, or share of the comparisons above one half."
     )
-    return CaseOutcome(
-        STATUS[_side(margin)],
-        _format_estimate(estimate, scored.column, pairwise),
-        remark,
-        None,
-        estimate,
-        detail=detail,
-    )
+
+    def check_keys(self) -> None:
+        if isinstance(self.better, dict) != isinstance(self.worse, dict):
+            self.mistake("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
+        if isinstance(self.better, dict):
+            if "output" in self.text:
+                self.mistake("output stands in better and worse; leave it out of text", "text", "output")
+        elif self.better == self.worse:
+            self.mistake(f"better and worse are both {self.better}", "worse")
+        elif self.text:
+            self.mistake("better names a system of the data; beside text, write better: {output: ...}")
+        elif self.system:
+            self.mistake("better and worse name the systems; leave system out", "system")
+
+    def inline(self) -> Mapping[str, Mapping[str, Any]]:
+        sides = (("better", self.better), ("worse", self.worse))
+        return {name: self.text | columns for name, columns in sides if isinstance(columns, dict)}
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Those of the two sides: in a text that stands in the case they are called `better` and `worse`."""
+        sides = (("better", self.better), ("worse", self.worse))
+        return tuple(side if isinstance(side, str) else name for name, side in sides)
+
+    def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
+        """The texts of items that have both."""
+        better, worse = self.systems
+        matching = self.matching(by_item, systems)
+        there = {(sample.item, sample.system) for sample in matching}
+        if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
+            raise ConfigError(f"item {lone!r} has not a text of both {better!r} and {worse!r}")
+        matching = [sample for sample in matching if {(sample.item, better), (sample.item, worse)} <= there]
+        if not matching:
+            raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
+        return matching
+
+    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
+        if self.margin >= most:
+            quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+            raise ConfigError(f"margin: {self.margin:g} cannot be exceeded; the largest {quantity} is {most:g}")
+
+    def describe(self) -> str:
+        sides = [quoted(text.output) for text in self.texts] or self.systems
+        return f"{self.stem()}: {sides[0]} above {sides[1]}{f' ({self.which()})' if self.item else ''}"
+
+    def expected(self, context: CaseContext) -> str:
+        better, worse = map(display_name, self.systems)
+        if context.pairwise:
+            return f"{better} wins > {percentage(_EVEN + self.margin)} against {worse}"
+        return f"{better} > {worse}{f' + {short(self.margin)}' if self.margin else ''}"
+
+    def decide(self, context: CaseContext) -> Decision:
+        scored, pairwise = context.scored(), context.pairwise
+        better, worse = self.systems
+        both = [item for item, systems in context.by_item.items() if {better, worse} <= {*systems}]
+        if not both:
+            raise Undecidable(f"no item has texts of both {display_name(better)} and {display_name(worse)}")
+        parts_of_item = scored.preference if pairwise else scored.difference
+        parts_by_item = {item: parts_of_item(item, better, worse) for item in both}
+        items = [parts for parts in parts_by_item.values() if parts]
+        rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
+        without_parts = [item for item, parts in parts_by_item.items() if not parts]
+        lost = [(item, *row) for item in without_parts for row in rows if scored.score(item, *row) is None]
+        lacking, detail = missing(scored, lost, items)
+        even = _EVEN if pairwise else 0.0
+        margin, zero = mean(items, even + self.margin, even, seed=context.seed)
+        estimate = margin.moved(even + self.margin)
+        flips = ""
+        if pairwise:
+            answered = (item for item, parts in parts_by_item.items() if parts)
+            answers = [verdict(*(scored.score(item, *row) for row in rows)) for item in answered]
+            if n_flips := sum(answer.flipped is True for answer in answers):
+                flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
+        side = _side(margin)
+        return Decision(
+            STATUS[side],
+            joined(
+                self._describe_margin(margin, zero),
+                "one reply each" if margin.single and side < 0 else "",
+                margin.alike,
+                flips,
+                lacking,
+            ),
+            _format_estimate(estimate, scored.column, pairwise),
+            estimate=estimate,
+            detail=detail,
+        )
+
+    def _describe_margin(self, margin: MeanTest, zero: MeanTest) -> str:
+        side = _side(margin)
+        if side > 0:
+            return "ahead, one reply each" if margin.single else f"better{margin.tested}"
+        if margin.too_few_reason:
+            return margin.too_few_reason
+        if side == 0 and margin.significant_direction > 0:
+            return margin.untested_reason
+        if side == 0:
+            lead = f" from a lead of {short(self.margin)}" if self.margin else ""
+            return f"not told apart{lead}{margin.items_needed}"
+        if zero.significant_direction < 0:
+            return f"worse{zero.tested}"
+        return f"not better by {short(self.margin)}{margin.tested}" if self.margin else "not better"
 
 
 def _side(test: MeanTest) -> int:
@@ -104,25 +164,12 @@ def _side(test: MeanTest) -> int:
     return 0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
 
 
-def _describe_margin(margin: MeanTest, zero: MeanTest, order: Order) -> str:
-    side = _side(margin)
-    if side > 0:
-        return "ahead, one reply each" if margin.single else f"better{margin.tested}"
-    if margin.too_few_reason:
-        return margin.too_few_reason
-    if side == 0 and margin.significant_direction > 0:
-        return margin.untested_reason
-    if side == 0:
-        return f"not told apart{f' from a lead of {short(order.margin)}' if order.margin else ''}{margin.items_needed}"
-    if zero.significant_direction < 0:
-        return f"worse{zero.tested}"
-    return f"not better by {short(order.margin)}{margin.tested}" if order.margin else "not better"
-
-
 def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
     """`+1.30 [1.00, 1.60]`, or the share of comparisons won."""
     if pairwise:
         low, high = e.low, e.high
-        ends = "" if low is None or high is None or low == high else f" [{share(max(0, low))}, {share(min(1, high))}]"
-        return f"{share(e.value)}{ends}"
+        ends = ""
+        if low is not None and high is not None and low != high:
+            ends = f" [{percentage(max(0, low))}, {percentage(min(1, high))}]"
+        return f"{percentage(e.value)}{ends}"
     return format_change(e, places(column))
