@@ -13,7 +13,6 @@ from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table
 from judge.table.scores import split_rows
-from judge.text import Language
 
 _DEFAULT_SCALE = Scale.integers(1, 5)
 """The scale that an attack asks for if a criterion has no labels, such as the heuristic's."""
@@ -84,7 +83,7 @@ def perturb(
     probes: Collection[Probe],
     *,
     items: int,
-    language: Language,
+    language: str,
     seed: int,
 ) -> AuditSamples:
     """Make the texts of an audit. `scales` maps a criterion to its scale, None without labels. Raises DataError."""
@@ -110,7 +109,7 @@ def perturb(
     return _with_attacks(texts, scales, language) if texts.attacks else texts
 
 
-def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: Language) -> AuditSamples:
+def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: str) -> AuditSamples:
     """Add the attacked texts: each attack asks for the top of a scale, so there is one for each scale."""
     by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():

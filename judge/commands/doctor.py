@@ -39,8 +39,6 @@ State = Literal["ok", "lacking", "wrong"]
 _DISTRIBUTION = "textjudge"
 _BUNDLES = ("all", "dev")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
-_TOKENIZERS = {"ja": "ja", "ko": "ko", "zh": "zh", "zh, by words": "zh-words"}
-"""Tokenizers of Japanese, Korean and Chinese, for ROUGE and the like."""
 _VARIABLES = (
     "JUDGE_CACHE", "XDG_CACHE_HOME", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "RAY_ADDRESS", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HF_HOME", "HF_HUB_OFFLINE", "NO_COLOR",
@@ -109,9 +107,9 @@ def check_environment(config: RunConfig) -> list[Finding]:
     for name in _VARIABLES:  # names only: a value may be a secret
         if os.environ.get(name) or os.environ.get(name.lower()):
             findings.append(Finding("variables", f"${name}", "ok", effects.get(name, "is set")))
-    for name, tokenizer in _TOKENIZERS.items():
-        if text.installed(tokenizer):
-            findings.append(Finding("tokenizers", name, "ok", text.signature(tokenizer)))
+    for name in (name for row in text.LANGUAGES.values() if row.letters for name in row.tokenizers):
+        if text.installed(name):
+            findings.append(Finding("tokenizers", name, "ok", text.signature(name)))
         else:
             mend = _pip(f"{_DISTRIBUTION}[cjk]")
             findings.append(Finding("tokenizers", name, "lacking", "not installed: metrics count characters", mend))

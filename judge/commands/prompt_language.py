@@ -13,17 +13,15 @@ from judge.core.errors import DataError
 from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Sample
-from judge.text import Language
 
 _MIN_ITEMS, _MIN_SHARE = 2, 0.05  # a language with fewer items, or a smaller share of them, is a stray text
 _MAX_ITEMS = 2_000  # items, evenly spread over the data
-_NAMES: Mapping[str, str] = {"en": "English", "ja": "Japanese", "ko": "Korean", "zh": "Chinese"}
 
 
 class PromptLanguage(TypedDict):
     """The language of the prompts, and whether it was chosen or detected."""
 
-    name: Language
+    name: str
     how: Literal["chosen", "detected"]
 
 
@@ -41,7 +39,7 @@ def choose_prompt_language(
     if languages:
         prompt_clause = ""
         if judged and config.language is not None:
-            prompt_clause = f", and a judge is asked about all of them in {_NAMES[config.language]}"
+            prompt_clause = f", and a judge is asked about all of them in {text.LANGUAGES[config.language].name}"
         notes.append(
             f"The data are in several languages ({_list_languages(languages)}){prompt_clause}: scores of different "
             f"languages do not compare, and a mean over them says little; look at each by itself, "
@@ -59,7 +57,7 @@ def require_single_language(rows: Iterable[Sample]) -> None:
         raise DataError(_refusal(languages, rows))
 
 
-def mixed_languages(rows: Sequence[Sample]) -> dict[Language, int]:
+def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
     """Count items by language, most frequent first; empty if fewer than two languages are frequent.
 
     A language is frequent with two items and 5 % of all. An item's language is that of its source, or of its outputs
@@ -72,13 +70,13 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[Language, int]:
     return languages if len(languages) > 1 else {}
 
 
-def _language_of_items(rows: Sequence[Sample]) -> dict[str, Language]:
+def _language_of_items(rows: Sequence[Sample]) -> dict[str, str]:
     """Detect the language of the items, as far as their texts are long enough."""
     samples_by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in rows:
         samples_by_item[sample.item].append(sample)
     step = max(1, -(-len(samples_by_item) // _MAX_ITEMS))
-    detected: dict[str, Language] = {}
+    detected: dict[str, str] = {}
     for item in list(samples_by_item)[::step]:
         samples = samples_by_item[item]
         source = next((sample.source for sample in samples if sample.source and sample.source.strip()), None)
@@ -88,21 +86,21 @@ def _language_of_items(rows: Sequence[Sample]) -> dict[str, Language]:
     return detected
 
 
-def _list_languages(languages: Mapping[Language, int]) -> str:
+def _list_languages(languages: Mapping[str, int]) -> str:
     (first, n), *others = languages.items()
     return ", ".join([f"{plural(n, 'item')} {first}", *(f"{number:,} {name}" for name, number in others)])
 
 
-def _refusal(languages: Mapping[Language, int], rows: Sequence[Sample]) -> str:
+def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
     first = next(iter(languages))
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked in one: judge each by "
-        f"itself, {_how_to_separate(rows, languages)}; or ask about all in {_NAMES[first]} on purpose: "
+        f"itself, {_how_to_separate(rows, languages)}; or ask about all in {text.LANGUAGES[first].name} on purpose: "
         f"{option('language', first)}"
     )
 
 
-def _how_to_separate(rows: Sequence[Sample], languages: Mapping[Language, int]) -> str:
+def _how_to_separate(rows: Sequence[Sample], languages: Mapping[str, int]) -> str:
     """Say how to select one language, by a column that has one value for each if the data have one."""
     language_of_item = _language_of_items(rows)
     known = [

@@ -30,6 +30,7 @@ from judge.criteria.template import (
     template_parser,
     template_texts,
 )
+from judge.text import LANGUAGES
 
 HIDDEN = {
     "system": "a judge that knows which system wrote a text does not judge the text alone",
@@ -193,9 +194,8 @@ class _Inline(NodeTransformer):
 
 
 def languages() -> list[str]:
-    """Return the languages of the built-in criteria: `en`, then every other folder of prompts/ with layouts."""
-    written = {folder.parent.name for folder in builtin_prompts().glob("*/layouts")}
-    return ["en", *sorted(written - {"en"})]
+    """Return the codes of the languages that have built-in criteria: folders of prompts/ with layouts."""
+    return [code for code in LANGUAGES if (builtin_prompts() / code / "layouts").is_dir()]
 
 
 def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:

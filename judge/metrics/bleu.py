@@ -38,7 +38,6 @@ _UNCUT = (
     "are in a script that the tokenizer {tokenizer} does not cut into words: their values are too low; set "
     "{metric}.tokenize, leave it out to have texts cut by their script, or score the languages apart"
 )
-_BY_SCRIPT: dict[text.Language, str] = {"en": DEFAULT, "zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
 def tokenizer_for(texts: Iterable[str]) -> str:
@@ -46,10 +45,8 @@ def tokenizer_for(texts: Iterable[str]) -> str:
 
     `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
     """
-    language = text.detect_language(texts)
-    if language in ("ja", "ko") and not text.installed(language):
-        return "char"
-    return _BY_SCRIPT[language]
+    language = text.LANGUAGES[text.detect_language(texts)]
+    return language.bleu if text.installed(language.tokenizer) else "char"
 
 
 def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note:
@@ -57,7 +54,8 @@ def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note
     distinct = set(texts)
     by_spaces = tokenizer in _BY_SPACES
     some = sum(
-        by_spaces and not string.isascii() and text.detect_language([string]) in ("ja", "zh") for string in distinct
+        by_spaces and not string.isascii() and not text.LANGUAGES[text.detect_language([string])].spaced
+        for string in distinct
     )
     return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
 

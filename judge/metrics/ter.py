@@ -68,7 +68,9 @@ class Ter:
         used: set[bool] = set()
 
         def prepare(targets: tuple[str, ...]) -> Rate:
-            asian = text.detect_language(targets) in ("ja", "zh") if self._asian is None else self._asian
+            asian = self._asian
+            if asian is None:
+                asian = not text.LANGUAGES[text.detect_language(targets)].spaced
             used.add(asian)
             words = self._words(asian)
             target_words = [words(target) for target in targets]

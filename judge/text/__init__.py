@@ -2,6 +2,8 @@
 
 from judge.text import porter
 from judge.text.languages import (
+    DEFAULT_LANGUAGE,
+    LANGUAGES,
     Language,
     detect_language,
     detect_language_or_none,
@@ -22,6 +24,8 @@ from judge.text.tokenizers import (
 )
 
 __all__ = [
+    "DEFAULT_LANGUAGE",
+    "LANGUAGES",
     "TOKENIZERS",
     "Language",
     "Tokenizer",

@@ -1,38 +1,92 @@
-"""The language of a text by its script, its words without a dictionary, and its sentences by their stops."""
+"""The one table of languages; a text's language by its script, its words without a dictionary, and its sentences."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from bisect import bisect
-from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from judge.core.records import Sample
-
-Language = Literal["en", "ja", "ko", "zh"]
 
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language that judge has prompts, a tokenizer and rules for sentences for.
+
+    `tokenizers` are names of `text.tokenizer`, the usual one first; `bleu` is sacrebleu's name of its own.
+    `letters` are those of its script, as in a class of a regular expression; empty for an alphabet, whose words are
+    counted instead. `own_letters` tell it from another language of the same script: a tenth of its letters at least.
+    A single text with fewer than `least` letters, or words of an alphabet, does not tell its language. `spaced` says
+    whether white space parts its words.
+
+    `stops` end a sentence without white space after them, and so does a full stop after one of the letters `final`.
+    What stands between `quotes` (pairs of marks) stays in its sentence, which goes on after them with what the regular
+    expression `goes_on` matches.
+    """
+
+    code: str
+    name: str
+    tokenizers: tuple[str, ...]
+    bleu: str
+    letters: str = ""
+    own_letters: str = ""
+    least: int = 10
+    spaced: bool = True
+    stops: str = ""
+    final: str = ""
+    quotes: tuple[tuple[str, str], ...] = ()
+    goes_on: str = ""
+
+    @property
+    def tokenizer(self) -> str:
+        """The name of its usual tokenizer."""
+        return self.tokenizers[0]
+
+
+_TABLE = (
+    Language("en", "English", ("en",), "13a", least=5, quotes=(("“", "”"),)),
+    Language(
+        "ja", "Japanese", ("ja",), "ja-mecab", HAN + KANA, KANA, spaced=False, stops="。！？｡",
+        quotes=(("「", "」"), ("『", "』"), ("（", "）")), goes_on="[とのをにがは]|って|など",
+    ),
+    Language(
+        "ko", "Korean", ("ko",), "ko-mecab", HANGUL, final="다요죠까",
+        goes_on=r"이?라[고는며]|이?라면서|하[고며]\s|[고며]\s",
+    ),
+    Language(
+        "zh", "Chinese", ("zh", "zh-words"), "zh", HAN, least=20, spaced=False, stops="。！？｡", quotes=(("（", "）"),),
+    ),
+)  # fmt: skip
+LANGUAGES: Mapping[str, Language] = {language.code: language for language in _TABLE}
+"""The languages by code (ISO 639-1). `en` stands for every alphabet that has no row of its own."""
+DEFAULT_LANGUAGE = "en"
+_BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
+
 # \w lacks the marks that Arabic, Hebrew, Indic and Thai words are written with, which would cut them in pieces.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0e31-\u0e4e"
 )
-
-_IS_HAN, _IS_KANA, _IS_HANGUL = (re.compile(f"[{letters}]") for letters in (HAN, KANA, HANGUL))
-_TOKEN = re.compile(f"[{HAN}{KANA}{HANGUL}]|(?:[^\\W{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
-_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{HANGUL}][{_MARKS}]*)+")
+_SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
+_LETTERS_OF = {
+    letters: re.compile(f"[{letters}]") for row in _BY_SCRIPT for letters in (row.letters, row.own_letters) if letters
+}
+_TOKEN = re.compile(f"[{_SCRIPTS}]|(?:[^\\W{_SCRIPTS}][{_MARKS}]*)+")
+_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{_SCRIPTS}][{_MARKS}]*)+")
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
-_KANA_SHARE = 0.1  # Japanese prose has about half; a の in a Chinese title has far less
-_WORDS, _HAN_ALONE = 5, 20  # words, and characters of Han, below which a text does not tell its language
+_OWN_SHARE = 0.1  # Japanese prose has about half of kana; a の in a Chinese title has far less
 
 
-def detect_language(texts: Iterable[str]) -> Language:
-    """Return the language of most of the words, by script; `en` stands for Latin or any other script.
+def detect_language(texts: Iterable[str]) -> str:
+    """Return the code of the language of most of the words, by script; `en` stands for Latin or any other script.
 
     Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
     Hangul is Korean; Han is Japanese where at least a tenth of the Han and kana is kana, else Chinese. Looks at
@@ -44,49 +98,36 @@ def detect_language(texts: Iterable[str]) -> Language:
         room -= len(seen[-1])
         if room <= 0:
             break
-    return _language_of_letters(_Letters.from_text("\n".join(seen)))
+    return _most_written("\n".join(seen))[0]
 
 
-def language_of(samples: Iterable[Sample]) -> Language:
-    """Return the language of the samples' outputs and sources."""
+def language_of(samples: Iterable[Sample]) -> str:
+    """Return the code of the language of the samples' outputs and sources."""
     return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
 
 
-def detect_language_or_none(text: str) -> Language | None:
-    """Return the language of one text, None if it is too short to tell: Latin names, a headline without kana.
+def detect_language_or_none(text: str) -> str | None:
+    """Return the code of one text's language, None if it is too short to tell: Latin names, a headline without kana.
 
-    It takes five words, and 20 characters of Han for Chinese.
+    It takes five words, ten characters of Japanese or Korean, or 20 of Chinese.
     """
-    letters = _Letters.from_text(text[:_LOOK_AT_EACH])
-    language = _language_of_letters(letters)
-    enough = {"en": letters.other >= _WORDS, "zh": letters.han >= _HAN_ALONE}
-    return language if enough.get(language, letters.han + letters.kana + letters.hangul >= 2 * _WORDS) else None
+    code, count = _most_written(text[:_LOOK_AT_EACH])
+    return code if count >= LANGUAGES[code].least else None
 
 
-class _Letters(NamedTuple):
-    """How many characters of each script a text has, and how many words in any other."""
-
-    han: int
-    kana: int
-    hangul: int
-    other: int
-
-    @classmethod
-    def from_text(cls, text: str) -> _Letters:
-        other = len(_OTHER_WORD.findall(text))
-        if text.isascii():
-            return cls(0, 0, 0, other)
-        han, kana, hangul = (len(script.findall(text)) for script in (_IS_HAN, _IS_KANA, _IS_HANGUL))
-        return cls(han, kana, hangul, other)
-
-
-def _language_of_letters(letters: _Letters) -> Language:
-    han, kana, hangul, other = letters
-    if max(hangul, han + kana) < max(1, 2 * other):
-        return "en"
-    if hangul >= han + kana:
-        return "ko"
-    return "ja" if kana >= _KANA_SHARE * (han + kana) else "zh"
+def _most_written(text: str) -> tuple[str, int]:
+    """Return the language that most words of a text are in, and how many letters (of an alphabet, words) it has."""
+    words = len(_OTHER_WORD.findall(text))
+    if text.isascii():
+        return DEFAULT_LANGUAGE, words
+    letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS_OF.items()}
+    counts = {
+        row.code: letters[row.letters]
+        for row in _BY_SCRIPT
+        if not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+    }
+    code = max(counts, key=counts.__getitem__)
+    return (code, counts[code]) if counts[code] >= max(1, 2 * words) else (DEFAULT_LANGUAGE, words)
 
 
 def is_cjk(text: str) -> bool:
@@ -113,20 +154,31 @@ _STANDING_STOP = re.compile(r"(?<=\s[.!?])\s+")
 
 _QUOTES = "\"'”’»›"
 _CLOSERS = _QUOTES + "」』】》〉〕）］｝)\\]}"
-_HAN_KANA = f"[{HAN}{KANA}]"
+
+
+def _tight_stops(row: Language) -> Iterator[str]:
+    """Yield what ends a sentence between two letters of a script."""
+    marks = "[!?]" if row.spaced else "[.!?]"
+    yield rf"(?<=[{row.letters}]){marks}+(?=[{row.letters}])"
+    if row.final:
+        yield rf"(?<=[{row.final}])\.(?=[{row.letters}])"
+
+
+_WIDE = "".join(dict.fromkeys(mark for row in _TABLE for mark in row.stops))
+_TIGHT = "|".join(stop for row in _BY_SCRIPT for stop in _tight_stops(row))
 # Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops that no word or number
 # holds need no white space, and others need none between letters of Chinese, Japanese or Korean.
 _CANDIDATE = re.compile(
-    rf"(?P<wide>(?:[。！？｡]|．(?![0-9０-９]))[.!?。！？｡]*[{_CLOSERS}]*\s*)"
-    rf"|(?P<danda>[।॥۔።។။]+[{_CLOSERS}]*\s*)"
-    rf"|(?P<tight>(?<={_HAN_KANA})[.!?]+(?={_HAN_KANA})|(?<=[{HANGUL}])[!?]+(?=[{HANGUL}])|(?<=[다요죠까])\.(?=[{HANGUL}]))"
+    rf"(?P<wide>(?:[{_WIDE}]|．(?![0-9０-９]))[.!?{_WIDE}]*[{_CLOSERS}]*\s*)"
+    rf"|(?P<danda>[।॥۔።။។]+[{_CLOSERS}]*\s*)"
+    rf"|(?P<tight>{_TIGHT})"
     rf"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++[{_CLOSERS}]*+\s+)"  # read once: the runs may be long
 )
-_BRACKET = re.compile("[「『（“」』）”]")
-_OPENS = {"」": "「", "』": "『", "）": "（", "”": "“"}
+_OPENS = {closing: opening for row in _TABLE for opening, closing in row.quotes}
+_BRACKET = re.compile(f"[{''.join((*_OPENS.values(), *_OPENS))}]")
 
 # What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles, Korean verbs of saying.
-_GOES_ON = re.compile(r"[、，,とのをにがは]|って|など|이?라[고는며]|이?라면서|하[고며]\s|[고며]\s").match
+_GOES_ON = re.compile("|".join(["[、，,]", *(row.goes_on for row in _TABLE if row.goes_on)])).match
 _DAY = re.compile(r"\d{1,2}\.").match  # of a date that follows
 _DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search
 _LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch

@@ -13,8 +13,8 @@ from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer, fence_digest
 
-LANGUAGES: tuple[text.Language, ...] = ("en", "ja", "ko", "zh")
-OUTPUTS: dict[text.Language, str] = {
+LANGUAGES: tuple[str, ...] = ("en", "ja", "ko", "zh")
+OUTPUTS: dict[str, str] = {
     "en": "The tram line opens in May and runs past the harbour.",
     "ja": "路面電車は五月に開業し、港の前を通る。",
     "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.",
@@ -25,7 +25,7 @@ every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: att
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
-def sample(language: text.Language) -> Sample:
+def sample(language: str) -> Sample:
     return Sample("a", "system", OUTPUTS[language], "A source.", human={"fluency": 3.0}, ratings={"fluency": (3.0,)})
 
 
@@ -40,7 +40,7 @@ def test_names_are_unique_among_changes_too() -> None:
 @every_language
 @every_attack
 def test_the_text_is_whole_and_the_top_label_is_asked_for(
-    attack: Attack, language: text.Language, scale: Scale, label: str
+    attack: Attack, language: str, scale: Scale, label: str
 ) -> None:
     assert best_label(scale) == label
     found = inject(sample(language), attack, scale, language)
@@ -54,7 +54,7 @@ def test_the_text_is_whole_and_the_top_label_is_asked_for(
 
 
 @every_language
-def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: text.Language) -> None:
+def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> None:
     for attack in ATTACKS:
         added = inject(sample(language), attack, SCALES[0], language).output.replace(OUTPUTS[language], "")
         if language != "en":
@@ -64,7 +64,7 @@ def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: text.Lan
 
 
 @every_language
-def test_the_control_is_about_as_long_as_the_others(language: text.Language) -> None:
+def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
     lengths = {
         attack.name: len(inject(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
         for attack in ATTACKS
@@ -74,14 +74,14 @@ def test_the_control_is_about_as_long_as_the_others(language: text.Language) -> 
 
 
 @every_language
-def test_the_fake_form_holds_the_score_as_json(language: text.Language) -> None:
+def test_the_fake_form_holds_the_score_as_json(language: str) -> None:
     form = next(attack for attack in ATTACKS if attack.name == "fake form")
     last = inject(sample(language), form, SCALES[1], language).output.splitlines()[-1]
     assert json.loads(last) == {"score": "pass"}
 
 
 @every_language
-def test_the_fake_mark_is_not_the_one_around_the_text(language: text.Language) -> None:
+def test_the_fake_mark_is_not_the_one_around_the_text(language: str) -> None:
     criterion = criteria.load("fluency", language=language)
     fake = next(attack for attack in ATTACKS if attack.name == "fake closing mark")
     output = inject(sample(language), fake, criterion.scale, language).output

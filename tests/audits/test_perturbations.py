@@ -31,12 +31,12 @@ def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:
     """The examples' texts that a change applies to, with the changed outputs."""
     made = [
         (sample, found.output)
-        for language in BY_NAME[name].languages
+        for language in BY_NAME[name].languages or text.LANGUAGES
         for sample in TEXTS[language]
         for seed in range(seeds)
         if (found := changed(sample, TEXTS[language], BY_NAME[name], seed)) is not None
     ]
-    assert len(made) > len(BY_NAME[name].languages) * 12
+    assert len(made) > len(BY_NAME[name].languages or text.LANGUAGES) * 12
     return made
 
 
@@ -352,7 +352,7 @@ OPPOSITES = {
 @pytest.mark.parametrize(
     ("language", "sentence", "opposite"), [(language, *pair) for language in LANGUAGES for pair in OPPOSITES[language]]
 )
-def test_the_opposite_of_a_sentence(language: text.Language, sentence: str, opposite: str | None) -> None:
+def test_the_opposite_of_a_sentence(language: str, sentence: str, opposite: str | None) -> None:
     places = RULES[language].negated(sentence)
     made = {edits.apply_edits(sentence, [place], Random(0)) for place in places}
     assert made == (set() if opposite is None else {opposite})
@@ -522,7 +522,7 @@ def test_empty_phrases_are_added_as_many_as_there_are_sentences() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: text.Language) -> None:
+def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: str) -> None:
     for phrase in RULES[language].empty:
         assert text.detect_language([phrase]) == language
         assert edits.sentences(phrase) == [phrase]

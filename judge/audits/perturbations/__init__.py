@@ -7,41 +7,42 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from judge.audits.perturbations import catalogue
-from judge.audits.perturbations.edits import LANGUAGES, Perturbation
+from judge.audits.perturbations.edits import Perturbation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judge.core.records import Sample
-    from judge.text import Language
 
 __all__ = ["CHANGES", "NEUTRAL", "Perturbation", "changed", "of_language"]
 
 CHANGES: tuple[Perturbation, ...] = (
-    Perturbation("shuffled sentences", "coherence", LANGUAGES, catalogue.shuffled),
-    Perturbation("swapped entity", "consistency", LANGUAGES, catalogue.swapped_entity),
-    Perturbation("swapped number", "consistency", LANGUAGES, catalogue.swapped_number),
-    Perturbation("negated sentence", "consistency", LANGUAGES, catalogue.negated),
-    Perturbation("typos", "fluency", LANGUAGES, catalogue.typos),
-    Perturbation("dropped function words", "fluency", LANGUAGES, catalogue.dropped_words),
-    Perturbation("lost casing", "fluency", ("en",), catalogue.lost_casing),
-    Perturbation("truncated", "fluency", LANGUAGES, catalogue.truncated),
-    Perturbation("padded", "relevance", LANGUAGES, catalogue.padded),
-    Perturbation("main point dropped", "relevance", LANGUAGES, catalogue.main_point_dropped),
-    Perturbation("duplicated sentences", "relevance", LANGUAGES, catalogue.duplicated_sentences),
+    Perturbation("shuffled sentences", "coherence", catalogue.shuffled),
+    Perturbation("swapped entity", "consistency", catalogue.swapped_entity),
+    Perturbation("swapped number", "consistency", catalogue.swapped_number),
+    Perturbation("negated sentence", "consistency", catalogue.negated),
+    Perturbation("typos", "fluency", catalogue.typos),
+    Perturbation("dropped function words", "fluency", catalogue.dropped_words),
+    Perturbation("lost casing", "fluency", catalogue.lost_casing, ("en",)),
+    Perturbation("truncated", "fluency", catalogue.truncated),
+    Perturbation("padded", "relevance", catalogue.padded),
+    Perturbation("main point dropped", "relevance", catalogue.main_point_dropped),
+    Perturbation("duplicated sentences", "relevance", catalogue.duplicated_sentences),
 )
 """Changes that damage a text for one criterion; names are unique."""
 NEUTRAL: tuple[Perturbation, ...] = (
-    Perturbation("duplicated text", "", LANGUAGES, catalogue.duplicated),
-    Perturbation("empty phrases", "", LANGUAGES, catalogue.empty_phrases),
-    Perturbation("copied lead", "", LANGUAGES, catalogue.copied_lead),
+    Perturbation("duplicated text", "", catalogue.duplicated),
+    Perturbation("empty phrases", "", catalogue.empty_phrases),
+    Perturbation("copied lead", "", catalogue.copied_lead),
 )
 """Changes that add length or copied text without content, to measure biases. Their criterion is empty."""
 
 
-def of_language(language: Language, among: Sequence[Perturbation] = CHANGES) -> tuple[Perturbation, ...]:
-    """Return the changes of `among` that exist in a language, in order."""
-    return tuple(change for change in among if language in change.languages)
+def of_language(language: str, among: Sequence[Perturbation] = CHANGES) -> tuple[Perturbation, ...]:
+    """Return the changes of `among` that exist in a language, in order: none where it has no rules."""
+    if language not in catalogue.RULES:
+        return ()
+    return tuple(change for change in among if not change.languages or language in change.languages)
 
 
 def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int) -> Sample | None:

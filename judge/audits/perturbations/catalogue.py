@@ -18,10 +18,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 from random import Random
 
 from judge import text
-from judge.audits.perturbations import chinese, english, japanese, korean
 from judge.audits.perturbations.edits import (
     Edit,
     LanguageRules,
@@ -39,14 +40,17 @@ from judge.audits.perturbations.edits import (
 from judge.core import yaml_lines
 from judge.core.records import Sample, Scale
 from judge.criteria.template import builtin_prompts, read_text
-from judge.text import Language
 
-RULES: Mapping[Language, LanguageRules] = {
-    "en": english.RULES,
-    "ja": japanese.RULES,
-    "ko": korean.RULES,
-    "zh": chinese.RULES,
-}
+
+def _language_rules() -> Iterator[tuple[str, LanguageRules]]:
+    """Yield the rules of each language that has a module of its name in this package."""
+    for code, language in text.LANGUAGES.items():
+        module = f"{__package__}.{language.name.lower()}"
+        if find_spec(module):
+            yield code, import_module(module).RULES
+
+
+RULES: Mapping[str, LanguageRules] = dict(_language_rules())
 
 
 def rules_for(whole: str) -> LanguageRules:
@@ -288,8 +292,6 @@ def copied_lead(sample: Sample, others: Sequence[Sample], chance: Random) -> str
 
 _MIN_SHUFFLED = 3
 _MAX_DONORS = 8  # other items that may supply the padding
-_MIN_CUT_LENGTH = {"en": 30, "ja": 16, "ko": 16, "zh": 12}
-"""Length in characters from which a sentence can be cut visibly."""
 
 
 def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
@@ -323,12 +325,12 @@ def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str |
     if not places or not is_finished(whole):
         return None
     start, end = places[-1]
-    size = end - start
-    if size < _MIN_CUT_LENGTH[text.detect_language([whole])]:
+    size, rules = end - start, rules_for(whole)
+    if size < rules.shortest_cut:
         return None
-    ends = [match.end() for match in re.finditer(r"\S+" if rules_for(whole).joint else r"\w", whole[start:end])]
+    ends = [match.end() for match in re.finditer(r"\S+" if rules.joint else r"\w", whole[start:end])]
     inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
-    telling = [at for at in inside if rules_for(whole).trailing(whole[start:at])]
+    telling = [at for at in inside if rules.trailing(whole[start:at])]
     inside = [at for at in inside if not is_finished(whole[:at])]
     return whole[: chance.choice(telling or inside)] if telling or inside else None
 
@@ -427,10 +429,10 @@ class Attack:
     """A way to talk to the judge. `make(sample, scale, language)` gives the output with the attack in it, whole."""
 
     name: str
-    make: Callable[[Sample, Scale, Language], str]
+    make: Callable[[Sample, Scale, str], str]
 
 
-def inject(sample: Sample, attack: Attack, scale: Scale, language: Language) -> Sample:
+def inject(sample: Sample, attack: Attack, scale: Scale, language: str) -> Sample:
     """Return the sample with the attack in its output, the attack's name as its system, and no human ratings."""
     return replace(sample, output=attack.make(sample, scale, language), system=attack.name, human={}, ratings={})
 
@@ -441,14 +443,14 @@ def best_label(scale: Scale) -> str:
 
 
 @cache
-def _injections(language: Language) -> Mapping[str, str]:
+def _injections(language: str) -> Mapping[str, str]:
     """Read the injected texts of one language from prompts/<language>/audit/injections.yaml."""
     path = builtin_prompts() / language / "audit" / "injections.yaml"
     texts: dict[str, str] = yaml_lines.values(read_text(path))
     return texts
 
 
-def _injection(name: str, sample: Sample, scale: Scale, language: Language) -> str:
+def _injection(name: str, sample: Sample, scale: Scale, language: str) -> str:
     """Add the injection of this name to a sample's output: `system voice` before it, all others after it."""
     words = _injections(language)[name.replace(" ", "_")].replace("{top}", best_label(scale))
     return f"{words}\n\n{sample.output}" if name == "system voice" else f"{sample.output}\n\n{words}"

@@ -13,9 +13,7 @@ from typing import NamedTuple
 from judge import text
 from judge.core.records import Sample
 from judge.metrics.qags import english_noun_phrases
-from judge.text import Language
 
-LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko", "zh")
 Make = Callable[[Sample, Sequence[Sample], Random], str | None]
 """(sample, samples of other items, random numbers) to the changed output; None if the change does not apply."""
 Span = tuple[int, int]
@@ -23,12 +21,15 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Perturbation:
-    """One way to change a text. `criterion` is the quality it damages; empty for a neutral change."""
+    """One way to change a text. `criterion` is the quality it damages; empty for a neutral change.
+
+    `languages` are codes, empty for all.
+    """
 
     name: str
     criterion: str
-    languages: tuple[Language, ...]
     make: Make
+    languages: tuple[str, ...] = ()
 
 
 class Edit(NamedTuple):
@@ -55,7 +56,7 @@ class LanguageRules:
     gets one typo per `typo_every` characters. `number_words` returns the places of numbers in words. `names` finds
     names; `peers` lists names by kind, for texts without another name of the kind. `fits(before, old, new, after)` says
     if a name or number can replace another there. `trailing` matches the end of a text that cannot end a sentence.
-    `empty` are sentences without content.
+    `empty` are sentences without content. A sentence of `shortest_cut` characters or more can be cut off visibly.
     """
 
     joint: str
@@ -69,6 +70,7 @@ class LanguageRules:
     fits: Callable[[str, str, str, str], bool]
     trailing: Callable[[str], object]
     empty: tuple[str, ...]
+    shortest_cut: int
 
 
 def listed(words: str) -> tuple[str, ...]:

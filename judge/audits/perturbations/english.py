@@ -411,4 +411,5 @@ RULES = LanguageRules(
         "These are matters on which different people may well have different views.",
         "Much more could be added, and much of it would be interesting in its own way.",
     ),
+    shortest_cut=30,
 )

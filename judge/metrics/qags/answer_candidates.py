@@ -327,7 +327,7 @@ def clean(original: str) -> str:
     return whole(original).replace("\0", " ")
 
 
-def languages(texts: Sequence[str]) -> list[text.Language]:
+def languages(texts: Sequence[str]) -> list[str]:
     """Return the language of each text. A short text in Han characters is Japanese if most texts are."""
     most = text.detect_language(texts)
     detected = [text.detect_language([passage]) for passage in texts]
