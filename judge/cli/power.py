@@ -13,7 +13,6 @@ from judge.cli.terminal import BOTH, check_format, console, print_json
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.results.result import Result
     from judge.stats.power import Scatter, Spread
 
 _NOTE = (
@@ -104,6 +103,7 @@ def _show_for_run(
 ) -> None:
     """Print the same for each column of a run, from the differences between its pairs of systems or one of them."""
     from judge.commands.validate import check_run
+    from judge.config import split
     from judge.core.format import one_line
     from judge.results.result import load
 
@@ -112,7 +112,9 @@ def _show_for_run(
     if where:
         result = result.where(**where)
     named_pair = None if pair is None else _parse_pair(pair, result.table.systems)
-    scatters = _select_scatters(result, run, names, named_pair)
+    if result.rankings:
+        raise ConfigError(f"{run}: texts were compared two by two, and so there are no differences of scores")
+    scatters = result.power(*split(",".join(names or [])), pair=named_pair)
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
     notes += [f"{one_line(scatter.column)}: {scatter.note}" for scatter in scatters if scatter.note]
     too_few: dict[tuple[int, int, int], list[str]] = {}
@@ -281,30 +283,3 @@ def _correction_json(scatter: Scatter) -> dict[str, Any]:
         "level": scatter.level if scatter.tests else None,
         "least_items": scatter.least if scatter.tests else None,
     }
-
-
-def _select_scatters(result: Result, run: Path, names: list[str] | None, pair: tuple[str, str] | None) -> list[Scatter]:
-    """The columns by `names`, by default all with a better direction and values of single texts. Raises ConfigError."""
-    from judge.config import split
-    from judge.core.plugins import unknown_name_message
-    from judge.stats.analyze import overall
-    from judge.stats.power import scatter
-
-    table = result.table
-    if result.rankings:
-        raise ConfigError(f"{run}: texts were compared two by two, and so there are no differences of scores")
-    weighed = overall(table)
-    tables = [table] if weighed is None else [table, weighed[1]]
-    columns = {
-        column.name: (each, column)
-        for each in tables
-        for column in each.columns
-        if column.better and column.name not in each.corpus_columns
-    }
-    column_names = split(",".join(names)) if names else list(columns)
-    for name in column_names:
-        if name not in columns:
-            raise ConfigError(f"--column: {unknown_name_message('column', name, list(columns))}")
-    return [
-        each_scatter for name in column_names for each_scatter in scatter(columns[name][0], [columns[name][1]], pair)
-    ]

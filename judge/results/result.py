@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from math import isclose
 from pathlib import Path
 from statistics import fmean
@@ -19,11 +20,13 @@ from judge.data import samples
 from judge.data.samples import Value
 from judge.results.validation import flat, read
 from judge.stats import human_agreement
-from judge.stats.analyze import Overall, analyze
+from judge.stats.analyze import Overall, analyze, overall
 from judge.stats.calibration import Calibrated, Powered
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking, Standing
+from judge.stats.power import Scatter
+from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Driver, Drivers, looks
 from judge.stats.system_differences import Comparison, Difference, Rank
 from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
@@ -136,6 +139,36 @@ class Result:
         """
 
         return filter_texts(self, columns)
+
+    @cached_property
+    def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
+        """The columns with a better end and values of single texts, each with the table that holds it."""
+        tables = [self.table, *([weighted[1]] if (weighted := overall(self.table)) else [])]
+        return {
+            column.name: (table, column)
+            for table in tables
+            for column in table.columns
+            if column.better and column.name not in table.corpus_columns
+        }
+
+    def power(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
+        """What these columns (default: all) can detect, by the differences between pairs of systems or one `pair`.
+
+        `result.power("overall")[0].worst.needed(0.1)` are the items at which a difference of 0.1 between any two
+        systems is detected with 80 % power, `pairs[0].needed()` those that the difference in this run needs. Raises
+        ConfigError for a ranking and for a column or system that there is not.
+        """
+        if self.rankings:
+            raise ConfigError("texts were compared two by two, and so there are no differences of scores")
+        for kind, names, known in (
+            ("column", columns, list(self._tested_columns)),
+            ("system", pair or (), list(self.table.systems)),
+        ):
+            for name in names:
+                if name not in known:
+                    raise ConfigError(plugins.unknown_name_message(kind, name, known))
+        chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
+        return tuple(scatter for table, column in chosen for scatter in scatters(table, [column], pair))
 
     def report(self, format: str = "console") -> str:
         """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
@@ -280,7 +313,7 @@ def _read_run(folder: Path) -> Result:
             rankings=tuple(map(_read_ranking, run.get("rankings", ()))),
             drivers=tuple(map(_read_drivers, run.get("drivers", ()))),
             comparisons=tuple(map(_read_comparison, run.get("comparisons", ()))),
-            overall=Overall(**overall) if (overall := run.get("overall")) else None,
+            overall=Overall(**run["overall"]) if run.get("overall") else None,
             repeats=_by_column(run.get("repeats", ())),
             calibrated=tuple(map(_read_calibrated, run.get("calibrated", ()))),
             matrices=tuple(map(_read_matrix, run.get("matrices", ()))),

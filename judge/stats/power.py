@@ -1,9 +1,15 @@
-"""Power of the paired tests: which differences a number of items can detect, and how many items one needs."""
+"""Power of the paired tests: which differences a number of items can detect, and how many items one needs.
+
+The two-sided test of a mean of paired differences, by the normal approximation (Lachin 1981, Controlled Clinical Trials
+2, pp. 93–113): n = ((z(1 − α/2) + z(power)) · sd / d)², with sd that of the differences item by item and d their mean.
+α is what the run's own tests have to stay below: of k systems .05 divided by k (k − 1) / 2, Holm's first step.
+Verdicts, `judge power` and `Result.power` all take their numbers from `scatter`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, sqrt
 from statistics import NormalDist
@@ -12,7 +18,7 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.bootstrap import Floats
-from judge.stats.paired_differences import TESTED, best_first, differences, pairs, tests
+from judge.stats.paired_differences import TESTED, Pair, best_first, differences, pairs, tests
 from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
@@ -30,35 +36,26 @@ def min_items(alpha: float = ALPHA) -> int:
 
 
 def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = ALPHA) -> float:
-    """The smallest mean of paired differences that a two-sided test of level `alpha` finds with that power.
-
-    (z(1 − alpha / 2) + z(power)) · sd / √items, `sd` being that of the differences: the normal approximation. Of
-    several pairs of systems `alpha` is .05 divided by the tests, Holm's first step.
-    """
-    return _detectable_z(power, alpha) * sd / sqrt(items)
+    """The smallest mean of paired differences that a two-sided test of level `alpha` finds with that power."""
+    return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * sd / sqrt(items)
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
     """The items at which `difference` is detectable, at least those of which the test can tell anything apart."""
-    ratio = min(_detectable_z(power, alpha) * sd / abs(difference), _MAX_RATIO)
+    ratio = min(detectable(sd, 1, power=power, alpha=alpha) / abs(difference), _MAX_RATIO)
     return max(min_items(alpha), ceil(ratio**2))
 
 
 def items_needed(estimate: Estimate, *, alpha: float = ALPHA) -> int | None:
-    """The items at which a mean of paired differences like this one, that scatters as its interval says, is detectable.
+    """The items at which a statistic like this one is detectable, if it scatters as its bootstrap interval says.
 
-    By a test of level `alpha`, as in `detectable`. None where it is zero, has no interval of a width above zero, or is
-    of fewer than 6 items.
+    For what has no differences item by item, such as a correlation. None where it is zero, has no interval of a width
+    above zero, or is of fewer than 6 items.
     """
-    if (
-        estimate.low is None
-        or estimate.high is None
-        or not estimate.value
-        or estimate.high <= estimate.low
-        or estimate.n < MIN_ITEMS
-    ):
+    low, high = estimate.low, estimate.high
+    if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
         return None
-    error = (estimate.high - estimate.low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
+    error = (high - low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
     return needed(error * sqrt(estimate.n), estimate.value, alpha=alpha)
 
 
@@ -66,10 +63,6 @@ def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) 
     """The power: how probably so many items show the difference (0–1)."""
     away, z = abs(difference) * sqrt(items) / sd, _NORMAL.inv_cdf(1 - alpha / 2)
     return _NORMAL.cdf(away - z) + _NORMAL.cdf(-away - z)
-
-
-def _detectable_z(power: float, alpha: float) -> float:
-    return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
 
 
 def spreads(rows: Floats) -> tuple[Floats, Floats]:
@@ -153,22 +146,33 @@ def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | Non
     scatters = []
     for column in columns:
         values = table.matrix(column.name)
-        scatters.append(_scatter(column.name, table.systems, values, best_first(values, column.better), pair))
+        order = best_first(values, column.better)
+        compared = pairs(order)
+        if pair is not None:
+            first, second = table.systems.index(pair[0]), table.systems.index(pair[1])
+            if lacking := [name for name, row in zip(pair, (first, second), strict=True) if row not in order]:
+                scatters.append(Scatter(column.name, len(order), note=f"{lacking[0]} has no value"))
+                continue
+            compared = [(first, second)]
+        rows = differences(values, compared)
+        each = scatter_of_pairs(column.name, table.systems, compared, rows, len(order))
+        if pair is not None and not each.pairs and each.tests:
+            shared = int((~np.isnan(rows)).sum())
+            note = "the difference is the same in every item that the two share"
+            if shared < MIN_ITEMS:
+                items = f"{shared} item{'s' * (shared != 1)}"
+                note = f"the two share {items}; it takes {MIN_ITEMS} to say how far differences scatter"
+            each = replace(each, note=note)
+        scatters.append(each)
     return scatters
 
 
-def _scatter(
-    column: str, names: Sequence[str], values: Floats, order: Sequence[int], pair: tuple[str, str] | None
+def scatter_of_pairs(
+    column: str, names: Sequence[str], compared: Sequence[Pair], rows: Floats, systems: int
 ) -> Scatter:
-    systems, compared = len(order), pairs(order)
-    if pair is not None:
-        rows_of = names.index(pair[0]), names.index(pair[1])
-        if lacking := [name for name, row in zip(pair, rows_of, strict=True) if row not in order]:
-            return Scatter(column, systems, note=f"{lacking[0]} has no value")
-        compared = [rows_of]
+    """The scatter of the differences between compared systems, pairs × items; so many `systems` have values."""
     if systems > TESTED:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
-    rows = differences(values, compared)
     number, sd = spreads(rows)
     level = ALPHA / max(1, tests(systems))
     varying = [
@@ -176,34 +180,16 @@ def _scatter(
         for (first, second), row, n, s in zip(compared, rows, number, sd, strict=True)
         if s > 0 and n >= MIN_ITEMS
     ]
-    varying.sort(key=lambda first: first.sd)
-    if varying:
-        note = _describe_left_out(number)
-    elif pair is None:
-        note = _reason_no_pairs(systems, number)
-    elif (shared := int(number[0])) < MIN_ITEMS:
-        note = (
-            f"the two share {shared} item{'s' * (shared != 1)}; it takes {MIN_ITEMS} to say how far differences scatter"
-        )
-    else:
-        note = "the difference is the same in every item that the two share"
-    return Scatter(column, systems, tuple(varying), note)
-
-
-def _describe_left_out(number: Floats) -> str:
-    """That some pairs share too few items, from the items that every two share."""
     few = int((number < MIN_ITEMS).sum())
-    if not few:
-        return ""
-    are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
-    return f"{are} left out, with fewer than {MIN_ITEMS} items in common"
-
-
-def _reason_no_pairs(systems: int, number: Floats) -> str:
-    """Why no two systems have differences that vary."""
-    if systems < 2:
-        return "one system has values: nothing to compare it with" if systems else "no text has a value"
-    if (number < MIN_ITEMS).all():
+    pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
+    note = f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common" if few else ""
+    if not systems:
+        note = "no text has a value"
+    elif systems == 1:
+        note = "one system has values: nothing to compare it with"
+    elif few == len(rows):
         most = f"more than {number.max():.0f}" if number.any() else "an item"
-        return f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
-    return "; ".join(part for part in (_ALL_CONSTANT, _describe_left_out(number)) if part)
+        note = f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
+    elif not varying:
+        note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
+    return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note)

@@ -25,7 +25,7 @@ from judge.stats.paired_differences import (
     pairs,
     tests,
 )
-from judge.stats.power import ALPHA, detectable, spreads
+from judge.stats.power import ALPHA, scatter_of_pairs
 from judge.table import Table
 
 TOO_FEW = "too few items to tell any two systems apart"
@@ -80,7 +80,8 @@ class Comparison:
     `differences` come best first: the first system with the second, the third, …, then the second with the third; of
     more than 30 systems only those with the first. `best` are the systems that are not told apart from the first,
     itself included; none where nothing can be said. `detectable` is the smallest difference that this many items
-    show with 80 % power, the median over the pairs; None where they are too few to show any. `note` says what could
+    show with 80 % power, for the pair of systems with the median standard deviation (`power.Scatter`); None where they
+    are too few to show any. `note` says what could
     not be computed, and why.
     """
 
@@ -154,9 +155,7 @@ def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int
     for data in group:
         here = slice(at, at := at + len(data.pairs))
         tested = tuple(_test_differences(data, rows[here], estimates[here]))
-        number, sd = spreads(rows[here])
-        detectable_sizes = [detectable(s, int(n)) for n, s in zip(number, sd.tolist(), strict=True) if s > 0]
-        few = _too_few(data, tested)
+        scatter = scatter_of_pairs(data.column.name, data.systems, data.pairs, rows[here], len(data.order))
         # Those not told apart from the first are the best, too: also a system that shares no item with it.
         best: tuple[str, ...] = ()
         if not data.constant and any(difference.adjusted is not None for difference in tested):
@@ -168,7 +167,7 @@ def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int
             tested,
             tuple(_rank_systems(data, tested)),
             best,
-            float(np.median(detectable_sizes)) if detectable_sizes and not few else None,
+            scatter.median.detectable() if scatter.pairs else None,
             _note(data, tested),
         )
 

@@ -76,9 +76,8 @@ def test_of_many_systems_each_is_shown_against_the_best_one(tested: Result) -> N
     estimate = Estimate("difference", 1.0, 0.5, 1.5, 12, "", 0.01)
     comparison = Comparison(
         "fluency",
-        tuple(Difference("s0", name, estimate, 0.2, 0.5, 8, 2, 2) for name in names[1:]),
+        tuple(Difference("s0", name, estimate, None, 0.5, 8, 2, 2) for name in names[1:]),
         tuple(Rank(name, k + 1, 1, 200) for k, name in enumerate(names)),
-        tuple(names),
         note="more than 30 systems: compared with the best one only",
     )
     means = {("s0", "fluency"): Estimate("mean", 4.0, None, None, 12, "")}

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import judge
+from judge.cli import app
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.views.columns import lead_column
 from judge.report.views.leaderboard import verdict
@@ -69,9 +74,60 @@ def test_several_are_not_told_apart_and_the_items_it_takes_are_told() -> None:
     text = verdict(made({"a": {"fluency": a}, "b": {"fluency": b}, "c": {"fluency": [1.0, 1.5] * 10}}))
     assert text.startswith("a has the highest fluency, 3.50, but b is not told apart from it on 20 items.")
     assert "The difference to b, 0.12 [\u22120." in text
-    # The standard deviation of the differences is 0.916: (1.96 + 0.84)² · 0.916² / 0.125² = 421.
-    (items,) = [int(word) for word in text.rpartition("about ")[2].split()[:1]]
-    assert items == pytest.approx(421, rel=0.15)
+    # The standard deviation of the differences is 0.916, and three tests take p < .05 / 3:
+    # (2.394 + 0.842)² · 0.916² / 0.125² = 562.03.
+    assert "would take about 563 items" in text
+
+
+TWO = [0.5, -0.5, 1.0, -1.0, 0.25, 0.0, -0.5, 1.0, 0.5]
+RUNS: dict[str, dict[str, list[float]]] = {
+    "two systems": {"a": wave(3.0, 9), "b": [v - d for v, d in zip(wave(3.0, 9), TWO, strict=True)]},
+    "five systems": {name: [3 + (k * k + n) % (5 + k) / 4 for n in range(24)] for k, name in enumerate("abcde")},
+    "a tie before others": {
+        "a": wave(3.0),
+        "b": wave(3.0)[::-1],
+        "c": [v - 0.1 * (k % 2) for k, v in enumerate(wave(3.0))],
+    },
+    "equal means": {"a": wave(3.0), "b": wave(3.0)[::-1]},
+    "the same distance everywhere": {"a": wave(3.0), "b": [v - 0.1 for v in wave(3.0)]},
+    "two items": {"a": [4.0, 2.0], "b": [3.0, 2.5], "c": [2.0, 1.0]},
+    "enough items for two, not for five": {
+        name: [3 + (k + n) % 3 / 4 for n in range(7)] for k, name in enumerate("abcde")
+    },
+}
+
+
+@pytest.mark.parametrize("values", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("criteria", [["fluency"], ["fluency", "style"]])
+def test_the_items_in_the_verdict_are_those_of_power(
+    values: dict[str, list[float]], criteria: list[str], tmp_path: Path
+) -> None:
+    """The sentence, the Python result and `judge power --pair` answer with one number, or none of them with any."""
+    result = made({name: dict.fromkeys(criteria, row) for name, row in values.items()})
+    comparison = lead_column(result)
+    assert comparison is not None
+    leaders = [rank.system for rank in comparison.ranks if rank.rank == 1]
+    rivals = [name for name in comparison.best if name not in leaders] or leaders[1:]
+    in_verdict = re.search(r"would take about ([\d,]+) items", verdict(result))
+    if not rivals:
+        assert in_verdict is None
+        return
+    (scatter,) = result.power(comparison.column, pair=(comparison.best[0], rivals[0]))
+    items = scatter.pairs[0].needed() if scatter.pairs else None
+    if len(result.table.items) < scatter.least:
+        assert "too few to tell any two of the systems apart" in verdict(result)
+        assert in_verdict is None
+    elif items is None:
+        assert in_verdict is None
+    else:
+        assert in_verdict is not None
+        assert int(in_verdict[1].replace(",", "")) == items
+    result.save(tmp_path, pages=False)
+    pair = f"{comparison.best[0]},{rivals[0]}"
+    done = CliRunner().invoke(
+        app, ["power", str(tmp_path), "--pair", pair, "--column", comparison.column, "--format", "json"]
+    )
+    assert json.loads(done.stdout)["columns"][0]["items_for_it"] == items
 
 
 def test_of_a_pair_that_shares_few_items_no_number_of_items_is_told() -> None:

@@ -21,7 +21,7 @@ from judge.report.views.columns import (
 from judge.report.views.provenance import Provenance, build_provenance
 from judge.report.views.ranking import Contest, StandingCells, build_ranking
 from judge.results.result import Result
-from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
+from judge.stats.power import MIN_ITEMS
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference, Rank
 
 _NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
@@ -128,16 +128,14 @@ def _items_needed_sentence(result: Result, comparison: Comparison, closest: Diff
     if closest.estimate.n < MIN_ITEMS:
         both = f"{_name(closest.system)} and {_name(closest.other)}"
         return [f"{plural(closest.estimate.n, 'item')} are too few to tell {both} apart, whatever they score."]
-    items = items_needed(closest.estimate)
+    (scatter,) = result.power(comparison.column, pair=(closest.system, closest.other))
+    items = scatter.pairs[0].needed() if scatter.pairs else None
     subject = f"The difference to {_name(closest.other)}, {_difference(result, comparison, closest)},"
     if items is None:
         return []
-    if items <= closest.estimate.n and (closest.estimate.p or 0.0) >= ALPHA:
-        return [f"{subject} is not told from none by the test ({format_p(closest.estimate.p or 0.0)})."]
-    if items <= closest.estimate.n:
-        return [f"{subject} does not outlast the correction for {plural(len(comparison.differences), 'comparison')}."]
-    rounded = round(items, -max(0, len(str(items)) - 2))  # two digits: it is only an estimate
-    so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {rounded:,}"
+    if items <= closest.estimate.n and closest.adjusted is not None:
+        return [f"{subject} is not told from none by the test ({format_p(closest.adjusted)})."]
+    so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {items:,}"
     return [f"{subject} would take {so_many} items to show, if it is real."]
 
 
