@@ -125,12 +125,13 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
         return f"{text.mark}{text.name} {label}{text.mark}"
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
-    body = distinct_mark(str(text), [text])
-    mark = fence_digest(body, among)
+    body = text if isinstance(text, str) else distinct_mark(str(text), [text])
+    mark = fence_digest(body, tuple(among))
     return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
 
 
-def fence_digest(text: str, among: Sequence[str] = ()) -> str:
+@lru_cache(maxsize=64)
+def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
     """What the marks around a text carry: the start of its own sha256, 8 hex digits.
 
     As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those

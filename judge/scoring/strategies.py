@@ -212,7 +212,8 @@ def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) ->
         raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
-        place = parse.find(text, criterion.reply, criterion.scale, criterion.title)
+        same = text == choice.text
+        place = written if same else parse.find(text, criterion.reply, criterion.scale, criterion.title)
         w = expectation.from_logprobs(choice.tokens, place.start, place.label, criterion.scale)
     except ParseError as error:
         raise UnusableReply(str(error), choice.text) from error
