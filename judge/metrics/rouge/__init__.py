@@ -23,9 +23,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypedDict, Unpack
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -47,7 +46,7 @@ from judge.metrics.common import (
     tokenizer_loss,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.metrics.rouge.sequences import SCRIPT, Rules, Vocabulary, script_words, vocabulary
+from judge.metrics.rouge.sequences import SCRIPT, Rules, script_words, vocabulary
 from judge.metrics.rouge.variants import (
     DEFAULT,
     DEFAULT_OF_SCRIPT,
@@ -66,70 +65,207 @@ __all__ = ["Rouge", "RougeScore", "score"]
 Words = str | Path | Collection[str]
 """A file with a word a line, or the words."""
 Files = str | Path | Sequence[str | Path]
+_VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
+_METRIC = Provenance(method="metric")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What `score` and `Rouge` take, checked. Without a `tokenizer` each row has its own."""
+class RougeOptions(TypedDict, total=False):
+    """The options of `score`; the head of this module says what they are."""
 
-    kinds: tuple[Kind, ...]
-    multi: str
-    script: bool
     stem: bool
+    multi: str | None
+    preset: str | None
     tokenizer: str | None
-    stopwords: frozenset[str]
-    exceptions: tuple[tuple[str, str], ...]
+    stopwords: Words | None
+    exceptions: Files | None
     alpha: float | None
-    form: Variant
+    beta: float | None
+
+
+class _ValueColumn(NamedTuple):
+    """A column of one type; `value` is f, p or r."""
+
+    name: str
+    kind: Kind
+    value: str
+
+
+class Rouge:
+    """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
+
+    Of several references each type takes the one with the best F. Words are cut and stemmed (Porter) by
+    rouge-score's English rules, `tok=en`; a row where they would lose most letters of the output or of a reference
+    is cut by the tokenizer of its script. rougeLsum and rouge155 read the sentences that `text.sentences` finds.
+    `values` are f, p (precision) and r (recall), whose columns are named as `rouge1_p`. The other options are those
+    of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
+    """
+
+    rowwise: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        stem: bool = True,
+        multi: str | None = None,
+        preset: str | None = None,
+        tokenizer: str | None = None,
+        stopwords: Words | None = None,
+        exceptions: Files | None = None,
+        alpha: float | None = None,
+        beta: float | None = None,
+        values: str | Sequence[str] = "f",
+    ) -> None:
+        self.script = script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
+        standard = "pooled" if script else "best_f"
+        self.multi = standard if multi is None else choice_option("rouge.multi", multi, MULTI)
+        if alpha is not None and beta is not None:
+            raise ConfigError(
+                "rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))"
+            )
+        for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
+            number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+            if value is not None and not number:
+                raise ConfigError(
+                    f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}"
+                )
+        self._alpha = alpha if beta is None else 1 / (1 + beta * beta)
+        self._variant: Variant = Rouge155(self._alpha) if script else Lin2004(self._alpha)
+        self.kinds = kinds((DEFAULT_OF_SCRIPT if script else DEFAULT) if types is None else types, script=script)
+        self._stem = bool_option("rouge.stem", stem)
+        if tokenizer is not None and script:
+            raise ConfigError(
+                f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset"
+            )
+        self._tokenizer = SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer)
+        self._stopwords = _parse_stopwords(stopwords)
+        self._exceptions = _parse_exceptions(exceptions, script and stem)
+        chosen = list_option(values)
+        known = isinstance(chosen, Sequence) and all(isinstance(name, str) and name in _VALUES for name in chosen)
+        if not known or not chosen or len(set(chosen)) < len(chosen):
+            raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
+        self._columns = [
+            _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
+            for kind in self.kinds
+            for value in chosen
+        ]
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
         """The tokenizer of an output and its references."""
-        if self.tokenizer:
-            return self.tokenizer
+        if self._tokenizer:
+            return self._tokenizer
         return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
 
-    def rules(self, tokenizer: str, *, running: bool) -> Rules:
-        return Rules(tokenizer, self.stem, self.stopwords, self.exceptions, running)
+    def compare(
+        self, output: str, targets: Sequence[str], tokenizer: str, *, running: bool, empty: bool = False
+    ) -> list[RougeScore | CannotScore]:
+        """Each type's score of one output, or why it has none. Each line of a text that is not `running` is a sentence.
+
+        References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
+        """
+        words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
+        try:
+            read = [words.reference(target) for target in targets]
+            whole = [reference for reference in read if reference.whole]
+            if not whole and not empty:
+                raise _no_tokens(tokenizer, len(targets))
+            read = read if self.script else whole
+            candidate = words.read(output)
+        except CannotScore as error:
+            return [error] * len(self.kinds)
+        scores: list[RougeScore | CannotScore] = []
+        for kind in self.kinds:
+            try:
+                tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
+            except CannotScore as error:
+                scores.append(error)
+            else:
+                best = "best_recall" if self.script else "best_f"
+                scores.append(combine(kind, tallies, self._variant, self.multi, best))
+        return scores
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """One row per sample and column. A sample without a reference is a `Failure`, an empty output scores 0."""
+        rows: list[Score | Failure] = []
+        used: dict[str, None] = {}
+        compared: dict[str, None] = {}
+        for sample in samples:
+            if not (targets := references(sample)):
+                rows += [no_reference(sample, column.name) for column in self._columns]
+                continue
+            compared |= dict.fromkeys((sample.output, *targets))
+            tokenizer = self.tokenizer_for([sample.output, *targets])
+            used[tokenizer] = None
+            scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer, running=True)
+            score_of_kind = dict(zip(self.kinds, scores, strict=True))
+            for column in self._columns:
+                scored = score_of_kind[column.kind]
+                if isinstance(scored, CannotScore):
+                    rows.append(failure(sample, column.name, scored.error, str(scored)))
+                else:
+                    number = getattr(scored, _VALUES[column.value])
+                    rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
+        notes: tuple[Note, ...] = ()
+        if self.script:
+            some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in compared)
+            notes = (
+                Note("rouge", some, len(compared), f"lost more than half of their letters to the preset {SCRIPT}"),
+            )
+        elif self._tokenizer:
+            notes = (tokenizer_loss("rouge", self._tokenizer, compared),)
+        counted = reference_count(samples)
+        return MetricResult(tuple(self._column(column, used, counted) for column in self._columns), tuple(rows), notes)
+
+    def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
+        name, kind, value = column
+        tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
+        stems = "no" if not self._stem else "en" if {"en", SCRIPT} & {*used} else "-"
+        parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
+        if kind.by_sentence or (self.script and kind.family == "w"):
+            parts.append("sent=lines-or-stops")
+        parts.append(f"refs={self.multi.removesuffix('_f')}")
+        parts += [f"alpha={format_number(self._alpha)}"] if self._alpha is not None else []
+        for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
+            if listed := "\n".join(words):
+                parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
+        parts += [f"preset={SCRIPT}"] if self.script else []
+        return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)
 
 
-def options(
+def score(
+    outputs: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
     types: Sequence[str] | None = None,
-    *,
-    stem: bool = True,
-    multi: str | None = None,
-    preset: str | None = None,
-    tokenizer: str | None = None,
-    stopwords: Words | None = None,
-    exceptions: Files | None = None,
-    alpha: float | None = None,
-    beta: float | None = None,
-) -> Options:
-    """The options of `score`, checked. Raises ConfigError."""
-    script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
-    standard = DEFAULT_OF_SCRIPT if script else DEFAULT
-    multi = ("pooled" if script else "best_f") if multi is None else choice_option("rouge.multi", multi, MULTI)
-    if alpha is not None and beta is not None:
-        raise ConfigError("rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))")
-    for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
-        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
-        if value is not None and not number:
-            raise ConfigError(f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}")
-    alpha = alpha if beta is None else 1 / (1 + beta * beta)
-    chosen_kinds = kinds(standard if types is None else types, script=script)
-    stem = bool_option("rouge.stem", stem)
-    if tokenizer is not None and script:
-        raise ConfigError(f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset")
-    return Options(
-        kinds=chosen_kinds,
-        multi=multi,
-        script=script,
-        stem=stem,
-        tokenizer=SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer),
-        stopwords=_parse_stopwords(stopwords),
-        exceptions=_parse_exceptions(exceptions, script and stem),
-        alpha=alpha,
-        form=Rouge155(alpha) if script else Lin2004(alpha),
-    )
+    **options: Unpack[RougeOptions],
+) -> dict[str, list[RougeScore | Failure]]:
+    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+
+    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
+    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
+    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
+
+    Raises ConfigError for options, DataError for lists that do not fit, MissingExtra for a tokenizer.
+    """
+    metric = Rouge(types=types, **options)
+    scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in metric.kinds}
+    for place, (output, targets) in enumerate(paired(outputs, references)):
+        # The preset has a value for empty references.
+        usable = list(targets) if metric.script else [target for target in targets if target.strip()]
+        values: list[RougeScore | CannotScore]
+        if usable:
+            tokenizer = metric.tokenizer_for([output, *usable])
+            values = metric.compare(output, usable, tokenizer, running=False, empty=metric.script)
+        else:
+            problem = "has only blank references" if targets else "has no reference"
+            values = [CannotScore("NoReference", problem)] * len(metric.kinds)
+        for (name, column), value in zip(scores.items(), values, strict=True):
+            if isinstance(value, CannotScore):
+                message = f"output {place} {value}"
+                column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
+            else:
+                column.append(value)
+    return scores
 
 
 def _parse_stopwords(words: Words | None) -> frozenset[str]:
@@ -169,206 +305,9 @@ def _lines(file: str | Path, option: str) -> list[str]:
         raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error
 
 
-def row(
-    chosen: Options, words: Vocabulary, output: str, references: Sequence[str], *, empty: bool = False
-) -> list[RougeScore | CannotScore]:
-    """Each type's score of one output, or why it has none.
-
-    References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
-    """
-    try:
-        read = [words.reference(reference) for reference in references]
-        whole = [reference for reference in read if reference.whole]
-        if not whole and not empty:
-            raise no_tokens(words.rules.tokenizer, len(references))
-        read = read if chosen.script else whole
-        candidate = words.read(output)
-    except CannotScore as error:
-        return [error] * len(chosen.kinds)
-    best = "best_recall" if chosen.script else "best_f"
-    scores: list[RougeScore | CannotScore] = []
-    for kind in chosen.kinds:
-        try:
-            tallies = [chosen.form.tally(kind, reference, candidate) for reference in read]
-        except CannotScore as error:
-            scores.append(error)
-        else:
-            scores.append(combine(kind, tallies, chosen.form, chosen.multi, best))
-    return scores
-
-
-def no_tokens(tokenizer: str, references: int) -> CannotScore:
+def _no_tokens(tokenizer: str, references: int) -> CannotScore:
     has = "a reference without any token" if references == 1 else f"{references} references without any token"
     advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
         tokenizer, "set tokenizer=char"
     )
     return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {advice}")
-
-
-def score(
-    outputs: Sequence[str],
-    references: Sequence[str] | Sequence[Sequence[str]],
-    types: Sequence[str] | None = None,
-    *,
-    stem: bool = True,
-    multi: str | None = None,
-    preset: str | None = None,
-    tokenizer: str | None = None,
-    stopwords: Words | None = None,
-    exceptions: Files | None = None,
-    alpha: float | None = None,
-    beta: float | None = None,
-) -> dict[str, list[RougeScore | Failure]]:
-    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
-
-    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
-    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
-    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
-    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
-
-    Raises ConfigError for options, DataError for lists that do not fit, MissingExtra for a tokenizer.
-    """
-    chosen = options(
-        types,
-        stem=stem,
-        multi=multi,
-        preset=preset,
-        tokenizer=tokenizer,
-        stopwords=stopwords,
-        exceptions=exceptions,
-        alpha=alpha,
-        beta=beta,
-    )
-    scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in chosen.kinds}
-    for place, (output, targets) in enumerate(paired(outputs, references)):
-        # The preset has a value for empty references.
-        usable = list(targets) if chosen.script else [target for target in targets if target.strip()]
-        values: list[RougeScore | CannotScore]
-        if usable:
-            words = vocabulary(chosen.rules(chosen.tokenizer_for([output, *usable]), running=False))
-            values = row(chosen, words, output, usable, empty=chosen.script)
-        else:
-            problem = "has only blank references" if targets else "has no reference"
-            values = [CannotScore("NoReference", problem)] * len(chosen.kinds)
-        for (name, column), value in zip(scores.items(), values, strict=True):
-            if isinstance(value, CannotScore):
-                message = f"output {place} {value}"
-                column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
-            else:
-                column.append(value)
-    return scores
-
-
-_VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
-_METRIC = Provenance(method="metric")
-
-
-class _ValueColumn(NamedTuple):
-    """A column of one type; `value` is f, p or r."""
-
-    name: str
-    kind: Kind
-    value: str
-
-
-class Rouge:
-    """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
-
-    Of several references each type takes the one with the best F. Words are cut and stemmed (Porter) by
-    rouge-score's English rules, `tok=en`; a row where they would lose most letters of the output or of a reference
-    is cut by the tokenizer of its script. rougeLsum and rouge155 read the sentences that `text.sentences` finds.
-    `values` are f, p (precision) and r (recall), whose columns are named as `rouge1_p`. The other options are those
-    of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
-    """
-
-    rowwise: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        types: Sequence[str] | None = None,
-        stem: bool = True,
-        multi: str | None = None,
-        preset: str | None = None,
-        tokenizer: str | None = None,
-        stopwords: Words | None = None,
-        exceptions: Files | None = None,
-        alpha: float | None = None,
-        beta: float | None = None,
-        values: str | Sequence[str] = "f",
-    ) -> None:
-        self._options = options(
-            types,
-            stem=stem,
-            multi=multi,
-            preset=preset,
-            tokenizer=tokenizer,
-            stopwords=stopwords,
-            exceptions=exceptions,
-            alpha=alpha,
-            beta=beta,
-        )
-        value_names = list_option(values)
-        known = isinstance(value_names, Sequence) and all(
-            isinstance(name, str) and name in _VALUES for name in value_names
-        )
-        if not known or not value_names or len(set(value_names)) < len(value_names):
-            raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
-        self._columns = [
-            _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
-            for kind in self._options.kinds
-            for value in value_names
-        ]
-
-    def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample and column. A sample without a reference is a `Failure`, an empty output scores 0."""
-        rows: list[Score | Failure] = []
-        used: dict[str, None] = {}
-        for sample in samples:
-            if not (targets := references(sample)):
-                rows += [no_reference(sample, column.name) for column in self._columns]
-                continue
-            tokenizer = self._options.tokenizer_for([sample.output, *targets])
-            used[tokenizer] = None
-            words = vocabulary(self._options.rules(tokenizer, running=True))
-            compared = sample.references if self._options.script else targets
-            scores = row(self._options, words, sample.output, compared)
-            score_of_kind = dict(zip(self._options.kinds, scores, strict=True))
-            for column in self._columns:
-                scored = score_of_kind[column.kind]
-                if isinstance(scored, CannotScore):
-                    rows.append(failure(sample, column.name, scored.error, str(scored)))
-                else:
-                    number = getattr(scored, _VALUES[column.value])
-                    rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
-        counted = reference_count(samples)
-        columns = tuple(self._column(column, used, counted) for column in self._columns)
-        notes: tuple[Note, ...] = ()
-        if name := self._options.tokenizer:
-            texts = {
-                part for sample in samples if (targets := references(sample)) for part in (sample.output, *targets)
-            }
-            if name != SCRIPT:
-                notes = (tokenizer_loss("rouge", name, texts),)
-            else:
-                some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in texts)
-                notes = (
-                    Note("rouge", some, len(texts), f"lost more than half of their letters to the preset {SCRIPT}"),
-                )
-        return MetricResult(columns, tuple(rows), notes)
-
-    def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
-        name, kind, value = column
-        chosen = self._options
-        tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
-        stems = "no" if not chosen.stem else "en" if {"en", SCRIPT} & {*used} else "-"
-        parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
-        if kind.by_sentence or (chosen.script and kind.family == "w"):
-            parts.append("sent=lines-or-stops")
-        parts.append(f"refs={chosen.multi.removesuffix('_f')}")
-        parts += [f"alpha={format_number(chosen.alpha)}"] if chosen.alpha is not None else []
-        for key, words in (("stop", sorted(chosen.stopwords)), ("exc", map(" ".join, chosen.exceptions))):
-            if listed := "\n".join(words):
-                parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
-        parts += [f"preset={SCRIPT}"] if chosen.script else []
-        return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)

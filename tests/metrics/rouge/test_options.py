@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.metrics.rouge import options
+from judge.metrics.rouge import Rouge
 from judge.metrics.rouge.variants import Kind, kinds
 
 
@@ -73,15 +73,15 @@ def test_types_by_name(name: str, script: bool, kind: Kind) -> None:
 )
 def test_wrong_options_say_what_is_allowed(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        options(**given)
+        Rouge(**given)
 
 
 def test_a_file_that_is_no_text(tmp_path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ConfigError, match="stopwords: cannot read"):
-        options(stopwords=tmp_path / "x")
+        Rouge(stopwords=tmp_path / "x")
 
 
 def test_defaults() -> None:
-    assert (options().multi, options(preset="rouge155").multi) == ("best_f", "pooled")
-    assert [kind.name for kind in options(preset="rouge155").kinds] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"]
+    assert (Rouge().multi, Rouge(preset="rouge155").multi) == ("best_f", "pooled")
+    assert [kind.name for kind in Rouge(preset="rouge155").kinds] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"]
