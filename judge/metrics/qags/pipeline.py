@@ -130,9 +130,9 @@ class Similarities:
     def _tokenizer(self, pair: Pair, language: str) -> str:
         """Choose a tokenizer by script; a short answer in Han characters alone goes by the pair's language."""
         tokenizer = text.tokenizer_for(pair)
-        tokenizer = (
-            language if tokenizer != "en" and language in ("ja", "ko", "zh") and text.installed(language) else tokenizer
-        )
+        row = text.LANGUAGES.get(language)
+        if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
+            tokenizer = row.tokenizer
         self._tokenizers.add(tokenizer)
         return tokenizer
 

@@ -151,7 +151,8 @@ def test_surrogates_and_nul_do_no_harm() -> None:
 def test_wrong_names_and_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="did you mean 'nouns'"):
         Nouns("noun")
-    monkeypatch.setattr(answer_candidates, "find_spec", lambda module: None)
+    for module in ("judge.metrics.qags.answer_candidates", "judge.text.tokenizers"):
+        monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
     answer_candidates._load_tagger.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[cjk\]'"):
         Nouns("zh")
