@@ -1,29 +1,34 @@
-"""The cache protocols, the cache that keeps nothing, and the text form of a cache row.
+"""The cache protocols, the cache that keeps nothing, and the text form of a cache's rows.
 
-A row is the reply as JSON, then a line with the request without its messages. The messages are stored once for all
-draws, by their digest. Rows of older versions hold the reply alone.
+The row of a reply is the reply as JSON, then a line with the request without its messages. The messages are a row of
+their own, once for all draws, by their digest. Rows of older versions hold the reply alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, Self
 
 from judge.core.records import Request, Response
+
+PROMPT = "prompt:"
+"""Begins the key of a row with messages; the key of a reply is that of its request."""
 
 
 class Cache(Protocol):
     """What a run needs of a cache."""
 
     @property
-    def claims(self) -> bool:
-        """Whether another process may ever hold what is to be claimed."""
+    def shared(self) -> bool:
+        """Whether another process has used this cache since it was opened: replies may appear at any time."""
         ...
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The stored responses among these keys."""
+        """The stored responses among these keys; one that cannot be read back counts as absent."""
         ...
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
@@ -35,45 +40,25 @@ class Cache(Protocol):
         ...
 
     def claim(self, keys: Sequence[str]) -> set[str]:
-        """Those of these keys that another process is asking for just now; the others are this one's from now on.
+        """Lease these keys, and return those that another process has leased.
 
-        They are until they are released, or this process ends. A reply may have come in since it was last looked up.
+        A lease lasts until it is released or this process ends. A reply may have come in since it was last looked up.
         """
         ...
 
     def release(self, keys: Sequence[str]) -> None:
-        """Let others ask for these, or find what is kept of them: after the `flush` of what was put."""
+        """End the leases of these keys: after the `flush` of what was put."""
         ...
 
     def close(self) -> None:
-        """Flush and let go of the files."""
+        """Flush, end all leases and close the files."""
         ...
-
-
-class InspectableCache(Cache, Protocol):
-    """A cache to be counted, copied or forgotten. Each of these may raise StorageError."""
-
-    def stats(self) -> dict[str, int]:
-        """Number of `responses`, and `bytes` that are kept."""
-        ...
-
-    def clear(self) -> int:
-        """Forget every response; returns how many there were."""
-        ...
-
-    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
-        """Every stored response and what was asked for it, as far as it is known; some may come twice."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 class NoCache:
     """Remembers nothing (`--no-cache`)."""
 
-    claims = False
+    shared = False
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         return {}
@@ -94,14 +79,58 @@ class NoCache:
         return
 
 
-def encode(response: Response, request: Request | None) -> tuple[str, tuple[str, str] | None]:
-    """The text of a row, and the messages with their digest before them."""
+class InspectableCache(ABC, Cache):
+    """A cache of rows, to be counted, copied or cleared. Methods raise StorageError."""
+
+    @abstractmethod
+    def put_rows(self, rows: Mapping[str, str]) -> None:
+        """Keep rows by their keys; safe after the next `flush`."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, int]:
+        """Number of `responses` and `bytes` that are stored."""
+
+    @abstractmethod
+    def clear(self) -> int:
+        """Delete every response; return how many there were."""
+
+    @abstractmethod
+    def _blocks(self) -> Iterator[Mapping[str, str]]:
+        """The rows of all replies, some at a time; one may come twice."""
+
+    @abstractmethod
+    def _prompts(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """The rows of these prompts."""
+
+    def put(self, key: str, response: Response, request: Request | None = None) -> None:
+        self.put_rows(encode(key, response, request))
+
+    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
+        """Every stored response and its request, None if it is not known; some may come twice.
+
+        Rows that cannot be read back are left out.
+        """
+        for rows in self._blocks():
+            prompts = self._prompts(prompt_keys(rows.values()))
+            for text in rows.values():
+                with suppress(ValueError):
+                    yield decode_reply(text), _decode_request(text, prompts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def encode(key: str, response: Response, request: Request | None) -> dict[str, str]:
+    """The rows of a response and its prompt by their keys."""
     if request is None:
-        return response.to_json(), None
+        return {key: response.to_json()}
     messages = _json([dict(message) for message in request.messages])
-    digest = hashlib.sha256(messages.encode()).hexdigest()
+    digest = _digest(messages)
     request_line = _json([request.endpoint, request.model, request.draw, dict(request.params), digest])
-    return f"{response.to_json()}\n{request_line}", (digest, messages)
+    return {PROMPT + digest: messages, key: f"{response.to_json()}\n{request_line}"}
 
 
 def decode_reply(text: str) -> Response:
@@ -109,34 +138,58 @@ def decode_reply(text: str) -> Response:
     return Response.from_json(text.partition("\n")[0])
 
 
-def decode_request(text: str, messages: str | None) -> Request | None:
-    """Return the request, None if the row does not hold it or its messages are missing. Raises ValueError."""
-    fields = _request_fields(text)
-    if fields is None or messages is None:
+def decode_replies(rows: Mapping[str, str]) -> dict[str, Response]:
+    """The replies of these rows, as far as they can be read."""
+    responses = {}
+    for key, text in rows.items():
+        with suppress(ValueError):
+            responses[key] = decode_reply(text)
+    return responses
+
+
+def prompt_keys(rows: Iterable[str]) -> list[str]:
+    """The keys of the prompts that these rows of replies name, each once."""
+    keys: dict[str, None] = {}
+    for text in rows:
+        with suppress(ValueError):
+            if fields := _request_fields(text):
+                keys[PROMPT + str(fields[-1])] = None
+    return list(keys)
+
+
+def is_intact(key: str, text: str) -> bool:
+    """Whether a row reads as a reply or, under the key of a prompt, is the text of that digest."""
+    if key.startswith(PROMPT):
+        return key == PROMPT + _digest(text)
+    with suppress(ValueError):
+        return bool(decode_reply(text))
+    return False
+
+
+def _decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
+    """The request of a row; None if the row does not hold it or its prompt is missing. Raises ValueError."""
+    if (fields := _request_fields(text)) is None:
         return None
-    endpoint, model, draw, params, _ = fields
+    endpoint, model, draw, params, digest = fields
+    messages = prompts.get(key := f"{PROMPT}{digest}")
+    if messages is None or not is_intact(key, messages):
+        return None
     return Request(model, tuple(json.loads(messages)), params, draw, endpoint)
 
 
-def digest_of(text: str) -> str:
-    """Return the digest of the messages, "" for a row without a request. Raises ValueError."""
-    fields = _request_fields(text)
-    return str(fields[-1]) if fields is not None else ""
-
-
 def _request_fields(text: str) -> list[Any] | None:
-    """The second line; None where there is none. Raises ValueError for one that nobody here wrote."""
+    """The second line of a row; None if there is none. Raises ValueError for a line that judge never wrote."""
     line = text.partition("\n")[2]
     if not line:
         return None
     fields = json.loads(line)
     if not isinstance(fields, list) or len(fields) != 5 or not isinstance(fields[3], dict):
-        raise ValueError("not what was asked")
+        raise ValueError("not a request")
     return fields
 
 
 def _json(value: object) -> str:
-    """As people would read it, but for lone surrogates, which no file holds otherwise."""
+    """Readable JSON; lone surrogates, which no file can hold otherwise, are escaped."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -145,6 +198,5 @@ def _json(value: object) -> str:
     return text
 
 
-def digest_matches(digest: str, messages: str) -> bool:
-    """Whether a digest is that of these messages."""
-    return hashlib.sha256(messages.encode()).hexdigest() == digest
+def _digest(messages: str) -> str:
+    return hashlib.sha256(messages.encode("utf-8", "surrogatepass")).hexdigest()

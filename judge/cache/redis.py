@@ -1,7 +1,7 @@
 """Client of the Redis or Valkey server that several machines share as a cache.
 
 A background thread sends the writes, so that a run never waits for the network. Replies are stored at
-`judge:reply:KEY` as `base.encode` writes them and messages at `judge:prompt:DIGEST`, both without an expiry. The
+`judge:reply:KEY` as `base.encode` writes them and prompts at `judge:prompt:DIGEST`, both without an expiry. The
 process that is asking for a reply is stored at `judge:claim:KEY` and expires soon after that process ends.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,6 +22,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from judge.cache import base
 from judge.core.errors import ConfigError, StorageError
 from judge.core.redis_url import RedisUrl
 
@@ -32,11 +33,10 @@ _MAX_PENDING = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteBatch:
-    """Rows to be written, and `new` ones where there are none, with prompts; then claims to be released."""
+    """Rows to be written, and `new` ones where there are none; then claims to be released."""
 
-    rows: Mapping[str, str] = field(default_factory=dict)
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    new: Mapping[str, str] = field(default_factory=dict)
+    rows: dict[str, str] = field(default_factory=dict)
+    new: dict[str, str] = field(default_factory=dict)
     released: Sequence[str] = ()
 
     def __len__(self) -> int:
@@ -142,7 +142,6 @@ class WriteBehindQueue:
             return bool(self._in_flight) or not self._closed
 
 
-Kind = Literal["reply", "prompt", "claim"]
 _TIMEOUT = 3.0
 """Seconds that Redis has to connect, and to say anything."""
 _LEASE = 15_000
@@ -222,16 +221,16 @@ class RedisClient:
                 raise ConfigError(f"the shared cache {self.address}: {self._explain(error)}; {_ADVICE}") from None
             self._mark_down(error)
 
-    def get(self, kind: Kind, keys: Sequence[str]) -> dict[str, str]:
-        """The texts at these keys; what is not text is an empty one."""
-        return self._try(lambda: self._get(kind, keys), {})
+    def get(self, keys: Sequence[str]) -> dict[str, str]:
+        """The rows with these keys; what is not text is an empty one."""
+        return self._try(lambda: self._get(keys), {})
 
-    def put(self, rows: Mapping[str, str], prompts: Mapping[str, str], *, new: Mapping[str, str] | None = None) -> bool:
-        """Have rows written, and `new` ones where there are none, with prompts; False where that is of no use now.
+    def put(self, rows: dict[str, str], *, new: dict[str, str] | None = None) -> bool:
+        """Have rows written, and `new` ones and prompts where there are none; False if that is of no use now.
 
-        Nobody waits for it; rows that are not taken in the end are in `returned`.
+        Nobody waits for it; rows that are not taken in the end are in `rejected`.
         """
-        return self.writable and self._sender.add(WriteBatch(rows, prompts, new or {}))
+        return self.writable and self._sender.add(WriteBatch(rows, new or {}))
 
     def waiting(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows with these keys that are on their way."""
@@ -272,42 +271,41 @@ class RedisClient:
 
     # All that it holds.
 
-    def names(self, kind: Kind) -> Iterator[list[str]]:
-        """The keys there are, in blocks; some twice. Raises StorageError."""
-        start = len(_name(kind, ""))
+    def keys(self, kind: Literal["reply", "prompt"]) -> Iterator[list[str]]:
+        """The keys of all rows of a kind, in blocks; some twice. Raises StorageError."""
+        start = len("judge:reply:" if kind == "reply" else "judge:")
         with self._strict():
-            names = self._redis.scan_iter(match=_name(kind, "*"), count=BLOCK)
+            names = self._redis.scan_iter(match=f"judge:{kind}:*", count=BLOCK)
             while some := list(islice(names, BLOCK)):
                 yield [name[start:].decode("utf-8", "replace") for name in some]
 
-    def size(self, kind: Kind) -> tuple[int, int]:
-        """How many texts there are, and their bytes. Raises StorageError."""
-        seen: set[str] = set()
-        size = 0
-        for some in self.names(kind):
-            fresh = set(some) - seen
-            seen |= fresh
-            with self._strict():
-                pipe = self._redis.pipeline(transaction=False)
-                for key in fresh:
-                    pipe.strlen(_name(kind, key))
-                size += sum(length for length in pipe.execute(raise_on_error=False) if isinstance(length, int))
-        return len(seen), size
+    def stats(self) -> dict[str, int]:
+        """Number of `responses`, and `bytes` of these and their prompts. Raises StorageError."""
+        replies, prompts, size = set[str](), set[str](), 0
+        for seen, blocks_of_keys in ((replies, self.keys("reply")), (prompts, self.keys("prompt"))):
+            for some in blocks_of_keys:
+                fresh = set(some) - seen
+                seen |= fresh
+                with self._strict():
+                    pipe = self._redis.pipeline(transaction=False)
+                    for key in fresh:
+                        pipe.strlen(_name(key))
+                    size += sum(length for length in pipe.execute(raise_on_error=False) if isinstance(length, int))
+        return {"responses": len(replies), "bytes": size}
 
-    def texts(self, kind: Kind, keys: Sequence[str]) -> dict[str, str]:
+    def rows(self, keys: Sequence[str]) -> dict[str, str]:
         """`get`, which raises StorageError."""
         with self._strict():
-            return self._get(kind, keys)
+            return self._get(keys)
 
     def clear(self) -> int:
-        """Forget every row and prompt; returns how many rows there were. Raises StorageError."""
-        count = {"reply": 0, "prompt": 0}
-        kinds: tuple[Kind, ...] = ("reply", "prompt")
-        for kind in kinds:
-            for some in self.names(kind):
-                with self._strict():
-                    count[kind] += int(self._redis.unlink(*(_name(kind, key) for key in some)))
-        return count["reply"]
+        """Delete every row; return how many replies there were. Raises StorageError."""
+        replies, _ = (sum(map(self._delete, keys)) for keys in (self.keys("reply"), self.keys("prompt")))
+        return replies
+
+    def _delete(self, keys: Sequence[str]) -> int:
+        with self._strict():
+            return int(self._redis.unlink(*map(_name, keys)))
 
     @contextmanager
     def _strict(self) -> Iterator[None]:
@@ -319,18 +317,18 @@ class RedisClient:
     # One step each, which raises what redis-py raises.
 
     def _probe(self) -> None:
-        self._redis.mget([_name("reply", ""), _name("prompt", "")])  # two, which a cluster refuses
+        self._redis.mget([_name(""), _name(base.PROMPT)])  # two, which a cluster refuses
 
-    def _get(self, kind: Kind, keys: Sequence[str]) -> dict[str, str]:
+    def _get(self, keys: Sequence[str]) -> dict[str, str]:
         texts: dict[str, str] = {}
         for some in blocks(keys):
-            values = self._redis.mget([_name(kind, key) for key in some])
+            values = self._redis.mget(list(map(_name, some)))
             texts |= {key: _text(value) for key, value in zip(some, values, strict=True) if value is not None}
         return texts
 
     def _claim(self, keys: Sequence[str]) -> set[str]:
         pipe = self._redis.pipeline(transaction=False)
-        names = [_name("claim", key) for key in keys]
+        names = list(map(_lease, keys))
         for name in names:
             pipe.set(name, self._token, nx=True, px=_LEASE)
         pipe.eval(_HOLDERS, len(names), *names, self._token, _LEASE)
@@ -349,13 +347,9 @@ class RedisClient:
         def write() -> bool:
             pipe = self._redis.pipeline(transaction=False)
             for batch in batches:
-                for digest, messages in batch.prompts.items():
-                    pipe.set(_name("prompt", digest), messages, nx=True)
-                if batch.rows:
-                    pipe.mset({_name("reply", key): text for key, text in batch.rows.items()})
-                for key, text in batch.new.items():
-                    pipe.set(_name("reply", key), text, nx=True)
-                if names := [_name("claim", key) for key in batch.released]:
+                for key, text in (batch.rows | batch.new).items():
+                    pipe.set(_name(key), text, nx=key in batch.new or key.startswith(base.PROMPT))
+                if names := list(map(_lease, batch.released)):
                     pipe.eval(_RELEASE, len(names), *names, self._token)
             return self._accepted(pipe.execute(raise_on_error=False))
 
@@ -363,7 +357,7 @@ class RedisClient:
 
     def _renew(self, keys: Sequence[str]) -> None:
         try:
-            self._redis.eval(_RENEW, len(keys), *(_name("claim", key) for key in keys), self._token, _LEASE)
+            self._redis.eval(_RENEW, len(keys), *map(_lease, keys), self._token, _LEASE)
         except redis.ResponseError as error:
             self._accepted([error])
 
@@ -446,8 +440,12 @@ def blocks(keys: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _name(kind: Kind, key: str) -> str:
-    return f"judge:{kind}:{key}"
+def _name(key: str) -> str:
+    return f"judge:{key}" if key.startswith(base.PROMPT) else f"judge:reply:{key}"
+
+
+def _lease(key: str) -> str:
+    return f"judge:claim:{key}"
 
 
 def _text(value: bytes) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Self
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from judge.cache import base
 from judge.cache.disk import DiskCache
 from judge.cache.redis import BLOCK, RedisClient, blocks
-from judge.core.records import Request, Response
+from judge.core.records import Response
 
 _MAX_UNSENT = 200_000
 """Keys remembered while Redis is away. What is not is sent to it when a run next reads it here."""
 
 
-class TieredCache:
+class TieredCache(base.InspectableCache):
     """Replies in Redis for all machines, and on the disk of this one as well, which is None for who only looks.
 
     What Redis has is what all agree on; what it lacks and the disk has is sent to it, so that a Redis which was
@@ -27,13 +25,12 @@ class TieredCache:
     to Redis, but for `close` and who has no disk. Not for several threads.
     """
 
-    claims = True
+    shared = True
 
     def __init__(self, remote: RedisClient, disk: DiskCache | None, notes: list[str] | None = None) -> None:
         self._remote, self._disk = remote, disk
         self._notes = [] if notes is None else notes
         self._rows: dict[str, str] = {}
-        self._prompts: dict[str, str] = {}
         self._unsent: dict[str, None] = {}
         self._messages_by_topic = {"loss": "", "refusal": ""}
         self._notes_lock = threading.Lock()
@@ -41,37 +38,22 @@ class TieredCache:
         self._update_notes()
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The stored responses among these keys; one that cannot be read back counts as absent."""
         responses: dict[str, Response] = {}
         for block in blocks(keys):
-            texts = self._remote.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
-            from_redis = self._remote.get("reply", [key for key in block if key not in texts])
-            responses |= _read(texts | from_redis)
-            if (disk := self._disk) is not None:
-                # Have on the disk, too, what Redis has of what is not there.
-                readable = {key: text for key, text in from_redis.items() if key in responses}
-                rows = {key: readable[key] for key in disk.missing_keys(readable)}
-                digests = _digests(rows)
-                prompts = disk.missing_keys({digest for digest in digests.values() if digest}, prompts=True)
-                disk.put_rows({key: rows[key] for key in digests}, _undamaged(self._remote.get("prompt", prompts)))
-                from_disk = disk.texts([key for key in block if key not in responses])
-                responses |= (read := _read(from_disk))
-                # Have in Redis what is on the disk: in the place of what cannot be read, or where there still is
-                # nothing.
-                local_texts = {key: from_disk[key] for key in read}
-                if local_texts and self._remote.writable:
-                    replaced = {key: text for key, text in local_texts.items() if key in from_redis}
-                    absent = {key: text for key, text in local_texts.items() if key not in from_redis}
-                    self._remote.put(replaced, _messages(disk, local_texts), new=absent)
+            pending = self._remote.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
+            from_redis = self._remote.get([key for key in block if key not in pending])
+            responses |= base.decode_replies(pending | from_redis)
+            if self._disk is not None:
+                self._copy_to_disk(self._disk, {key: text for key, text in from_redis.items() if key in responses})
+                from_disk = self._disk.rows(key for key in block if key not in responses)
+                responses |= (read := base.decode_replies(from_disk))
+                self._copy_to_redis(self._disk, {key: from_disk[key] for key in read}, unreadable=from_redis)
         return responses
 
-    def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        text, prompt = base.encode(response, request)
-        prompts = {} if prompt is None else dict([prompt])
-        self._rows[key] = text
-        self._prompts.update(prompts)
+    def put_rows(self, rows: Mapping[str, str]) -> None:
+        self._rows.update(rows)
         if self._disk is not None:
-            self._disk.put_rows({key: text}, prompts)
+            self._disk.put_rows(rows)
         if len(self._rows) >= BLOCK:
             self.flush()
 
@@ -81,23 +63,22 @@ class TieredCache:
             if self._disk is not None:
                 self._disk.flush()
         finally:
-            if self._rows and not self._remote.put(self._rows, self._prompts):
+            if self._rows and not self._remote.put(self._rows):
                 self._enqueue_unsent(self._rows)
-            self._rows, self._prompts = {}, {}
+            self._rows = {}
             self._enqueue_unsent(self._remote.rejected())
             self._retry_unsent(BLOCK)
             if self._disk is None:
                 self._remote.join()
 
     def claim(self, keys: Sequence[str]) -> set[str]:
-        """Those of these keys that another process is asking for just now; the others are this one's from now on.
+        """Lease these keys, and return those that another process has leased.
 
-        They are until they are released, or up to 15 s after this process ended.
+        The leases of a process that dies end within 15 s.
         """
         return self._remote.claim(keys)
 
     def release(self, keys: Sequence[str]) -> None:
-        """Let others ask for these, or find what is kept of them: after the `flush` of what was put."""
         self._remote.release(keys)
 
     def close(self) -> None:
@@ -109,38 +90,40 @@ class TieredCache:
             if self._disk is not None:
                 self._disk.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def stats(self) -> dict[str, int]:
-        """Number of `responses`, and `bytes` of these and their prompts, in Redis. Raises StorageError."""
+        """Number of `responses`, and `bytes` of these and their prompts, in Redis."""
         self._remote.join()
-        count, size = self._remote.size("reply")
-        return {"responses": count, "bytes": size + self._remote.size("prompt")[1]}
+        return self._remote.stats()
 
     def clear(self) -> int:
-        """Forget every response in Redis, and none on a disk; returns how many there were. Raises StorageError."""
+        """Delete every response in Redis, and none on a disk; return how many there were."""
         self._remote.join()
         return self._remote.clear()
 
-    def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
-        """Every response in Redis and what was asked for it, as far as it is known; some twice. Raises StorageError.
-
-        What cannot be read back is left out.
-        """
+    def _blocks(self) -> Iterator[Mapping[str, str]]:
         self._remote.join()
-        for some in self._remote.names("reply"):
-            texts = self._remote.texts("reply", some)
-            digests = _digests(texts)
-            prompts = _undamaged(self._remote.texts("prompt", list(set(digests.values()))))
-            for key, digest in digests.items():
-                with suppress(ValueError):
-                    yield base.decode_reply(texts[key]), base.decode_request(texts[key], prompts.get(digest))
+        return map(self._remote.rows, self._remote.keys("reply"))
+
+    def _prompts(self, keys: Sequence[str]) -> Mapping[str, str]:
+        return self._remote.rows(keys)
 
     # Up to Redis and down to the disk.
+
+    def _copy_to_disk(self, disk: DiskCache, rows: Mapping[str, str]) -> None:
+        """Have on the disk what Redis has."""
+        stored = disk.rows(rows)
+        new = {key: text for key, text in rows.items() if key not in stored}
+        prompts = base.prompt_keys(new.values())
+        stored = disk.rows(prompts)
+        missing = self._remote.get([key for key in prompts if key not in stored])
+        disk.put_rows({key: text for key, text in missing.items() if base.is_intact(key, text)} | new)
+
+    def _copy_to_redis(self, disk: DiskCache, rows: Mapping[str, str], unreadable: Container[str]) -> None:
+        """Have in Redis what is on the disk: in the place of what cannot be read, or if there still is nothing."""
+        if rows and self._remote.writable:
+            replaced = {key: text for key, text in rows.items() if key in unreadable}
+            absent = {key: text for key, text in rows.items() if key not in unreadable}
+            self._remote.put(disk.rows(base.prompt_keys(rows.values())) | replaced, new=absent)
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:
@@ -153,8 +136,7 @@ class TieredCache:
         for block in blocks(list(self._unsent)[:most]):
             if disk is None or not self._remote.writable:
                 return
-            texts = disk.texts(block)
-            if not self._remote.put(texts, _messages(disk, texts)):
+            if not self._remote.put(disk.rows(block)):
                 return
             for key in block:
                 del self._unsent[key]
@@ -200,30 +182,3 @@ class TieredCache:
             f"The shared cache {self._remote.address} did not take every reply ({self._remote.refusal}){where}. "
             "What several asked for meanwhile may have been paid by each."
         )
-
-
-def _read(texts: Mapping[str, str]) -> dict[str, Response]:
-    responses: dict[str, Response] = {}
-    for key, text in texts.items():
-        with suppress(ValueError):
-            responses[key] = base.decode_reply(text)
-    return responses
-
-
-def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """The digests of the messages of these rows, empty where a row has none; nothing of what is no row."""
-    digests: dict[str, str] = {}
-    for key, text in texts.items():
-        with suppress(ValueError):
-            digests[key] = base.digest_of(text)
-    return digests
-
-
-def _messages(disk: DiskCache, texts: Mapping[str, str]) -> dict[str, str]:
-    """The prompts of rows that are on a disk."""
-    return disk.messages(list({digest for digest in _digests(texts).values() if digest}))
-
-
-def _undamaged(prompts: Mapping[str, str]) -> dict[str, str]:
-    """Those of these messages that are what their digest says."""
-    return {digest: messages for digest, messages in prompts.items() if base.digest_matches(digest, messages)}

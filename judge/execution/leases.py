@@ -49,7 +49,7 @@ class RequestLeases:
         here: set[str] | None = None,
     ) -> None:
         self._cache, self._on_found, self._counts = cache, on_found, counts
-        self._deadline, self._enabled = deadline, on and (cache.claims or here is not None)
+        self._deadline, self._enabled = deadline, on
         self._claimed_here = set[str]() if here is None else here
         self._held: set[str] = set()
         self._completed: set[str] = set()
@@ -73,7 +73,7 @@ class RequestLeases:
         self._held |= mine
         self._claimed_here |= mine
         self._completed.difference_update(requests)
-        look = self._cache.claims or not self._awaited.keys().isdisjoint(requests)
+        look = self._cache.shared or not self._awaited.keys().isdisjoint(requests)
         cached = self._cache.get_many(list(requests)) if look else {}  # who held it until the claim had kept the reply
         free, answered = [], []
         for key, request in requests.items():

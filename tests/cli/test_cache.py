@@ -189,7 +189,7 @@ def test_no_key_is_in_anything_that_is_kept(
     assert b"Bearer ***" in (folder / "exported.jsonl").read_bytes()
 
 
-def test_a_damaged_cache_is_said_and_nothing_is_asked_again(
+def test_a_damaged_cache_is_reported_and_replaced(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
@@ -200,10 +200,12 @@ def test_a_damaged_cache_is_said_and_nothing_is_asked_again(
         file.write(b"\xa5" * 4096)
     done = command(*args, "--out", "two")
     assert done.code == 0
-    assert len(chat_server.bodies) == requests
+    assert len(chat_server.bodies) == 2 * requests  # without its first page nothing of the file can be read
     assert "is damaged (file is not a database); rebuilding it" in done.err
     notes = load(folder / "two").info["notes"]
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
+    assert command(*args, "--out", "three").code == 0
+    assert len(chat_server.bodies) == 2 * requests
 
 
 def test_failed_judgments_are_asked_again_on_the_command_line(

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from judge import criteria
-from judge.cache import disk
 from judge.cache.disk import DiskCache
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked
@@ -122,22 +121,3 @@ def test_what_its_owner_has_opened_stays_open(tmp_path: Path) -> None:
     with replacing(recording) as file:
         file.write(b"{}\n")
     assert mode(recording) == 0o644
-
-
-@pytest.mark.parametrize("length", [2**40, 30_000])
-def test_a_chain_of_pages_that_bites_its_tail_ends(tmp_path: Path, length: int) -> None:
-    """A leaf whose only cell says that it is `length` bytes long, and goes on on page 2, which goes on on page 2."""
-    size = 4096
-    written = [(length >> 7 * n) & 0x7F for n in range(8)][::-1]
-    varint = bytes([*(one | 0x80 for one in written[:-1]), written[-1]])
-    least = (size - 12) * 32 // 255 - 23
-    kept = least + (length - least) % (size - 4)
-    kept = kept if kept <= size - 35 else least
-    cell = varint + b"\x01" + b"\x00" * kept + (3).to_bytes(4, "big")
-    at = size - len(cell)
-    leaf = bytes([13, 0, 0, 0, 1]) + at.to_bytes(2, "big") + b"\x00" + at.to_bytes(2, "big")
-    leaf += b"\x00" * (at - len(leaf)) + cell
-    loop = (3).to_bytes(4, "big") + b"\x00" * (size - 4)
-    file = tmp_path / "cache.db"
-    file.write_bytes(b"\x00" * size + leaf + loop * 8)
-    assert [*disk.recover_rows(file)] == []

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge import criteria
-from judge.cache import base, disk
+from judge.cache import base
 from judge.cache.disk import DiskCache
 from judge.config import RankConfig, load_config, load_rank_config
 from judge.core.errors import JudgeError
-from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
+from judge.core.records import Choice, Column, Provenance, Response, Sample, Scale, Score
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.providers.recording.file import RecordingFile
@@ -170,7 +170,7 @@ def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
         base.decode_reply(text)
     cache = DiskCache(tmp_path)
     with suppress(UnicodeEncodeError):
-        cache.put_rows({"k": text}, {"d": text})
+        cache.put_rows({"k": text, base.PROMPT + "d": text})
         cache.flush()
         assert len(cache.get_many(["k"])) <= 1
         assert len([*cache.iter_all()]) <= 1
@@ -194,8 +194,11 @@ def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
 
 @EACH
 @given(data=st.binary(max_size=6_000), at=st.integers(0, 8_000))
-def test_what_is_left_of_a_cache(tmp_path: Path, data: bytes, at: int) -> None:
-    file = tmp_path / "cache.db"
-    raw = b"SQLite format 3\x00\x02\x00" + bytes(8_000)
+def test_a_damaged_cache(tmp_path: Path, data: bytes, at: int) -> None:
+    with DiskCache(tmp_path) as cache:
+        cache.put("k", Response((Choice("4"),)))
+    file = tmp_path / "responses" / "cache.db"
+    raw = file.read_bytes()
     file.write_bytes(raw[:at] + data + raw[at:])
-    assert all(isinstance(row, tuple) for row in disk.recover_rows(file))
+    with DiskCache(tmp_path) as cache:
+        assert len(cache.get_many(["k"])) <= 1
