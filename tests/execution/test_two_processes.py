@@ -1,4 +1,4 @@
-"""Two `judge run` on the same data and one Redis: each reply is paid for once, and a killed one holds nothing up."""
+"""Two `judge run` on the same data and one cache: each reply is paid for once, and a killed one holds nothing up."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.redis
-
 TEXTS, PLACES = 90, 4
-PROGRAM = """
+PROGRAMS = {
+    "folder": "from judge.cli import main; main()",
+    "redis": """
 from judge.cache import redis
 from judge.cli import main
 
 redis._LEASE, redis._HEARTBEAT = 4_000, 0.5
 main()
-"""
+""",
+}
 
 
 class Asked:
@@ -79,9 +80,13 @@ def asked(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> I
     one.go_on.set()
 
 
-@pytest.fixture
-def start(chat_server: Any, redis_server: Any, tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Starts a run in a process of its own, with a home of its own as on another machine."""
+@pytest.fixture(params=["folder", pytest.param("redis", marks=pytest.mark.redis)])
+def start(
+    request: pytest.FixtureRequest, chat_server: Any, tmp_path: Path
+) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts a run in a process of its own; with Redis it has a home of its own as on another machine."""
+    in_redis = request.param == "redis"
+    place = request.getfixturevalue("redis_server").url if in_redis else tmp_path / "cache"
     rows = [{"item": f"{n}", "source": "the source", "output": f"text {n}"} for n in range(TEXTS)]
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -89,8 +94,8 @@ def start(chat_server: Any, redis_server: Any, tmp_path: Path) -> Iterator[Calla
 
     def run(name: str) -> subprocess.Popen[str]:
         command = [
-            sys.executable, "-c", PROGRAM, "run", data, "--model", "m", "--base-url", chat_server.url, "--metrics",
-            "none", "--criteria", "coherence,relevance", "--max-concurrency", PLACES, "--cache", redis_server.url,
+            sys.executable, "-c", PROGRAMS[request.param], "run", data, "--model", "m", "--base-url", chat_server.url,
+            "--metrics", "none", "--criteria", "coherence,relevance", "--max-concurrency", PLACES, "--cache", place,
             "--out", tmp_path / name, "--quiet",
         ]  # fmt: skip
         own = {"OPENAI_API_KEY": name, "XDG_CACHE_HOME": str(tmp_path / f"cache-{name}")}

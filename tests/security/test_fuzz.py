@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -195,10 +196,11 @@ def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
 @EACH
 @given(data=st.binary(max_size=6_000), at=st.integers(0, 8_000))
 def test_a_damaged_cache(tmp_path: Path, data: bytes, at: int) -> None:
-    with DiskCache(tmp_path) as cache:
+    folder = Path(mkdtemp(dir=tmp_path))
+    with DiskCache(folder) as cache:
         cache.put("k", Response((Choice("4"),)))
-    file = tmp_path / "responses" / "cache.db"
+    file = folder / "responses" / "cache.db"
     raw = file.read_bytes()
     file.write_bytes(raw[:at] + data + raw[at:])
-    with DiskCache(tmp_path) as cache:
-        assert len(cache.get_many(["k"])) <= 1
+    with suppress(JudgeError), DiskCache(folder) as cache:
+        assert cache.get_many(["k"]) in ({}, {"k": Response((Choice("4"),))})
