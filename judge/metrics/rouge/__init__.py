@@ -16,6 +16,9 @@ tokenizer   a name of `judge.text`. Default: `en`, or by script for a row of whi
 stopwords   a file with a word a line, or the words; dropped before stemming.
 exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the stemmer of rouge155.
 alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½, beta = 1.
+implementation
+            judge (default), or rouge-score, the package itself: rouge1 to rouge9, rougeL and rougeLsum of ASCII words,
+            the best F of several references, and of these options `stem` alone.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Sequence
+from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 from judge import text
 from judge.core.errors import ConfigError
@@ -65,6 +70,7 @@ __all__ = ["Rouge", "RougeScore", "score"]
 Words = str | Path | Collection[str]
 """A file with a word a line, or the words."""
 Files = str | Path | Sequence[str | Path]
+PACKAGE = "rouge-score"
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
 _METRIC = Provenance(method="metric")
 
@@ -80,6 +86,7 @@ class RougeOptions(TypedDict, total=False):
     exceptions: Files | None
     alpha: float | None
     beta: float | None
+    implementation: str
 
 
 class _ValueColumn(NamedTuple):
@@ -115,6 +122,7 @@ class Rouge:
         alpha: float | None = None,
         beta: float | None = None,
         values: str | Sequence[str] = "f",
+        implementation: str = "judge",
     ) -> None:
         self.script = script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
         standard = "pooled" if script else "best_f"
@@ -140,6 +148,18 @@ class Rouge:
         self._tokenizer = SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer)
         self._stopwords = _parse_stopwords(stopwords)
         self._exceptions = _parse_exceptions(exceptions, script and stem)
+        self._package = choice_option("rouge.implementation", implementation, ("judge", PACKAGE)) == PACKAGE
+        if self._package:
+            given: dict[str, object] = {"preset": preset, "tokenizer": tokenizer, "stopwords": stopwords}
+            given |= {"exceptions": exceptions, "alpha": alpha, "beta": beta}
+            given["multi"] = None if multi == "best_f" else multi
+            unknown = [f"rouge.{name}" for name, value in given.items() if value is not None]
+            unknown += [f"the type {kind.name}" for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
+            if unknown:
+                raise ConfigError(
+                    f"rouge.implementation: {PACKAGE} does not have {', '.join(unknown)}: leave that out, or take "
+                    "implementation=judge, which has it"
+                )
         chosen = list_option(values)
         known = isinstance(chosen, Sequence) and all(isinstance(name, str) and name in _VALUES for name in chosen)
         if not known or not chosen or len(set(chosen)) < len(chosen):
@@ -163,12 +183,20 @@ class Rouge:
 
         References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
         """
+        if self._package and tokenizer != "en":
+            message = f"is in a script of which {PACKAGE} reads no letter: take rouge.implementation=judge"
+            return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
         try:
             read = [words.reference(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 raise _no_tokens(tokenizer, len(targets))
+            if self._package:
+                names = tuple(kind.name for kind in self.kinds)
+                lines = ["\n".join(text.sentences(part)) if running else part for part in (output, *targets)]
+                scores_by_name = _package_scorer(names, self._stem).score_multi(lines[1:], lines[0])
+                return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
             candidate = words.read(output)
         except CannotScore as error:
@@ -195,7 +223,8 @@ class Rouge:
                 continue
             compared |= dict.fromkeys((sample.output, *targets))
             tokenizer = self.tokenizer_for([sample.output, *targets])
-            used[tokenizer] = None
+            if tokenizer == "en" or not self._package:
+                used[tokenizer] = None
             scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer, running=True)
             score_of_kind = dict(zip(self.kinds, scores, strict=True))
             for column in self._columns:
@@ -229,7 +258,8 @@ class Rouge:
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
         parts += [f"preset={SCRIPT}"] if self.script else []
-        return Column(name, "metric", "|".join([*parts, f"judge {__version__}"]), low=0.0, high=1.0)
+        maker = f"implementation={PACKAGE} {version(PACKAGE)}" if self._package else f"judge {__version__}"
+        return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
 
 
 def score(
@@ -266,6 +296,13 @@ def score(
             else:
                 column.append(value)
     return scores
+
+
+@lru_cache(maxsize=8)
+def _package_scorer(types: tuple[str, ...], stem: bool) -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(types, use_stemmer=stem)
 
 
 def _parse_stopwords(words: Words | None) -> frozenset[str]:

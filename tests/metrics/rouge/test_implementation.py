@@ -1,0 +1,93 @@
+"""rouge.implementation: the package rouge-score beside ours, on texts written here and in a run."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.core.errors import ConfigError
+from judge.core.records import Failure, Sample, Score
+from judge.metrics.rouge import Rouge, score
+
+SAMPLES = [
+    Sample("1", "a", "The ferries were late. Nobody had told us.", references=("The ferry was late; nobody told us.",)),
+    Sample("1", "b", "Late ferries!", references=("The ferry was late; nobody told us.", "Ferries are late. Again.")),
+    Sample("2", "a", "U.S. prices rose 3.5% in May. They fell in June.", references=("Prices fell, up in May.",)),
+    Sample("2", "b", "no-one ran to the running cats", references=("Cats ran.\nNo one runs.", "the running")),
+    Sample("3", "a", "", references=("nothing",)),
+    Sample("3", "b", "text", references=()),
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"stem": False}, {"types": "rouge3,rougeLsum", "values": "f,p,r"}])
+def test_the_package_gives_our_numbers(options: dict[str, Any]) -> None:
+    ours, theirs = (Rouge(implementation=name, **options).score(SAMPLES) for name in ("judge", "rouge-score"))
+    for mine, other in zip(ours.rows, theirs.rows, strict=True):
+        assert (mine.item, mine.system, mine.column) == (other.item, other.system, other.column)
+        if isinstance(mine, Score):
+            assert isinstance(other, Score)
+            assert other.value == pytest.approx(mine.value, abs=1e-12)
+        else:
+            assert mine == other
+    assert [column.name for column in theirs.columns] == [column.name for column in ours.columns]
+
+
+def test_the_signature_names_the_package() -> None:
+    metric = pickle.loads(pickle.dumps(Rouge(implementation="rouge-score")))
+    assert [column.signature for column in metric.score(SAMPLES[:1]).columns][::3] == [
+        f"rouge1|f|nrefs=1|stem=en|tok=en|refs=best|implementation=rouge-score {version('rouge-score')}",
+        "rougeLsum|f|nrefs=1|stem=en|tok=en|sent=lines-or-stops|refs=best"
+        f"|implementation=rouge-score {version('rouge-score')}",
+    ]
+
+
+def test_lists_of_texts() -> None:
+    outputs, references = ["a cat\nran", "dogs"], [["cats run", "a dog"], "the dog"]
+    assert score(outputs, references, implementation="rouge-score") == score(outputs, references)
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        ({"types": "rouge1,rougeW,rougeSU4"}, "the type rougeW, the type rougeSU4"),
+        ({"types": "lcs_mead"}, "the type lcs_mead"),
+        ({"multi": "jackknife"}, "rouge.multi"),
+        ({"preset": "rouge155"}, "rouge.preset"),
+        ({"tokenizer": "ja"}, "rouge.tokenizer"),
+        ({"stopwords": ["the"]}, "rouge.stopwords"),
+        ({"beta": 2}, "rouge.beta"),
+    ],
+)
+def test_what_the_package_does_not_have_is_refused(option: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=rf"rouge-score does not have {named}.*: leave .* implementation=judge"):
+        Rouge(implementation="rouge-score", **option)
+
+
+def test_a_script_that_the_package_cannot_read_is_a_failure() -> None:
+    samples = [Sample("1", "a", "버스 왔다", references=("버스가 왔다",)), *SAMPLES[:1]]
+    result = Rouge(implementation="rouge-score", types="rouge1").score(samples)
+    failed, value = result.rows
+    assert isinstance(failed, Failure)
+    assert (failed.error, isinstance(value, Score)) == ("NotAscii", True)
+    assert "take rouge.implementation=judge" in failed.message
+    assert "|tok=en|" in result.columns[0].signature
+
+
+def test_columns_in_a_run(tmp_path: Path) -> None:
+    rows = [
+        {"item": s.item, "system": s.system, "output": s.output, "references": list(s.references)} for s in SAMPLES[:4]
+    ]
+    results = [
+        judge.evaluate(rows, [], metrics="rouge", set={"rouge": {"implementation": name}}, out=tmp_path / name)
+        for name in ("judge", "rouge-score")
+    ]
+    ours, theirs = (result.to_frame().sort_values(["item", "system", "column"]) for result in results)
+    assert list(ours["column"]) == list(theirs["column"])
+    assert list(ours["value"]) == pytest.approx(list(theirs["value"]), abs=1e-12)
+    assert "rouge_score" in sys.modules
