@@ -279,13 +279,13 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
     if document is None:
         raise ConfigError(f"{path}: expected lines of the form key: value, such as data: summaries.jsonl")
-    return {str(k): _resolve_value(str(k), v, path.parent) for k, v in document.values.items()}, document.lines
+    return {str(k): resolve_value(str(k), v, path.parent) for k, v in document.values.items()}, document.lines
 
 
-def _resolve_value(key: str, value: Any, folder: Path) -> Any:
+def resolve_value(key: str, value: Any, folder: Path) -> Any:
     """Make the paths in a value relative to the file's folder, and split lists."""
     value = _split_list(key, value)
-    if key in _PATHS and isinstance(value, str) and not is_redis_url(value):
+    if key in _PATHS and isinstance(value, str | Path) and not is_redis_url(value):
         return folder / value
     if key == "criteria" and isinstance(value, list):
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from judge.commands.pytest_support import JudgeFixture, SuiteOutcome, SuiteSession
 
-_SUITE, _MODEL, _ADDRESS, _SCRIPTED = ".judge.yaml", "--judge-model", "--judge-base-url", "scripted/"
+_SUITE, _MODEL, _ADDRESS = ".judge.yaml", "--judge-model", "--judge-base-url"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
     "judge(model=..., replay=..., weighting=..., ...): what the fixture `judge` asks, and how; keys of a run's plan. "
@@ -125,6 +125,7 @@ def _typed(config: pytest.Config, option: str) -> list[str]:
 
 def _session(config: pytest.Config) -> SuiteSession:
     from judge.commands.pytest_support import SuiteSession
+    from judge.config import resolve_value
 
     typed = _typed(config, _MODEL)
     start, shared = config.invocation_params.dir, getattr(config, "workerinput", {}).get("judge_shared", "")
@@ -133,13 +134,13 @@ def _session(config: pytest.Config) -> SuiteSession:
         "base_url": config.getoption("judge_base_url"),
     }
     command |= {name: start / path for name in ("replay", "record") if (path := config.getoption(f"judge_{name}"))}
-    ini: dict[str, Any] = {"model": config.getini("judge_model")}
     folder = config.inipath.parent if config.inipath else config.rootpath
-    if path := config.getini("judge_replay"):
-        ini["replay"] = folder / path
-    if ini["model"].startswith(_SCRIPTED):
-        ini["model"] = f"{_SCRIPTED}{folder / ini['model'].removeprefix(_SCRIPTED)}"
-    command, ini = ({name: value for name, value in layer.items() if value} for layer in (command, ini))
+    ini = {
+        name: resolve_value(name, value, folder)
+        for name in ("model", "replay")
+        if (value := config.getini(f"judge_{name}"))
+    }
+    command = {name: value for name, value in command.items() if value}
     return SuiteSession(command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None)
 
 

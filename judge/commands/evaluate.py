@@ -197,10 +197,10 @@ def to_config(
         models = list(model) if isinstance(model, list | tuple) else [model]
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
-    settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping)]
+    settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
     config = make(given=settings)
     judges = iter(config.model)
-    providers = [next(judges) if isinstance(entry, str | Mapping) else _to_provider(entry) for entry in models]
+    providers = [next(judges) if isinstance(entry, str | Mapping | Judge) else _to_provider(entry) for entry in models]
     return ParsedArguments(config, providers if models else None, custom_criteria)
 
 

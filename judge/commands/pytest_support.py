@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
 
 from judge import criteria, text
 from judge.commands.evaluate import Options, evaluate, rank
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
-from judge.config import Judge
+from judge.config import Judge, resolve_value, script_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
 from judge.core.records import Provenance
-from judge.core.redis_url import is_redis_url
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
@@ -97,7 +97,7 @@ def _is_offline(model: Any) -> bool:
     """Return whether a judge asks no server: scripted replies or the heuristic."""
     if not isinstance(model, str | Mapping | Judge):
         return isinstance(model, ScriptedProvider)
-    return _name(model) == HEURISTIC or _name(model).startswith("scripted/")
+    return _name(model) == HEURISTIC or script_of(_name(model)) is not None
 
 
 def _name(model: Any) -> str:
@@ -116,6 +116,9 @@ class SuiteOutcome:
     warnings: tuple[str, ...] = ()
 
 
+_OUTCOME = TypeAdapter(SuiteOutcome)
+
+
 def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
     """Run these cases of a suite (all if empty), with its limits and baseline. The outcome may have other cases too.
 
@@ -127,12 +130,10 @@ def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) 
         shared_file = _shared_path(session.shared, suite.path, "json")
         if not shared_file.exists():
             outcome = _run_suite(suite, session, cases)
-            verdicts = [asdict(replace(verdict, estimate=None)) for verdict in outcome.verdicts]
             new = shared_file.with_suffix(".new")
-            new.write_text(json.dumps([verdicts, outcome.trouble, outcome.warnings]), encoding="utf-8")
+            new.write_bytes(_OUTCOME.dump_json(outcome))
             new.replace(shared_file)
-        verdicts, trouble, warnings = json.loads(shared_file.read_text(encoding="utf-8"))
-        return SuiteOutcome(tuple(Verdict(**verdict) for verdict in verdicts), trouble, tuple(warnings))
+        return _OUTCOME.validate_json(shared_file.read_bytes())
 
 
 def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
@@ -268,7 +269,7 @@ class JudgeFixture:
                 raise ConfigError(f"@pytest.mark.judge: unknown key {key!r}; {hint}")
         self._session = session
         self._folder = folder
-        self._options = {name: self._beside(name, value) for name, value in run_options.items()}
+        self._options = {name: resolve_value(name, value, folder) for name, value in run_options.items()}
 
     def __repr__(self) -> str:
         return "judge"
@@ -325,7 +326,7 @@ class JudgeFixture:
         case = Order(name=_TEXT, criterion=Path(criterion).stem, better=_BETTER, worse=_WORSE, margin=margin)
         # A name that both kinds of criteria have means the one that judges a single text, as in a suite.
         language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
-        if criteria.load(str(self._beside("", criterion)), language=language, pairwise=None).pairwise:
+        if criteria.load(self._path(criterion), language=language, pairwise=None).pairwise:
             verdict = of_suite.evaluate_case(case, texts, None, ranked=self._run(rank, criterion, rows))
         else:
             verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
@@ -333,22 +334,16 @@ class JudgeFixture:
             raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.said}. {escape_controls(verdict.detail)}")
         return Preference(verdict)
 
+    def _path(self, criterion: str) -> str:
+        """A criterion of the tests' folder, or a built-in name."""
+        (path,) = resolve_value("criteria", [criterion], self._folder)
+        return str(path)
+
     def _run(self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]) -> Result:
         options = self._session.options(self._options)
-        criterion = str(self._beside("", criterion))
+        criterion = self._path(criterion)
         with self._session.exclusive((criterion, rows, sorted(options.items(), key=str))):
             return ask(rows, [criterion], **options, metrics=())
-
-    def _beside(self, name: str, value: Any) -> Any:
-        """Make a path that the test names, for example of a recording, relative to the test's folder."""
-        if isinstance(value, list | tuple):
-            return [self._beside(name, item) for item in value]
-        if isinstance(value, str) and value.startswith("scripted/"):
-            return f"scripted/{self._folder / value.removeprefix('scripted/')}"
-        if name == "cache" and is_redis_url(value):
-            return value
-        is_path = name in ("replay", "record", "cache") or str(value).endswith(".jinja")
-        return self._folder / value if is_path and isinstance(value, str | Path) else value
 
 
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,20 +13,18 @@ from typing import Any, Unpack
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import longest_prompt_tokens, uncached_price
-from judge.commands.evaluate import Model, Options
+from judge.commands.evaluate import Model, Options, to_config
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import PairPlan, PreparedRun, WantedTexts, choose_pairs, prepare
+from judge.commands.preparation import PreparedRun, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, RunConfig, load_config, load_rank_config, split
+from judge.config import load_config, load_rank_config, script_of, split
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
-from judge.providers import Provider
 from judge.providers.recording import RecordingFile
 from judge.results.result import Result
 from judge.suite import baseline as baselines
@@ -36,10 +34,10 @@ from judge.suite.evaluate import evaluate_case, limits
 from judge.suite.evidence import columns
 from judge.suite.expectations.case import Case, Policy, Verdict
 from judge.suite.records import Outcome, Outcomes, Suite
-from judge.suite.samples import Key, SuiteTexts
+from judge.suite.samples import SuiteTexts
 from judge.table import Table
+from judge.table.scores import split_rows
 
-_SCRIPTED = "scripted/"
 _SELECTION_KEYS = ("limit", "where")
 """Keys that select the data to read; they mean nothing afterwards."""
 _METRIC_KEYS = ("metrics", "set", "workers", "calibrate", "retry_failed")
@@ -48,9 +46,8 @@ _METRIC_KEYS = ("metrics", "set", "workers", "calibrate", "retry_failed")
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverrides:
-    """Arguments that override the suites' files: judges (names or objects), options of a plan, criteria."""
+    """Arguments that override the suites' files: options of a run, `model` among them, and criteria."""
 
-    models: Sequence[str | Provider | Mapping[str, str]]
     options: Mapping[str, Any]
     criteria: Sequence[str]
     out: Path | None
@@ -64,106 +61,53 @@ class SuiteOverrides:
             raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
         if wrong := [name for name in _METRIC_KEYS if options.get(name) is not None]:
             raise ConfigError(f"{wrong[0]}: a suite has no such option; judge run has")
-        models: Any = list(model) if isinstance(model, list | tuple) else [] if model is None else [model]
         named = {"map" if name == "mapping" else name: value for name, value in options.items() if value is not None}
-        return cls(models, named, criteria or (), None if out is None else Path(out))
+        if model is not None and model != []:
+            named["model"] = model
+        return cls(named, criteria or (), None if out is None else Path(out))
 
     @property
     def overridden_keys(self) -> Collection[str]:
-        """Return the keys of a file that are overridden."""
-        return {*self.options, *(("model", "replay") if self.models else ())}
+        """Return the keys of a file that are overridden: a judge replaces the recording of a file, too."""
+        return {*self.options, *(["replay"] if "model" in self.options else [])}
 
     def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of a file with the overrides.
-
-        A judge replaces the recording of a file, and a recording replaces its scripted replies.
-        """
-        file_options = {name: value for name, value in options.items() if name not in self.overridden_keys}
-        if "replay" in self.options and any(
-            judge.name.startswith(_SCRIPTED) for judge in file_options.get("model", ())
-        ):
-            del file_options["model"]
-        named = [judge for judge in self.models if isinstance(judge, str | Mapping)]
-        return {**file_options, **self.options, **({"model": named} if self.models else {})}
-
-    def judges(self, config: RunConfig) -> list[Judge | Provider] | None:
-        """Return the judges for `prepare`: those with a name as the plan has them, the others as they are."""
-        names = iter(config.model)
-        judges = [next(names) if isinstance(judge, str | Mapping) else judge for judge in self.models]
-        return judges if self.models else None
+        """Return the options of a file with the overrides. A recording replaces scripted replies of the file."""
+        replaced = {*self.overridden_keys}
+        if "replay" in self.options and any(script_of(judge.name) for judge in options.get("model", ())):
+            replaced.add("model")
+        return {**{name: value for name, value in options.items() if name not in replaced}, **self.options}
 
 
 # The runs of a suite
 
 
-def pointwise_run(
-    suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str
+def _prepare_run(
+    suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str, *, pairwise: bool
 ) -> PreparedRun | None:
-    """Prepare the run about single texts; None if no case is about any.
+    """Prepare the run about single texts, or about pairs of texts in both orders; None if no case needs it.
 
-    Human ratings are left out, as they make the run's page slow; `with_ratings` puts them back.
+    Human ratings are left out where no page shows them, as they make a run slow; `with_ratings` puts them back.
+    Raises JudgeError.
     """
-    if not suite_texts.texts:
+    asked = suite_texts.pairs if pairwise else suite_texts.single
+    if not asked.samples:
         return None
-    criteria = _by_name(suite_texts.criteria.values(), pairwise=False)
-    out = None if overrides.out is None else overrides.out / suite.name
-    config = load_config(given=_options(suite, criteria, language, out))
-    rows = list(suite_texts.texts) if out else [replace(sample, human={}, ratings={}) for sample in suite_texts.texts]
-    return _prepared(config, rows, criteria, overrides, suite_texts.wanted)
-
-
-def pairwise_run(suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str) -> PreparedRun | None:
-    """Prepare the run about pairs of texts, in both orders; None if no case compares any."""
-    if not suite_texts.pairs:
-        return None
-    criteria = _by_name(suite_texts.criteria.values(), pairwise=True)
-    out = None if overrides.out is None else overrides.out / suite.name / PAIRS
-    config = load_rank_config(given=_options(suite, criteria, language, out) | {"merge_criteria": False})
-    names = {case.name: suite_texts.criteria[case.criterion].name for case in suite.cases}
-    wanted_texts: dict[str, set[Key]] = {}
-    for case, pair_samples in suite_texts.pairs.items():
-        wanted_texts.setdefault(names[case], set()).update((sample.item, sample.system) for sample in pair_samples)
-    rows = [sample for samples in suite_texts.pairs.values() for sample in samples]
-    prepared = _prepared(config, rows, criteria, overrides, wanted_texts)
-    # Only texts of the same case are compared.
-    plans = [choose_pairs(samples, orders=2, budget=None, seed=0) for samples in suite_texts.pairs.values()]
-    number = sum(config.chosen for config in plans)
-    compared = tuple(pair for config in plans for pair in config.compared)
-    prepared.pairs = PairPlan(compared, tuple(pair for config in plans for pair in config.equal), number, number, 0)
-    return prepared
-
-
-def with_ratings(result: Result, prepared: PreparedRun, suite_texts: SuiteTexts) -> Result:
-    """Return the result with the texts as they are in the data, and without scores that no case wants."""
-    table = result.table
-    scores, failures = table.scores, table.failures
-    if prepared.baseline:
-        criteria = {column.name: column.criterion for column in table.columns}
-        scores = tuple(row for row in scores if (row.item, row.system) in suite_texts.wanted[criteria[row.column]])
-        failures = tuple(row for row in failures if (row.item, row.system) in suite_texts.wanted[criteria[row.column]])
-    return replace(result, table=Table(suite_texts.texts, table.columns, scores, failures))
-
-
-def _by_name(criteria: Iterable[Criterion], *, pairwise: bool) -> dict[str, Criterion]:
-    return {criterion.name: criterion for criterion in criteria if criterion.pairwise == pairwise}
-
-
-def _options(suite: Suite, criteria: Mapping[str, Criterion], language: str, out: Path | None) -> dict[str, Any]:
-    """Return the options for the plan of data that are already read."""
-    suite_options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
-    return {**suite_options, "criteria": list(criteria), "metrics": [], "language": language, "out": out}
-
-
-def _prepared(
-    config: RunConfig,
-    rows: list[Sample],
-    criteria: Mapping[str, Criterion],
-    overrides: SuiteOverrides,
-    wanted_texts: WantedTexts,
-) -> PreparedRun:
-    """Prepare a run on these texts. Raises JudgeError."""
+    criteria = {each.name: each for each in suite_texts.criteria.values() if each.pairwise == pairwise}
+    out = None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
+    options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
+    options |= {"criteria": list(criteria), "metrics": [], "language": language, "out": out}
+    if pairwise:
+        options["merge_criteria"] = False
+    model = options.pop("model", None)
+    parsed = to_config(load_rank_config if pairwise else load_config, None, None, model, options)
+    config, rows = parsed.config, list(asked.samples)
     prepared = prepare(
-        config, rows, providers=overrides.judges(config), loaded_criteria=criteria, wanted_texts=wanted_texts
+        config,
+        rows if out else [replace(sample, human={}, ratings={}) for sample in rows],
+        providers=parsed.providers,
+        loaded_criteria=criteria,
+        wanted_texts=asked.wanted,
     )
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
@@ -173,6 +117,18 @@ def _prepared(
     if prepared.rest is not None:
         raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
     return prepared
+
+
+def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
+    """Return the result with the texts as they are in the data, and without scores that no case wants."""
+    table, asked = result.table, suite_texts.single
+    criteria = {column.name: column.criterion for column in table.columns}
+    rows = (
+        row
+        for row in table.rows()
+        if (wanted := asked.wanted.get(criteria[row.column])) is None or (row.item, row.system) in wanted
+    )
+    return replace(result, table=Table(asked.samples, table.columns, *split_rows(rows)))
 
 
 # The public function
@@ -356,18 +312,19 @@ def _prepare_suite(
     language = samples.language(suite, data)
     suite_texts = samples.collect_samples(suite, data, samples.load_criteria(suite, language, overrides.criteria))
     if suite.options.get("language") is None:
-        prompt_language.require_single_language(
-            [*suite_texts.texts, *(sample for several in suite_texts.pairs.values() for sample in several)]
-        )
-    scoring = pointwise_run(suite, suite_texts, overrides, language)
-    comparing = pairwise_run(suite, suite_texts, overrides, language)
-    known = [(sample.item, sample.system) for sample in (*data, *suite_texts.texts)] if all_cases else None
+        prompt_language.require_single_language([*suite_texts.single.samples, *suite_texts.pairs.samples])
+    scoring, comparing = (
+        _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise) for pairwise in (False, True)
+    )
+    known = [(sample.item, sample.system) for sample in (*data, *suite_texts.single.samples)] if all_cases else None
     return PreparedSuite(
         suite,
         suite_texts,
         scoring,
         comparing,
-        baseline=baselines.locate(suite, suite_texts.texts, folder=baseline_folder, update=update, known=known),
+        baseline=baselines.locate(
+            suite, suite_texts.single.samples, folder=baseline_folder, update=update, known=known
+        ),
         ledger=ledger or BudgetLedger(next(run.config.budget for run in (scoring, comparing) if run is not None)),
         together="deadline" in overrides.options,
     )
@@ -426,8 +383,8 @@ async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display,
 def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:
     """Evaluate the cases, and make this run the baseline if that is requested and nothing else failed."""
     suite, baseline = prepared.suite, prepared.baseline
-    if result is not None and prepared.scoring is not None:
-        result = with_ratings(result, prepared.scoring, prepared.suite_texts)
+    if result is not None:
+        result = with_ratings(result, prepared.suite_texts)
     first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.needs_baseline)]
     seed = prepared.runs[0].config.seed

@@ -41,6 +41,7 @@ from judge.suite.expectations.drift import Drift
 from judge.suite.records import Suite
 from judge.suite.samples import Key
 from judge.table import RUN, Table
+from judge.table.scores import split_rows
 
 PAIRS = "pairs"
 """The folder, in that of a suite's run, of the texts that were compared two by two."""
@@ -149,12 +150,9 @@ def _check_folder(where: str, folder: Path) -> None:
 
 def _without_texts(table: Table, texts: Collection[Key]) -> Table:
     """The table as if it had not had these texts."""
-    return replace(
-        table,
-        samples=tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts),
-        scores=tuple(row for row in table.scores if (row.item, row.system) not in texts),
-        failures=tuple(row for row in table.failures if (row.item, row.system) not in texts),
-    )
+    rows = split_rows(row for row in table.rows() if (row.item, row.system) not in texts)
+    samples = tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts)
+    return Table(samples, table.columns, *rows)
 
 
 def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from judge.config import RunConfig, split
+from judge.config import RunConfig, resolve_value, script_of, split
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import one_line
 from judge.core.plugins import unknown_name_message
@@ -22,8 +22,6 @@ from judge.suite.records import Suite
 from judge.suite.schema import OPTIONS, Spec, YamlSource, nearby, unknown_key
 
 SUFFIX = ".judge.yaml"
-_SCRIPTED = "scripted/"
-_LISTS, _PATHS = ("criteria", "systems"), ("data", "cache", "replay")
 
 
 def find(paths: Sequence[str | Path]) -> list[Path]:
@@ -55,20 +53,22 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     file = YamlSource(Path(path))
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
         file.report(unknown_key(key), key)
+    folder = file.path.parent
     written = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    config = file.checked(
-        RunConfig, {k: split(v) if k in _LISTS and isinstance(v, str) else v for k, v in written.items()}
-    )
+    criteria = written.get("criteria", [])
+    resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
+    if "criteria" in written:  # as the cases name them
+        resolved["criteria"] = split(criteria) if isinstance(criteria, str) else criteria
+    config = file.checked(RunConfig, resolved)
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
     if config is None or spec is None:
         raise file.error()
     options = {key: getattr(config, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
-    options = {key: _resolve_paths(file.path.parent, key, value) for key, value in options.items()}
     _check_files(file, options, given)
     file.raise_if_any()
-    baseline = None if spec.baseline is None else file.path.parent / spec.baseline
+    baseline = None if spec.baseline is None else folder / spec.baseline
     name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
     return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
 
@@ -76,20 +76,6 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
 def beside(path: Path, criterion: str) -> str:
     """A criterion that the suite at `path` names: a built-in name, or a file from the suite's folder on."""
     return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
-
-
-def _resolve_paths(folder: Path, key: str, value: Any) -> Any:
-    """An option with its paths, which start from the file's folder."""
-    if key in _PATHS and isinstance(value, Path):
-        return folder / value
-    if key != "model":
-        return value
-    judges = []
-    for judge in value:
-        script = judge.name.removeprefix(_SCRIPTED)
-        is_script = script != judge.name
-        judges.append(judge.model_copy(update={"name": f"{_SCRIPTED}{folder / script}"}) if is_script else judge)
-    return tuple(judges)
 
 
 def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
@@ -100,8 +86,7 @@ def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection
         except DataError as error:
             file.report(f"data: {error}", "data")
     named = [("replay", options["replay"])] if "replay" in options else []
-    scripts = [judge.name for judge in options.get("model", ()) if judge.name.startswith(_SCRIPTED)]
-    named += [("model", Path(name.removeprefix(_SCRIPTED))) for name in scripts]
+    named += [("model", script) for judge in options.get("model", ()) if (script := script_of(judge.name))]
     for key, path in named:
         if key not in given and not path.is_file():
             problem = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from judge import criteria as criteria_module
 from judge import text
@@ -24,21 +25,25 @@ Key = tuple[str, str]
 """A text: its item and system."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteTexts:
+class AskedTexts(NamedTuple):
+    """The texts of one run, and by criterion name those that it is asked about."""
+
+    samples: tuple[Sample, ...]
+    wanted: Mapping[str, frozenset[Key]]
+
+
+class SuiteTexts(NamedTuple):
     """What a suite has judged.
 
-    `criteria` are by what the cases call them; a criterion's column is called by its `name`. `texts` are all that are
-    scored alone, those of the data first, and `wanted` has by criterion name which of them it is asked about. `pairs`
-    has by case the texts that its criterion compares two by two: items of the data are called `CASE: ITEM` there, so
+    `criteria` are by what the cases call them; a criterion's column is called by its `name`. `single` texts are scored
+    alone, those of the data first. `pairs` are compared two by two: items of the data are called `CASE: ITEM` there, so
     that each case is compared by itself. `about` has by case the texts that it is about, called as they are in one of
     the two, those of an item beside each other.
     """
 
     criteria: Mapping[str, Criterion]
-    texts: tuple[Sample, ...]
-    wanted: Mapping[str, frozenset[Key]]
-    pairs: Mapping[str, tuple[Sample, ...]]
+    single: AskedTexts
+    pairs: AskedTexts
     about: Mapping[str, tuple[Key, ...]]
 
 
@@ -101,14 +106,13 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
     texts, with a band or label that its criterion's scale lacks, and for a text without what the criterion reads.
     """
-    by_key = {_key(sample): sample for sample in data}
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
         by_item[sample.item].append(sample)
     systems = {sample.system: None for sample in data}
-    wanted: dict[str, dict[Key, None]] = defaultdict(dict)
-    inline: dict[Key, Sample] = {}
-    pairs: dict[str, tuple[Sample, ...]] = {}
+    position = {_key(sample): place for place, sample in enumerate(data)}
+    texts_asked: dict[bool, dict[Key, Sample]] = {False: {}, True: {}}
+    wanted: dict[bool, dict[str, frozenset[Key]]] = {False: {}, True: {}}
     about: dict[str, tuple[Key, ...]] = {}
     checked: set[tuple[str, Key]] = set()
     wrong: list[tuple[int, str]] = []
@@ -122,7 +126,9 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             elif new := [sample for sample in texts if (criterion.digest, _key(sample)) not in checked]:
                 criteria_module.check_samples(criterion, new)
                 checked.update((criterion.digest, _key(sample)) for sample in new)
-            if not criterion.pairwise and (clash := next((text for text in case.texts if _key(text) in by_key), None)):
+            if not criterion.pairwise and (
+                clash := next((text for text in case.texts if _key(text) in position), None)
+            ):
                 raise ConfigError(
                     f"the data has an item {clash.item!r} of system {clash.system!r} as well; rename the case"
                 )
@@ -130,20 +136,22 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             at = f"{suite.path}:{case.line}: "
             wrong.append((case.line, f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}"))
             continue
-        if criterion.pairwise:
-            if not case.texts:
-                texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
-            pairs[case.name] = tuple(texts)
-        else:
-            inline.update((_key(sample), sample) for sample in case.texts)
-            wanted[criterion.name].update(dict.fromkeys(map(_key, texts)))
+        if criterion.pairwise and not case.texts:
+            texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
         about[case.name] = tuple(map(_key, texts))
+        texts_asked[criterion.pairwise].update(zip(about[case.name], texts, strict=True))
+        of_criterion = wanted[criterion.pairwise]
+        of_criterion[criterion.name] = of_criterion.get(criterion.name, frozenset()).union(about[case.name])
     if wrong:
         raise mistakes(suite.path, wrong)
-    judged = {key for keys in wanted.values() for key in keys}
-    of_data = (sample for key, sample in by_key.items() if key in judged)
-    frozen = {name: frozenset(keys) for name, keys in wanted.items()}
-    return SuiteTexts(criteria, (*of_data, *inline.values()), frozen, pairs, about)
+    single, pairs = (
+        AskedTexts(
+            tuple(sorted(texts.values(), key=lambda sample: position.get(_key(sample), len(position)))),
+            wanted[pairwise],
+        )
+        for pairwise, texts in texts_asked.items()
+    )
+    return SuiteTexts(criteria, single, pairs, about)
 
 
 def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:

@@ -85,7 +85,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
         ({"expect": {"min": 3}}, ("b",), ("x",)),
         ({"expect": {"max": 3}}, ("c",), ("y",)),
     ]
-    assert len(asked.texts) == len(RATED)
+    assert len(asked.single.samples) == len(RATED)
     assert "people say 5; the middle of the scale is 3" in text
     assert "# People rated overall_impression as well" in text
     assert suite.limits.failures == 0
@@ -186,7 +186,7 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
     suite = load(path)
     assert [expected(case) for case in suite.cases[:2]] == [agreement("item"), {"better": system, "worse": "other"}]
     assert (suite.cases[2].item, suite.cases[2].system) == ((item,), (system,))
-    assert collect_samples(suite, rows, load_criteria(suite)).texts == tuple(rows)
+    assert collect_samples(suite, rows, load_criteria(suite)).single.samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:
