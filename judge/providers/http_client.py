@@ -20,12 +20,10 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from functools import cache
 from importlib import import_module
 from typing import IO, Any, NamedTuple, TypedDict
 from urllib.parse import urlsplit
-
-import aiohttp
-import openai
 
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Stops, StorageError, Transient
@@ -34,9 +32,6 @@ from judge.core.records import Usage
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
 
-_Limits = type(openai.DEFAULT_CONNECTION_LIMITS)
-_httpx = import_module(_Limits.__module__.partition(".")[0])
-"""The HTTP library of the installed SDK: httpx for openai 2, httpx2 for openai 3."""
 _KEY_DOMAINS = {
     "ANTHROPIC_API_KEY": ("anthropic.com",),
     "AWS_BEARER_TOKEN_BEDROCK": ("amazonaws.com", "api.aws"),
@@ -141,6 +136,8 @@ def body_error(data: Any, url: str, kind: str) -> ProviderError:
 
 def connection_error(error: Exception, url: str, timeout: float) -> Transient:
     """What really happened: under aiohttp the SDK calls a refused connection a time-out."""
+    import aiohttp
+
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
@@ -210,6 +207,22 @@ class Reply(NamedTuple):
 
     data: Any
     limits: dict[str, str]
+
+
+class _Sdk(NamedTuple):
+    """The official SDK, its aiohttp, and its HTTP library: httpx for openai 2, httpx2 for openai 3."""
+
+    openai: Any
+    aiohttp: Any
+    http: Any
+
+
+@cache
+def _sdk() -> _Sdk:
+    """Import the SDK. A run that finds all its replies in the cache never does, and is half a second quicker."""
+    openai = import_module("openai")
+    library = type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0]
+    return _Sdk(openai, import_module("aiohttp"), import_module(library))
 
 
 class Options(TypedDict, total=False):
@@ -332,8 +345,9 @@ class HttpClient:
         """The beginning of a reply with status 2xx, which ends within so many seconds. Raises Transient or Refused."""
         if self._transport is None:
             self._connect()
+        sdk = _sdk()
         if path not in self._addresses:
-            self._addresses[path] = _httpx.URL(f"{self.url}{path}")
+            self._addresses[path] = sdk.http.URL(f"{self.url}{path}")
         longest = self._timeout if seconds is None else seconds
         content["headers"] = self._headers | content.get("headers", {})
         if seconds is not None:
@@ -349,7 +363,7 @@ class HttpClient:
                     yield reply
                 finally:
                     await reply.aclose()
-        except (aiohttp.ClientError, _httpx.RequestError, TimeoutError) as error:
+        except (sdk.aiohttp.ClientError, sdk.http.RequestError, TimeoutError) as error:
             raise connection_error(error, self.url, longest) from error
 
     def redacted(self, content: bytes) -> bytes:
@@ -364,7 +378,10 @@ class HttpClient:
             await transport.aclose()
 
     def _connect(self) -> None:
-        limits = _Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
+        openai = _sdk().openai
+        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
+            max_connections=self._connections, max_keepalive_connections=self._connections
+        )
         timeout = openai.Timeout(self._timeout, connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
         client = openai.AsyncOpenAI(
