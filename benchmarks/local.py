@@ -1,5 +1,4 @@
-"""The judge of one's own hardware: 16 systems × 4 criteria for each document, prompts sharing what they have in common
-or each computed for itself.
+"""A local judge on 16 systems × 4 criteria for each document: prompts share their prefixes, or are computed one by one.
 
     python benchmarks/local.py                                   # a tiny model, on the CPU where there is no GPU
     python benchmarks/local.py --shape 7b --documents 8          # a random model of the shape of Llama 2 7B, bf16
@@ -24,7 +23,8 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from judge.providers.transformers.label_scoring import Labels, Scorer
+from judge.providers.transformers.label_scoring import Scorer
+from judge.providers.transformers.labels import Labels
 
 SYSTEMS, CRITERIA = 16, 4
 SHAPES: dict[str, dict[str, int]] = {
@@ -59,34 +59,34 @@ def prompts(documents: int, vocabulary: int, seed: int = 0) -> list[list[int]]:
         return chance.choices(range(vocabulary), k=chance.randint(low, high))
 
     template, criteria = text(60, 60), [text(80, 160) for _ in range(CRITERIA)]
-    made = []
+    every = []
     for _ in range(documents):
         document = text(3_000, 6_000)
         for _ in range(SYSTEMS):
             output = text(100, 200)
-            made += [template + document + output + criterion for criterion in criteria]
-    return made
+            every += [template + document + output + criterion for criterion in criteria]
+    return every
 
 
 @contextmanager
 def utilisation(device: str) -> Iterator[list[int]]:
     """Percentages that nvidia-smi gave meanwhile; none where there is no GPU."""
-    found: list[int] = []
+    percentages: list[int] = []
     done = threading.Event()
 
     def sample() -> None:
         while not done.wait(0.2):
-            said = subprocess.run(
+            output = subprocess.run(
                 ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"],
                 capture_output=True, text=True, check=False,
             ).stdout.split()  # fmt: skip
-            found.extend(int(one) for one in said[:1] if one.isdigit())
+            percentages.extend(int(value) for value in output[:1] if value.isdigit())
 
     thread = threading.Thread(target=sample, daemon=True)
     if device == "cuda" and shutil.which("nvidia-smi"):
         thread.start()
     try:
-        yield found
+        yield percentages
     finally:
         done.set()
         if thread.is_alive():
@@ -99,24 +99,24 @@ def measure(scorer: Scorer, asked: list[list[int]], device: str, what: str) -> f
     scorer.forget()
     with utilisation(device) as busy:
         clock, spent = time.perf_counter(), time.process_time()
-        found = scorer(asked, [LABELS] * len(asked))
+        scores = scorer(asked, [LABELS] * len(asked))
         clock, spent = time.perf_counter() - clock, time.process_time() - spent
-    computed = sum(len(one) - scored.reused for one, scored in zip(asked, found, strict=True))
+    computed = sum(len(prompt) - scored.reused for prompt, scored in zip(asked, scores, strict=True))
     print(
         f"{what:<28} {len(asked):>5} judgments in {clock:7.2f} s, {spent:7.2f} s of CPU: {len(asked) / clock:8.2f}/s; "
         f"{computed:>9,} of {sum(map(len, asked)):,} tokens computed"
         + (f"; GPU {sum(busy) / len(busy):.0f} % busy" if busy else "")
-        + "".join(f"; {name}: {said}" for name, said in scorer.learned.items())
+        + "".join(f"; {name}: {text}" for name, text in scorer.learned.items())
     )
     return (clock if device == "cuda" else spent) / len(asked)
 
 
 def main() -> None:
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("--shape", choices=SHAPES, default="tiny")
-    given.add_argument("--documents", type=int, default=4, help="read with sharing; without, one is")
-    given.add_argument("--most", type=int, nargs="*", default=[0], help="tokens in a pass; 0: as the judge chooses")
-    options = given.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", choices=SHAPES, default="tiny")
+    parser.add_argument("--documents", type=int, default=4, help="read with sharing; without, one is")
+    parser.add_argument("--most", type=int, nargs="*", default=[0], help="tokens in a pass; 0: as the judge chooses")
+    options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if options.shape == "7b" and device == "cpu":
         raise SystemExit("--shape 7b needs a CUDA device")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from judge.core import huggingface
 from judge.core.errors import Refused
 from judge.core.records import Choice, Token
-from judge.providers.transformers.batching import out_of_memory
+from judge.providers.transformers.label_scoring import out_of_memory
 
 _ON_CPU, _LEAST, _MOST = 16_384, 4_096, 2**20
 _SHARE = 0.5

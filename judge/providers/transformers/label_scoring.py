@@ -1,179 +1,51 @@
-"""The exact probability of every label of a scale after each of many prompts.
+"""Score prompts by the exact probability of every label; prompts that begin alike share the computing of that.
 
-A label's probability is that of all token sequences that write it. Prompts with a common prefix share its computation:
-a tree of them goes through the model in one row, in which a token sees only the earlier tokens of its own prompt, on
-top of the keys and values of the trunk. If a model gives other results this way than for single prompts, this is
-detected, and it gets one prompt at a time.
+A prefix that several prompts have in common is computed once, into a key-value cache of transformers. What follows it
+is computed in batches over that cache, repeated for each row and padded behind the rows' ends, where no token that is
+asked about can see it.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
-from judge.core.errors import ConfigError, Refused
-from judge.core.huggingface import import_optional
-from judge.providers.transformers.batching import (
-    BatchingStrategy,
-    Padded,
-    Texts,
-    TreePacked,
-    differs,
-    forms,
-    limits,
-    out_of_memory,
-)
-from judge.providers.transformers.forward import WIDTH, Answer, Follows, ForwardPass, PrefixCache, as_key, read
+import numpy as np
+import numpy.typing as npt
 
-Path = tuple[int, ...]
+from judge.core.errors import Refused
+from judge.core.huggingface import batches, import_optional
+from judge.providers.transformers.labels import Labels, Path
 
-_MAX_SPELLINGS, _MAX_REMEMBERED = 4096, 64
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The labels of a scale, as `names` in its order, and for each the token sequences that write it (`ways`).
-
-    Together the sequences are a trie. `inner` are the places in it where a reply may go on, the shorter before the
-    longer and the reply's beginning, (), the first; `following` has the tokens that may follow at each. Their
-    probabilities are all that `shares` needs. `depth` is the number of tokens of the longest place.
-    """
-
-    names: tuple[str, ...]
-    ways: tuple[tuple[Path, ...], ...]
-    inner: tuple[Path, ...] = field(init=False, repr=False, compare=False)
-    following: tuple[Path, ...] = field(init=False, repr=False, compare=False)
-    depth: int = field(init=False, repr=False, compare=False)
-    _ends: Mapping[Path, tuple[int, Path | None]] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a sequence is empty or writes two labels."""
-        writes = {way: place for place, ways in enumerate(self.ways) for way in ways}
-        if len(writes) < sum(map(len, self.ways)) or () in writes:
-            raise ValueError("a sequence of tokens has to write one label")
-        goes_on: dict[Path, set[int]] = defaultdict(set)
-        for way in writes:
-            for n, token in enumerate(way):
-                goes_on[way[:n]].add(token)
-        inner = sorted(goes_on, key=lambda path: (len(path), path))
-        ends = {
-            way: (place, next((way[:n] for n in range(len(way) - 1, 0, -1) if way[:n] in writes), None))
-            for way, place in writes.items()
-        }
-        values = tuple(inner), tuple(tuple(sorted(goes_on[path])) for path in inner), max(map(len, inner), default=0)
-        for name, value in zip(("inner", "following", "depth", "_ends"), (*values, ends), strict=True):
-            object.__setattr__(self, name, value)
-
-    def shares(self, logs_by_place: Sequence[Sequence[float]]) -> tuple[tuple[str, float], ...]:
-        """The probability of each label: that of all its sequences, less what goes on to be a longer label.
-
-        `logs_by_place` holds for each place of `inner` the log probabilities (nats) of the tokens in `following`, given
-        that place. The shares are in [0, 1] and sum to at most 1.
-        """
-        logs: dict[Path, float] = {(): 0.0}
-        for path, tokens, each in zip(self.inner, self.following, logs_by_place, strict=True):
-            logs |= {(*path, token): logs[path] + log for token, log in zip(tokens, each, strict=True)}
-        masses = {way: math.exp(logs[way]) for way in self._ends}
-        for way, (_, before) in self._ends.items():
-            if before is not None:
-                masses[before] -= math.exp(logs[way])
-        sums = [math.fsum(max(0.0, masses[way]) for way in ways) for ways in self.ways]
-        whole = max(1.0, math.fsum(sums))  # above 1 by rounding only
-        return tuple((name, share / whole) for name, share in zip(self.names, sums, strict=True))
-
-
-class LabelTokenizer:
-    """Labels as a tokenizer of transformers writes them; those asked for are remembered.
-
-    A label is written by each token whose text is the label but for white space around it, and as the tokenizer
-    itself encodes it, with and without a space before it. Where one label begins another (1 and 10), what may
-    follow the first to make the second is found in the same way.
-    """
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._model = getattr(tokenizer, "name_or_path", "") or "the model"
-        self._tokenizer = tokenizer
-        self._special = frozenset(tokenizer.all_special_ids)
-        self._known: dict[tuple[str, ...], Labels] = {}
-
-    def __call__(self, labels: Sequence[str]) -> Labels:
-        """Raises ConfigError, which names the label and the model, for one that no sequence of tokens writes."""
-        names = tuple(labels)
-        if names not in self._known:
-            if len(self._known) >= _MAX_REMEMBERED:
-                self._known.clear()
-            self._known[names] = self._labels(names)
-        return self._known[names]
-
-    @cached_property
-    def _single_tokens(self) -> Mapping[str, list[int]]:
-        """The tokens by the text they write alone, white space around it left out."""
-        tokens: dict[str, list[int]] = defaultdict(list)
-        ids = sorted(set(self._tokenizer.get_vocab().values()) - self._special)
-        for token, text in zip(
-            ids, self._tokenizer.batch_decode([[token_id] for token_id in ids], **_AS_IS), strict=True
-        ):
-            tokens[text.strip()].append(token)
-        return tokens
-
-    def _labels(self, names: tuple[str, ...]) -> Labels:
-        plain = [name.strip() for name in names]
-        ways: dict[str, tuple[Path, ...]] = {}
-        for text in sorted(set(plain), key=len):
-            spellings = self._spell((), text, text)
-            for shorter in [label for label in ways if text.startswith(label)]:
-                for way in ways[shorter]:
-                    spellings |= self._spell(way, text[len(shorter) :], text)
-                    if len(spellings) > _MAX_SPELLINGS:
-                        raise ConfigError(f"{self._model}: too many labels begin like {text!r}; use other ones")
-            if not spellings or not text:
-                raise ConfigError(
-                    f"{self._model}: its tokenizer cannot write the label {text!r}: use labels that it can, "
-                    "such as numbers, or another model"
-                )
-            ways[text] = tuple(sorted(spellings))
-        if len(ways) < len(names):
-            raise ConfigError(f"{self._model}: two labels of {', '.join(map(repr, names))} are written alike")
-        return Labels(names, tuple(ways[text] for text in plain))
-
-    def _spell(self, start: Path, rest: str, whole: str) -> set[Path]:
-        """The sequences that begin with `start`, go on with what writes `rest`, and are then the text `whole`."""
-        encode = self._tokenizer.encode
-        tried: set[Path] = {(token,) for token in self._single_tokens.get(rest.strip(), ())}
-        tried |= {tuple(encode(text, add_special_tokens=False)) for text in (rest, " " + rest)}
-        return {
-            start + path
-            for path in tried
-            if path
-            and self._special.isdisjoint(path)
-            and self._tokenizer.decode(list(start + path), **_AS_IS).strip() == whole
-        }
-
-
-_AS_IS = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-
-
-_TOKENS = {"cuda": 4096, "cpu": 2048}
-"""Tokens of a pass: enough for the device to be busy, few enough for the mask, which grows with their square."""
+_TOKENS = {"cuda": 8192, "cpu": 2048}
+"""Tokens of a pass: enough for the device to be busy."""
+_WORTH = {"cuda": 2048, "cpu": 256}
+"""Tokens that a prefix has to save to be computed on its own: about what two passes more cost."""
 _LEAST_TOKENS = 32
-_SHORT = 24
-_KEPT_BYTES, _KEPT_SHARE = 2**30, 8
-"""Bytes kept for later calls, and on a GPU the part of the free memory."""
-_NOT_ALIKE = "as this model does not compute texts together as it does each by itself"
-_UNTRIED = "as there is no room to see whether this model computes texts together as it does each by itself"
+_MAX_LOGITS = 2**27
+"""Logits computed at once: 0.3 GB in 16 bits."""
+_CPU_BYTES = 2**30
+_STORED_SHARE, _COPIED_SHARE = 1 / 8, 1 / 2
+"""Of a GPU's free memory, for prefixes that later calls may need and for the repeated prefix of a batch."""
+_MAX_STORED, _MIN_STORED = 64, 64
+"""Prefixes that are kept for later calls, and the tokens that each has at least."""
+_WORD = np.dtype(">u4")  # big-endian, so that bytes sort as the numbers do
+WIDTH = _WORD.itemsize
 
 
 @dataclass(frozen=True, slots=True)
 class LabelProbabilities:
-    """What a model says after one prompt.
+    """A model's answer to one prompt.
 
-    `shares` are the probabilities by label, in the order of the scale (each 0–1, together at most 1: what they lack
-    is on no label). `reused` counts the prompt's tokens that were not computed for it; `likeliest` is the id of the
-    likeliest next token.
+    `shares` are the probabilities by label, in the order of the scale (each 0–1, together at most 1: the rest is on no
+    label). `reused` counts the prompt's tokens that were not computed for it; `likeliest` is the id of the likeliest
+    next token.
     """
 
     shares: tuple[tuple[str, float], ...]
@@ -185,45 +57,190 @@ class Cancelled(Exception):
     """Nobody waits for the answers any more."""
 
 
-_Results = dict[int, tuple[list[float], int]]
-"""By question: the log probabilities of what may follow, and the likeliest token."""
+def _as_key(tokens: Sequence[int]) -> bytes:
+    """Tokens as bytes that sort, and begin alike, as the tokens do."""
+    return np.asarray(tokens, dtype=_WORD).tobytes()
+
+
+def _common(first: bytes, second: bytes) -> int:
+    """How many tokens two keys have in common at their beginning."""
+    n = min(len(first), len(second)) // WIDTH
+    differs = np.frombuffer(first, _WORD, n) != np.frombuffer(second, _WORD, n)
+    place = int(differs.argmax()) if n else 0
+    return place if n and differs[place] else n
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A text that no other one continues. `shared` counts the tokens in common with the leaf before it.
+
+    `questions` are asked here: after how many tokens, the fewest first, and the question's number.
+    """
+
+    key: bytes
+    shared: int
+    questions: list[tuple[int, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.key) // WIDTH
+
+    def tokens(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        return np.frombuffer(self.key, _WORD)[start:stop].astype(np.int64)
+
+
+def _leaves(texts: Mapping[int, bytes]) -> list[_Leaf]:
+    """The leaves, in order, of the tree of these texts, which are keys by the number of the question after each."""
+    unique = sorted(set(texts.values()))
+    keys = [key for key, after in zip(unique, [*unique[1:], b""], strict=True) if not after.startswith(key)]
+    leaves = [_Leaf(key, _common(before, key)) for before, key in pairwise([b"", *keys])]
+    for number, text in sorted(texts.items(), key=lambda entry: len(entry[1])):
+        leaves[bisect_left(keys, text)].questions.append((len(text) // WIDTH, number))
+    return leaves
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Tokens as a key, and a `DynamicCache` of one row with their keys and values, None where there are none."""
+
+    key: bytes = b""
+    cache: Any = None
+
+    def __len__(self) -> int:
+        return len(self.key) // WIDTH
+
+    @property
+    def bytes(self) -> int:
+        """The memory of the cache; one cut from another holds on to all of it."""
+        return sum(state.untyped_storage().nbytes() for state in self._states())
+
+    @property
+    def token_bytes(self) -> int:
+        """The bytes of keys and values for each token."""
+        return int(sum(state.nbytes for state in self._states())) // max(1, len(self))
+
+    def view(self, length: int, rows: int = 1) -> Any:
+        """A cache that begins with the first `length` tokens in each of its rows, whose memory is not copied."""
+        cache = copy(self.cache)
+        cache.layers = [copy(layer) for layer in self.cache.layers]
+        for layer in cache.layers:
+            if layer.is_initialized:
+                layer.keys = layer.keys[..., :length, :].expand(rows, -1, -1, -1)
+                layer.values = layer.values[..., :length, :].expand(rows, -1, -1, -1)
+        return cache
+
+    def cut(self, length: int) -> _Prefix:
+        return _Prefix(self.key[: WIDTH * length], self.view(length))
+
+    def _states(self) -> list[Any]:
+        layers = self.cache.layers if self.cache is not None else ()
+        return [state for layer in layers if layer.is_initialized for state in (layer.keys, layer.values)]
+
+
+class PrefixStore:
+    """Prefixes for later calls, those used last at the end, which take `capacity` bytes at most."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._prefixes: list[_Prefix] = []
+
+    def longest(self, key: bytes) -> _Prefix:
+        """As much as is stored of the beginning of a text; an empty prefix where that is too little to be of use."""
+        lengths = [_common(prefix.key, key) for prefix in self._prefixes]
+        most = max(lengths, default=0)
+        if most < _MIN_STORED:
+            return _Prefix()
+        prefix = self._prefixes.pop(lengths.index(most))
+        self._prefixes.append(prefix)
+        return prefix.cut(most)
+
+    def add(self, prefix: _Prefix) -> None:
+        """Keep a prefix in the place of its own beginnings, and let go of what was unused the longest."""
+        longer = [held for held in self._prefixes if held.key.startswith(prefix.key)]
+        self._prefixes = [held for held in self._prefixes if held not in longer and not prefix.key.startswith(held.key)]
+        self._prefixes += longer or [prefix]
+        while len(self._prefixes) > _MAX_STORED or sum(held.bytes for held in self._prefixes) > self.capacity:
+            del self._prefixes[0]
+
+    def clear(self) -> None:
+        self._prefixes.clear()
+
+
+@dataclass(slots=True)
+class _Work:
+    """One call's leaves, the tokens whose probability each question wants, and what has come of it.
+
+    `answers` are the questions of each pass with the log probabilities (nats, float32) of the tokens wanted and the
+    likeliest token of each question: on the device still, which has work while the next pass is prepared. `computed`
+    counts the tokens computed for a question and not for one before it.
+    """
+
+    leaves: Sequence[_Leaf]
+    follows: Sequence[Sequence[int]]
+    given_up: Callable[[], bool]
+    computed: dict[int, int]
+    answers: list[tuple[list[int], Any, Any]] = field(default_factory=list)
+
+    def beginning(self, first: int, stop: int) -> bytes:
+        """What these leaves have in common, without tokens after which something is asked."""
+        run = self.leaves[first:stop]
+        lengths = [leaf.questions[0][0] - 1 for leaf in run]
+        return run[0].key[: WIDTH * min(lengths + [leaf.shared for leaf in run[1:]])]
+
+    def branches(self, first: int, stop: int) -> list[tuple[int, int]]:
+        """The runs of leaves that begin to differ where two of all these first do."""
+        fork = min(leaf.shared for leaf in self.leaves[first + 1 : stop])
+        starts = [first, *(k for k in range(first + 1, stop) if self.leaves[k].shared == fork), stop]
+        return list(pairwise(starts))
 
 
 class Scorer:
     """Scores prompts with a causal language model of transformers, which is in eval mode and on its device.
 
     `most_tokens` is how many tokens one forward pass takes, None what suits the device. `share` False computes every
-    prompt for itself. `keep_bytes` is how much of the device's memory may hold on to texts that were read, for later
-    calls; None takes a part of what is free. Not to be called by two threads at once.
+    prompt for itself. `keep_bytes` is how much of the device's memory may hold prefixes for later calls; None takes a
+    part of what is free. Not to be called by two threads at once.
 
-    `learned` says in words what turned out about the model and the device ("sharing", "memory"); empty where all is
-    as wished. Making one runs the model on a few short texts, to see whether texts may share a pass; texts longer than
-    the model's window are tried before the first such prompt.
+    `learned` says in words what the model and the device allow ("sharing", "memory"); empty where all is as wished.
     """
 
     def __init__(
         self, model: Any, *, most_tokens: int | None = None, share: bool = True, keep_bytes: int | None = None
     ) -> None:
         self.learned: dict[str, str] = {}
-        self._torch, self._passes = import_optional("torch", "local"), ForwardPass(model)
-        self._tokens = self._initial_tokens = most_tokens or _TOKENS.get(self._passes.device.type, _TOKENS["cpu"])
-        config = model.config.get_text_config()
-        self._positions = getattr(config, "max_position_embeddings", None) or math.inf
-        self._prefixes = PrefixCache(self._free_bytes() if keep_bytes is None else keep_bytes)
-        self._masks = forms(self._passes, config)
-        self._plain, self._shared = Padded(self._passes), TreePacked(self._passes, self._masks[0], self._prefixes)
-        self._most_shared = math.inf if share else 0
-        """The length up to which texts share, and beyond which it still has to be seen whether they may."""
-        self._untried = limits(config)
-        with self._torch.inference_mode():
-            short = int(min(_SHORT, self._positions // 2))
-            most = min([limit for limit in self._untried if limit > 2 * short], default=self._positions)
-            try:
-                self._plain.alone = differs(self._plain, self._passes, short, most, 16 * short, least=4 * short)
-            except MemoryError:
-                self._plain.alone = True
-            if share and (why := self._reason_not_shared(short, most, 2 * short // 3)):
-                self._most_shared, self.learned["sharing"] = 0, f"off, {why}"
+        self._torch, caches = import_optional("torch", "local"), import_optional("transformers.cache_utils", "local")
+        self._model, self._new_cache = model, caches.DynamicCache
+        kind = model.device.type if model.device.type in _TOKENS else "cpu"
+        self._tokens = self._initial_tokens = most_tokens or _TOKENS[kind]
+        self._worth = _WORTH[kind]
+        free = int(self._torch.cuda.mem_get_info(model.device)[0]) if kind == "cuda" else None
+        self._copied_bytes = _CPU_BYTES if free is None else int(free * _COPIED_SHARE)
+        stored = _CPU_BYTES if free is None else int(free * _STORED_SHARE)
+        self._store = PrefixStore(stored if keep_bytes is None else keep_bytes)
+        self._config = model.config.get_text_config(decoder=True)
+        self._positions = getattr(self._config, "max_position_embeddings", None) or math.inf
+        self._vocabulary = model.get_input_embeddings().weight.shape[0]
+        self._selects = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._most_logits = max(1, _MAX_LOGITS // self._vocabulary)
+        if not self._selects:
+            self._tokens = min(self._tokens, self._most_logits)
+        self._most_shared = self._longest_shared(caches) if share else 0
+        self._size = 0
+
+    def _longest_shared(self, caches: Any) -> float:
+        """How long a text may be that begins with what was computed before; 0 where the model cannot go on from it."""
+        kinds = {type(layer) for layer in self._new_cache(config=self._config).layers}
+        by_token = {caches.DynamicLayer, caches.DynamicSlidingWindowLayer, getattr(caches, "DummyLayer", None)}
+        if getattr(self._model, "_is_stateful", False) or not kinds <= by_token:
+            self.learned["sharing"] = "off, as this model keeps a state in the place of keys and values for each token"
+            return 0
+        # Beyond these lengths all positions are encoded in another way, also those that were computed before.
+        ropes = getattr(self._config, "rope_parameters", None) or {}
+        changing = [
+            rope.get("original_max_position_embeddings") or self._positions
+            for rope in (ropes, *ropes.values())
+            if isinstance(rope, dict) and rope.get("rope_type") in ("dynamic", "longrope")
+        ]
+        return min(changing, default=math.inf)
 
     def check(self, prompt: Sequence[int], labels: Labels) -> None:
         """Raises Refused for a prompt that the model cannot take: too long, or with tokens that it does not have."""
@@ -235,9 +252,9 @@ class Scorer:
                 "shorten the text, or use a model that takes more"
             )
         most = max(max(prompt), max(max(way) for ways in labels.ways for way in ways))
-        if most >= self._passes.vocabulary or min(prompt) < 0:
+        if most >= self._vocabulary or min(prompt) < 0:
             raise Refused(
-                f"the tokenizer gives token {most:,}, the model has {self._passes.vocabulary:,}: "
+                f"the tokenizer gives token {most:,}, the model has {self._vocabulary:,}: "
                 "they do not belong together; get the tokenizer's files again"
             )
 
@@ -247,102 +264,182 @@ class Scorer:
         labels: Sequence[Labels],
         given_up: Callable[[], bool] = lambda: False,
     ) -> list[LabelProbabilities]:
-        """One Scored for each prompt, in order; `labels` has one entry for each prompt.
+        """One answer for each prompt, in order; `labels` has one entry for each prompt.
 
         Raises Refused where a single prompt does not fit into the memory (ask one by one to learn which), and for
-        what `check` refuses; GivenUp once `given_up`, which is looked at after each pass, says that nobody waits.
+        what `check` refuses; Cancelled once `given_up`, which is looked at before each pass, says that nobody waits.
         """
         numbers: dict[tuple[bytes, Path], int] = {}
         questions_by_prompt: list[list[int]] = []
         for prompt, scale in zip(prompts, labels, strict=True):
             self.check(prompt, scale)
-            start = as_key(prompt)
-            questions = zip(scale.inner, scale.following, strict=True)
+            start = _as_key(prompt)
             questions_by_prompt.append(
-                [numbers.setdefault((start + as_key(on), next_), len(numbers)) for on, next_ in questions]
+                [
+                    numbers.setdefault((start + _as_key(path), tokens), len(numbers))
+                    for path, tokens in zip(scale.inner, scale.following, strict=True)
+                ]
             )
         texts = {number: text for (text, _), number in numbers.items()}
-        with self._torch.inference_mode():
-            results, fresh = self._compute(texts, [following for _, following in numbers], given_up)
+        logs: dict[int, list[float]] = {}
+        likeliest: dict[int, int] = {}
+        computed: dict[int, int] = {}
+        while remaining := {number: text for number, text in texts.items() if number not in logs}:
+            short = {number: text for number, text in remaining.items() if len(text) <= WIDTH * self._most_shared}
+            computed = {number: computed[number] for number in logs}
+            work = _Work(_leaves(short or remaining), [tokens for _, tokens in numbers], given_up, computed)
+            with self._torch.inference_mode():
+                self._compute(work, shared=bool(short))
+            for questions, every, likely in work.answers:
+                values = iter(every.tolist())
+                logs |= {number: [next(values) for _ in work.follows[number]] for number in questions}
+                likeliest |= dict(zip(questions, likely.tolist(), strict=True))
         scored = []
-        for prompt, scale, each in zip(prompts, labels, questions_by_prompt, strict=True):
-            computed = fresh.pop(each[0], 0)  # for the first prompt of several that are equal
-            shares = scale.shares([results[number][0] for number in each])
-            scored.append(LabelProbabilities(shares, len(prompt) - computed, results[each[0]][1]))
+        for prompt, scale, numbers_here in zip(prompts, labels, questions_by_prompt, strict=True):
+            fresh = computed.pop(numbers_here[0], 0)  # for the first prompt of several that are equal
+            shares = scale.shares([logs[number] for number in numbers_here])
+            scored.append(LabelProbabilities(shares, len(prompt) - fresh, likeliest[numbers_here[0]]))
         return scored
 
     def forget(self) -> None:
-        """Lets go of the texts kept for later calls."""
-        self._prefixes.clear()
+        """Lets go of the prefixes kept for later calls."""
+        self._store.clear()
 
-    def _reason_not_shared(self, length: int, most: float, tokens: int) -> str:
-        """Why texts of about this length may not share; empty where a form of mask gives what they give alone."""
-        least = min(tokens, _LEAST_TOKENS)
-        for n, masks in enumerate(self._masks):
-            try:
-                off = differs(
-                    TreePacked(self._passes, masks, PrefixCache(0)), self._passes, length, most, tokens, least=least
-                )
-            except MemoryError:
-                return _UNTRIED
-            if not off:
-                self._shared.masks, self._masks = masks, self._masks[n:]
-                return ""
-        return _NOT_ALIKE
-
-    def _compute(self, texts: Texts, follows: Follows, given_up: Callable[[], bool]) -> tuple[_Results, dict[int, int]]:
-        """The answers to questions on texts, and how many tokens were computed for each."""
-        lengths = {number: len(text) // WIDTH for number, text in texts.items()}
-        while self._untried and self._untried[0] < min(self._most_shared, max(lengths.values(), default=0)):
-            limit = self._untried.pop(0)
-            if why := self._reason_not_shared(limit, self._positions, self._tokens):
-                self._most_shared, self.learned["sharing"] = limit, f"off for more than {limit:,} tokens, {why}"
-        results: _Results = {}
-        fresh: dict[int, int] = {}
-        long = {number for number, length in lengths.items() if length > self._most_shared}
-        beyond = Padded(self._passes, alone=True) if self._most_shared else self._plain
-        for way, numbers in ((self._shared, lengths.keys() - long), (beyond, long)):
-            while remaining := {number: texts[number] for number in sorted(numbers - results.keys())}:
-                results |= self._run(way, remaining, follows, fresh, given_up)
-        return results, fresh
-
-    def _run(
-        self, way: BatchingStrategy, texts: Texts, follows: Follows, fresh: dict[int, int], given_up: Callable[[], bool]
-    ) -> _Results:
-        """The answers to all questions, or to those for which there was room; from then on a pass is smaller.
+    def _compute(self, work: _Work, *, shared: bool) -> None:
+        """Answer all questions, or those for which there was room; from then on a pass is smaller.
 
         Raises Refused where it cannot be.
         """
-        answers: list[Answer] = []
-        full = False
         try:
-            for answer in way.answers(texts, follows, self._tokens, fresh):
-                answers.append(answer)
-                if given_up():
-                    raise Cancelled
+            if shared:
+                self._share(work, [(0, len(work.leaves))], self._store.longest(work.beginning(0, len(work.leaves))))
+            else:
+                self._score(work, range(len(work.leaves)), None)
+            return
         except (RuntimeError, MemoryError) as error:
             if not out_of_memory(error):
                 raise
-            full = True
-        if full:  # here the error is gone, and with it what it held of the pass
-            self._shrink(way.size)
-        return read(answers, follows)
-
-    def _shrink(self, size: int) -> None:
-        """Halves the passes after one of this size. Raises Refused where it could not be divided."""
-        self._prefixes.clear()
-        self._prefixes.most //= 2
-        if self._passes.device.type == "cuda":
+        # Here the error is gone, and with it what it held of the pass.
+        self._store.clear()
+        self._store.capacity //= 2
+        if self._model.device.type == "cuda":
             self._torch.cuda.empty_cache()
-        if size <= _LEAST_TOKENS:
+        if self._size <= _LEAST_TOKENS:
             raise Refused(
                 "out of memory with a single prompt: shorten the text, use a smaller model or a device with more "
                 "memory, or end what else uses it"
             )
-        self._tokens = max(_LEAST_TOKENS, min(size, self._tokens) // 2)
+        self._tokens = max(_LEAST_TOKENS, min(self._size, self._tokens) // 2)
         self.learned["memory"] = f"{self._tokens:,} tokens at a time, as there is no room for {self._initial_tokens:,}"
 
-    def _free_bytes(self) -> int:
-        if self._passes.device.type != "cuda":
-            return _KEPT_BYTES
-        return int(self._torch.cuda.mem_get_info(self._passes.device)[0]) // _KEPT_SHARE
+    def _share(self, work: _Work, runs: list[tuple[int, int]], prefix: _Prefix) -> None:
+        """Answer the questions of runs of leaves that begin with a prefix.
+
+        A longer prefix of a run is computed by itself where that saves enough.
+        """
+        batch: list[int] = []
+        while runs:
+            first, stop = runs.pop()
+            beginning, others = work.beginning(first, stop), stop - first - 1
+            stored = max(prefix, self._store.longest(beginning), key=len)
+            if others * (len(beginning) // WIDTH - len(prefix)) + len(stored) - len(prefix) < self._worth:
+                if others:
+                    runs += work.branches(first, stop)
+                else:
+                    batch.append(first)
+            elif others:
+                longer = self._extend(work, work.leaves[first], stored, len(beginning) // WIDTH)
+                self._share(work, work.branches(first, stop), longer)
+            else:
+                self._score(work, [first], stored)
+        self._score(work, sorted(batch), prefix)
+
+    def _extend(self, work: _Work, leaf: _Leaf, prefix: _Prefix, stop: int) -> _Prefix:
+        """The prefix with a leaf's tokens up to before `stop`, stored for later calls where much of it is new."""
+        while len(prefix) < stop:
+            start, end = len(prefix), min(stop, len(prefix) + self._tokens)
+            cache = self._cache(prefix)
+            self._forward(work, leaf.tokens(start, end)[None], cache, [end - start - 1])
+            work.computed[leaf.questions[0][1]] = work.computed.get(leaf.questions[0][1], 0) + end - start
+            prefix = _Prefix(leaf.key[: WIDTH * end], cache)
+        self._keep(prefix)
+        return prefix
+
+    def _score(self, work: _Work, places: Sequence[int], prefix: _Prefix | None) -> None:
+        """Answer the questions of these leaves, which begin with a prefix, in batches of like length.
+
+        Without a prefix, not even an empty one, nothing is stored, and no text is divided.
+        """
+        if not places:
+            return
+        start = len(prefix or ())
+        lengths = [len(work.leaves[k]) - start for k in places]
+        most = math.isqrt(self._most_logits // max(len(work.leaves[k].questions) for k in places))
+        if prefix is None and self._most_shared:  # what is beside a text would decide how its positions are encoded
+            most = 1
+        for batch in batches(lengths, self._tokens):
+            row_bytes = (start + lengths[batch[0]]) * prefix.token_bytes if prefix else 0
+            rows = max(1, min(most, self._copied_bytes // max(1, row_bytes)))
+            for at in range(0, len(batch), rows):
+                self._answer(work, [work.leaves[places[k]] for k in batch[at : at + rows]], prefix)
+
+    def _answer(self, work: _Work, leaves: Sequence[_Leaf], prefix: _Prefix | None) -> None:
+        """Answer the questions of leaves in one pass over the prefix; a single leaf may take several."""
+        cache, single = None, len(leaves) == 1
+        if prefix is not None:
+            if single:
+                stop = min(len(leaves[0]) - self._tokens, leaves[0].questions[0][0] - 1)
+                prefix = self._extend(work, leaves[0], prefix, stop)
+            if single or len(prefix):
+                cache = self._cache(prefix, len(leaves))
+        start, longest = len(prefix or ()), max(map(len, leaves))
+        # The last token is as good a filling as any, and is not taken for padding that lacks a mask.
+        block = np.stack(
+            [np.pad(leaf.tokens(start, len(leaf)), (0, longest - len(leaf)), mode="edge") for leaf in leaves]
+        )
+        columns = sorted({count - 1 - start for leaf in leaves for count, _ in leaf.questions})
+        logits = self._forward(work, block, cache, columns)
+        numbers: list[int] = []
+        rows: list[tuple[int, int]] = []
+        wanted: list[tuple[int, int]] = []
+        for row, leaf in enumerate(leaves):
+            done = start
+            for count, number in leaf.questions:
+                work.computed[number] = work.computed.get(number, 0) + count - done
+                done = count
+                wanted += [(len(numbers), token) for token in work.follows[number]]
+                numbers.append(number)
+                rows.append((row, columns.index(count - 1 - start)))
+        row, column = self._torch.tensor(rows, device=logits.device).unbind(1)
+        question, token = self._torch.tensor(wanted, device=logits.device).unbind(1)
+        asked = logits[row, column].float()
+        work.answers.append((numbers, asked[question, token] - asked.logsumexp(-1)[question], asked.argmax(-1)))
+        if single and cache is not None:
+            self._keep(_Prefix(leaves[0].key, cache))
+
+    def _forward(self, work: _Work, block: npt.NDArray[np.int64], cache: Any, columns: Sequence[int]) -> Any:
+        """The logits at some columns of a block of tokens, of shape (rows, columns, vocabulary)."""
+        if work.given_up():
+            raise Cancelled
+        self._size = block.size if len(block) > 1 or cache is not None else 0
+        tokens = self._torch.from_numpy(block).to(self._model.device)
+        places = self._torch.tensor(columns, device=self._model.device)
+        arguments = {"past_key_values": cache, "use_cache": True} if cache is not None else {"use_cache": False}
+        if self._selects:
+            return self._model(input_ids=tokens, logits_to_keep=places, **arguments).logits
+        return self._model(input_ids=tokens, **arguments).logits[:, places]
+
+    def _cache(self, prefix: _Prefix, rows: int = 1) -> Any:
+        return prefix.view(len(prefix), rows) if len(prefix) else self._new_cache()
+
+    def _keep(self, prefix: _Prefix) -> None:
+        """Store a prefix of which a quarter is new at least."""
+        held = len(self._store.longest(prefix.key))
+        if len(prefix) >= held + max(_MIN_STORED, held // 3):
+            self._store.add(prefix)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether this says that there was no room left, on whatever device."""
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or any(phrase in str(error) for phrase in ("out of memory", "DefaultCPUAllocator", "ALLOC_FAILED"))

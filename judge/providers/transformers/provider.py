@@ -11,6 +11,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from judge.core.errors import ConfigError, JudgeError, Refused
 from judge.core.records import Choice, Request, Response, Usage
 from judge.providers.transformers import loading
 from judge.providers.transformers.generation import GenerationTask, Generator
-from judge.providers.transformers.label_scoring import Cancelled, Labels, LabelTokenizer, Scorer
+from judge.providers.transformers.label_scoring import Cancelled, Scorer
+from judge.providers.transformers.labels import Labels, LabelTokenizer
 
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.005, 0.05
 """Seconds without a new request after which those that have come are taken, and after which they are in any case."""
@@ -69,13 +71,14 @@ class Job:
 class InferenceThread:
     """One thread, begun with the first request, that has `work` called with all jobs that have come meanwhile.
 
-    `work` should not lead back to who has the desk, or the two stay in memory until a garbage collection.
+    `work` should not lead back to the thread's owner, or the two stay in memory until a garbage collection.
     """
 
     def __init__(self, work: Callable[[Sequence[Job]], None]) -> None:
         self._work = work
-        self._lock = threading.Lock()
-        self._worker: _Worker | None = None
+        self._jobs: list[Job] = []
+        self._lock, self._working = threading.Lock(), threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
 
     async def ask(self, request: Request) -> Response:
         """The answer to a request. Raises the error that came in its place."""
@@ -84,74 +87,39 @@ class InferenceThread:
 
     def _put(self, job: Job) -> asyncio.Future[Response]:
         with self._lock:
-            if self._worker is None or not self._worker.put(job):
-                self._worker = _Worker(self._work, self._worker, job)
-                self._worker.start()
+            self._jobs.append(job)
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, "judge-local")
+            if len(self._jobs) == 1:
+                self._executor.submit(self._answer)
         return job.future
 
-    async def aclose(self) -> None:
-        """End the thread, once it is done with what it was asked. A later request begins another, after it."""
-        with self._lock:
-            shift = self._worker
-        if shift is not None:
-            shift.close()
-            await asyncio.to_thread(shift.join)
-
-
-class _Worker(threading.Thread):
-    """A thread with jobs of its own, which begins when the one before has ended."""
-
-    def __init__(self, work: Callable[[Sequence[Job]], None], before: threading.Thread | None, first: Job) -> None:
-        super().__init__(name="judge-local", daemon=True)
-        self._work, self._before = work, before
-        self._jobs = [first]
-        self._condition = threading.Condition()
-        self._closing = False
-
-    def put(self, job: Job) -> bool:
-        """Whether it takes the job, as it does until it is told to end."""
-        with self._condition:
-            if not self._closing:
-                self._jobs.append(job)
-                self._condition.notify()
-            return not self._closing
-
-    def close(self) -> None:
-        """Tell it to end, once its jobs are done."""
-        with self._condition:
-            self._closing = True
-            self._condition.notify()
-
-    def run(self) -> None:
-        if self._before is not None:
-            self._before.join()
-            self._before = None
-        while jobs := self._taken():
+    def _answer(self) -> None:
+        """Answer all jobs that have come, once no more do for a moment and an earlier thread has ended."""
+        until, seen = time.monotonic() + _MAX_WAIT_SECONDS, 0
+        while seen != len(self._jobs) and time.monotonic() < until:
+            seen = len(self._jobs)
+            time.sleep(_QUIET_SECONDS)
+        with self._working:
+            with self._lock:
+                jobs, self._jobs = self._jobs, []
             try:
                 self._work(jobs)
             except Exception as error:  # noqa: BLE001  (it is raised where the answers are waited for)
                 for job in jobs:
                     job.settle(error)
 
-    def _taken(self) -> list[Job]:
-        """All jobs that have come, once no more do for a moment; none when it is time to end."""
-        with self._condition:
-            while not self._jobs:
-                if self._closing:
-                    return []
-                self._condition.wait()
-            until, seen = time.monotonic() + _MAX_WAIT_SECONDS, 0
-            while seen != len(self._jobs) and time.monotonic() < until and not self._closing:
-                seen = len(self._jobs)
-                self._condition.wait(_QUIET_SECONDS)
-            taken, self._jobs = self._jobs, []
-            return taken
+    async def aclose(self) -> None:
+        """End the thread, once it is done with what it was asked. A later request begins another, after it."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            await asyncio.to_thread(executor.shutdown)
 
 
 LABELS = "labels"
 """The request parameter that names the labels whose probabilities are wanted; see `judge.scoring.strategies`."""
 _DEFAULT_MAX_TOKENS = 1024
-Prompted = tuple[Job, list[int]]
 
 
 class LocalProvider:
@@ -172,8 +140,8 @@ class LocalProvider:
     def __init__(self, local_model: loading.LocalModel, keep: Path | None = None) -> None:
         self.model, self.endpoint = local_model.model, local_model.endpoint
         self._local_model, self._keep = local_model, keep
-        self._holder = _ModelHolder(local_model)
-        self._thread = InferenceThread(self._holder.answer)
+        self._judge = _LocalJudge(local_model)
+        self._thread = InferenceThread(self._judge.answer)
         self._inherited: dict[str, Any] = {}
 
     @classmethod
@@ -191,7 +159,7 @@ class LocalProvider:
 
     @property
     def learned(self) -> dict[str, Any]:
-        return {**self._inherited, **self._holder.learned}
+        return {**self._inherited, **self._judge.learned}
 
     @property
     def shared_state(self) -> dict[str, Any]:
@@ -222,26 +190,38 @@ def _rebuild(where: str, endpoint: str, dtype: str, keep: Path | None) -> LocalP
     return LocalProvider(local_model, keep)
 
 
-class _ModelHolder:
-    """Where the model stands once it is asked. It knows nothing of the provider, and goes when that goes."""
+class _LocalJudge:
+    """A model, loaded when it is first asked; for one thread. It knows nothing of the provider, and goes with it."""
 
     def __init__(self, local_model: loading.LocalModel) -> None:
-        self._local_model = local_model
-        self._loaded: _LoadedModel | None = None
+        self._local_model, self._chat = local_model, local_model.chat
+        self._label_tokenizer = LabelTokenizer(local_model.chat.tokenizer)
+        self._scorer: Scorer | None = None
+        self._generator: Generator | None = None
+        self._by = ""
 
     @property
     def learned(self) -> dict[str, Any]:
-        return self._loaded.learned if self._loaded else {}
+        return {name: value for part in (self._generator, self._scorer) if part for name, value in part.learned.items()}
 
     def answer(self, jobs: Sequence[Job]) -> None:
-        """Settle all jobs that anyone waits for. Raises ConfigError where the network or the labels are no use."""
-        if all(job.over for job in jobs):
+        """Settle all jobs that anyone waits for, each as soon as its answer is there.
+
+        Raises ConfigError where the network or the labels are no use.
+        """
+        jobs = [job for job in jobs if not job.over]
+        if not jobs:
             return
         try:
-            if self._loaded is None:
+            if self._scorer is None or self._generator is None:
                 gc.collect()  # a run that is over may be a cycle still, with a model as large as this one
-                self._loaded = _LoadedModel(self._local_model)
-            self._loaded.answer(jobs)
+                network = self._local_model.load()
+                self._scorer, self._generator = Scorer(network), Generator(network, self._chat.tokenizer)
+                device = network.device.type
+                if device == "cuda":
+                    device = huggingface.import_optional("torch", "local").cuda.get_device_name(network.device)
+                self._by = f"transformers {huggingface.version('transformers', 'local')} on {device}"
+            self._answer(jobs, self._scorer, self._generator)
         except JudgeError:
             raise
         except Exception as error:  # whatever a network raises that was not made for what it is given
@@ -249,87 +229,52 @@ class _ModelHolder:
                 f"its network cannot compute: {huggingface.first_line(error)}"
             ) from error
 
-
-class _LoadedModel:
-    """The loaded model; all of it is for one thread."""
-
-    def __init__(self, local_model: loading.LocalModel) -> None:
-        network = local_model.load()
-        self._chat, self._label_tokenizer = local_model.chat, LabelTokenizer(local_model.chat.tokenizer)
-        self._generator = Generator(network, local_model.chat.tokenizer)
-        self._scorer = Scorer(network)
-        device = str(network.device.type)
-        if device == "cuda":
-            device = huggingface.import_optional("torch", "local").cuda.get_device_name(network.device)
-        self._by = f"transformers {huggingface.version('transformers', 'local')} on {device}"
-
-    @property
-    def learned(self) -> dict[str, Any]:
-        return {**self._generator.learned, **self._scorer.learned}
-
-    def answer(self, jobs: Sequence[Job]) -> None:
-        """Settle all jobs, each as soon as its answer is there."""
-        jobs = [job for job in jobs if not job.over]
-        prompted: list[Prompted] = []
-        for job, prompt in zip(jobs, self._chat.tokens([job.request.messages for job in jobs]), strict=True):
-            if isinstance(prompt, Refused):
-                job.settle(prompt)
-            else:
-                prompted.append((job, prompt))
+    def _answer(self, jobs: Sequence[Job], scorer: Scorer, generator: Generator) -> None:
+        prompts = self._chat.tokens([job.request.messages for job in jobs])
         # Prompts on one document share its computation, so they are scored together.
-        documents: dict[str, list[Prompted]] = {}
-        for job, prompt in prompted:
-            if LABELS in job.request.params:
-                documents.setdefault(job.request.prefix[0], []).append((job, prompt))
-        for document in documents.values():
-            self._score([(job, prompt) for job, prompt in document if not job.over])
-        self._write([(job, prompt) for job, prompt in prompted if LABELS not in job.request.params and not job.over])
-
-    def _score(self, prompted: Sequence[Prompted]) -> None:
-        """Answer those whose labels are named."""
-        fit: list[tuple[Job, list[int], Labels]] = []
-        for job, prompt in prompted:
-            labels = self._label_tokenizer(job.request.params[LABELS])
+        documents: dict[str, list[tuple[Job, list[int], Labels]]] = {}
+        replies: list[tuple[Job, GenerationTask]] = []
+        for job, prompt in zip(jobs, prompts, strict=True):
             try:
-                self._scorer.check(prompt, labels)
+                if isinstance(prompt, Refused):
+                    raise prompt
+                if LABELS in job.request.params:
+                    labels = self._label_tokenizer(job.request.params[LABELS])
+                    scorer.check(prompt, labels)
+                    documents.setdefault(job.request.prefix[0], []).append((job, prompt, labels))
+                else:
+                    replies.append((job, generator.check(_task(job.request, prompt))))
             except Refused as error:
                 job.settle(error)
-            else:
-                fit.append((job, prompt, labels))
-        if fit:
-            self._score_together(fit)
+        for document in documents.values():
+            self._score(scorer, document)
+        self._write(generator, replies)
 
-    def _score_together(self, fit: Sequence[tuple[Job, list[int], Labels]]) -> None:
-        prompts, scales = [prompt for _, prompt, _ in fit], [labels for *_, labels in fit]
+    def _score(self, scorer: Scorer, document: Sequence[tuple[Job, list[int], Labels]]) -> None:
+        """Answer those whose labels are named."""
+        document = [entry for entry in document if not entry[0].over]
+        prompts, scales = [prompt for _, prompt, _ in document], [labels for *_, labels in document]
         try:
-            results = self._scorer(prompts, scales, lambda: all(job.over for job, *_ in fit))
+            results = scorer(prompts, scales, lambda: all(job.over for job, *_ in document))
         except Cancelled:
             return
         except Refused as error:
-            if len(fit) == 1:
-                fit[0][0].settle(error)
+            if len(document) == 1:
+                document[0][0].settle(error)
                 return
-            for triple in fit:  # one of them is too much by itself
-                if not triple[0].over:
-                    self._score_together([triple])
+            for entry in document:  # one of them is too much by itself
+                self._score(scorer, [entry])
             return
-        for (job, prompt, _), scored in zip(fit, results, strict=True):
-            size = len(prompt)
+        for (job, prompt, _), scored in zip(document, results, strict=True):
             text = self._chat.tokenizer.decode([scored.likeliest])
-            usage = Usage(size, 1, cached_tokens=scored.reused)
+            usage = Usage(len(prompt), 1, cached_tokens=scored.reused)
             job.settle(Response((Choice(text, "stop", shares=scored.shares),), usage, self._by))
 
-    def _write(self, prompted: Sequence[Prompted]) -> None:
+    def _write(self, generator: Generator, tasks: Sequence[tuple[Job, GenerationTask]]) -> None:
         """Answer those that want text."""
-        fit: list[tuple[Job, GenerationTask]] = []
-        for job, prompt in prompted:
-            try:
-                fit.append((job, self._generator.check(_task(job.request, prompt))))
-            except Refused as error:
-                job.settle(error)
-        jobs = [job for job, _ in fit]
-        for place, replies in self._generator([task for _, task in fit], lambda place: jobs[place].over):
-            job, task = fit[place]
+        tasks = [entry for entry in tasks if not entry[0].over]
+        for place, replies in generator([task for _, task in tasks], lambda place: tasks[place][0].over):
+            job, task = tasks[place]
             if isinstance(replies, Refused):
                 job.settle(replies)
                 continue

@@ -27,7 +27,8 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers import Provider
 from judge.providers.transformers import LocalProvider, provider
-from judge.providers.transformers.label_scoring import LabelTokenizer, Scorer
+from judge.providers.transformers.label_scoring import Scorer
+from judge.providers.transformers.labels import LabelTokenizer
 from judge.providers.transformers.loading import LocalModel
 from judge.providers.transformers.provider import InferenceThread, Job
 from judge.scoring import strategies
@@ -260,17 +261,17 @@ def test_what_is_cancelled_while_it_is_computed_ends_after_the_pass_in_hand(
     began, go_on, passes = threading.Event(), threading.Event(), []
     judged = opened(local_models.judge())
     answers(judged, asks("loaded"))
-    scorer = judged._holder._loaded._scorer
+    scorer = judged._judge._scorer
     scorer._tokens = 20
-    asked = scorer._passes._run
+    forward = scorer._model.forward
 
     def slow(*given: Any, **how: Any) -> Any:
         passes.append(1)
         began.set()
         assert go_on.wait(60)
-        return asked(*given, **how)
+        return forward(*given, **how)
 
-    monkeypatch.setattr(scorer._passes, "_run", slow)
+    monkeypatch.setattr(scorer._model, "forward", slow)
 
     async def run() -> None:
         waiting = asyncio.ensure_future(judged.complete(asks("The river rose. " * 20)))
@@ -328,9 +329,9 @@ def test_with_the_provider_its_model_leaves_the_memory(local_models: Any, kind: 
     gc.disable()
     try:
         found += map(type, answers(judged, *requests[kind]))
-        machine = judged._holder._loaded
-        left = [weakref.ref(one) for one in (judged, machine._scorer._passes.model, machine._chat.tokenizer)]
-        del judged, machine
+        parts = (judged, judged._judge._scorer._model, judged._judge._chat.tokenizer)
+        left = [weakref.ref(one) for one in parts]
+        del judged, parts
         assert [one() for one in left] == [None] * 3
     finally:
         gc.enable()
@@ -390,7 +391,7 @@ def test_a_run_scores_all_and_a_second_one_computes_nothing(
     assert ":float32|" in column.signature
     assert folder not in json.dumps(result.info["judges"]) + column.signature
     assert result.info["cost"]["usd"] is None
-    monkeypatch.setattr(provider, "_LoadedModel", lambda *_: pytest.fail("the network was loaded"))
+    monkeypatch.setattr(LocalModel, "load", lambda *_: pytest.fail("the network was loaded"))
     for options in ({}, {"weighting": "logprobs"}):
         again = run(f"local/{folder}", criterion, min_mass=0, **options)
         assert [s.value for s in again.table.scores] == [s.value for s in result.table.scores]
@@ -467,7 +468,7 @@ def test_a_plan_s_folder_starts_beside_the_plan(local_models: Any, tmp_path: Pat
 def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
     local_models: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider, "_LoadedModel", lambda *_: pytest.fail("the network was loaded"))
+    monkeypatch.setattr(LocalModel, "load", lambda *_: pytest.fail("the network was loaded"))
     made = load_config(given={"model": f"local/{local_models.judge()}", "criteria": [criterion], "metrics": []})
     foreseen = estimate_cost(prepare(made, texts(), providers=open_offline(made)))
     (asked,) = foreseen.judges
