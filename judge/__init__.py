@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from judge.results.comparison import RunComparison as RunComparison
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
-    from judge.suite.records import Outcomes as Outcomes
+    from judge.suite.evaluate import Outcomes as Outcomes
 
 _WHERE = {
     "Criterion": "judge.core.records:Criterion",
@@ -61,7 +61,7 @@ _WHERE = {
     "Forecast": "judge.commands.plan:Forecast",
     "JudgeCard": "judge.audits.card:JudgeCard",
     "JudgeError": "judge.core.errors:JudgeError",
-    "Outcomes": "judge.suite.records:Outcomes",
+    "Outcomes": "judge.suite.evaluate:Outcomes",
     "Progress": "judge.execution.progress:Progress",
     "Provider": "judge.providers:Provider",
     "Result": "judge.results.result:Result",

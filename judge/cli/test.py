@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
     from judge.commands.test import PreparedSuite
     from judge.core.records import Sample
+    from judge.suite.evaluate import Outcomes
     from judge.suite.expectations.case import Policy
-    from judge.suite.records import Outcomes
 
 _SUITE_OPTIONS = (
     "data", "map", "systems", "limit", "language", "model", "base_url", "key_env", "weighting", "draws", "min_mass",
@@ -226,7 +226,8 @@ def suites_command(
         outcomes = _run(prepared, quiet=quiet)
     except JudgeError as error:
         with suppress(StorageError):
-            from judge.suite.records import Outcome, Outcomes, Suite
+            from judge.suite.evaluate import Outcome, Outcomes
+            from judge.suite.schema import Suite
 
             # A CI job reads the reports, so they have to tell of the error too.
             suite = Suite(suites[0], suites[0].name.removesuffix(".judge.yaml"), {}, ())

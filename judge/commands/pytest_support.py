@@ -31,7 +31,7 @@ from judge.suite import evaluate as of_suite
 from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
 from judge.suite.expectations.case import Verdict
 from judge.suite.expectations.order import Order
-from judge.suite.records import Suite
+from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""

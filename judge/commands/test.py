@@ -28,13 +28,13 @@ from judge.execution.progress import Progress
 from judge.providers.recording import RecordingFile
 from judge.results.result import Result
 from judge.suite import baseline as baselines
-from judge.suite import load, samples
+from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_with_baseline
-from judge.suite.evaluate import evaluate_case, limits
+from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.evidence import columns
 from judge.suite.expectations.case import Case, Policy, Verdict
-from judge.suite.records import Outcome, Outcomes, Suite
-from judge.suite.samples import SuiteTexts
+from judge.suite.load import SuiteTexts
+from judge.suite.schema import Suite
 from judge.table import Table
 from judge.table.scores import split_rows
 
@@ -308,9 +308,9 @@ def _prepare_suite(
     all_cases: bool,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    data = samples.read(suite)
-    language = samples.language(suite, data)
-    suite_texts = samples.collect_samples(suite, data, samples.load_criteria(suite, language, overrides.criteria))
+    data = load.read(suite)
+    language = load.language(suite, data)
+    suite_texts = load.collect_samples(suite, data, load.load_criteria(suite, language, overrides.criteria))
     if suite.options.get("language") is None:
         prompt_language.require_single_language([*suite_texts.single.samples, *suite_texts.pairs.samples])
     scoring, comparing = (

@@ -38,8 +38,8 @@ from judge.suite.evidence import (
 from judge.suite.expectations.agreement import PLACES
 from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
 from judge.suite.expectations.drift import Drift
-from judge.suite.records import Suite
-from judge.suite.samples import Key
+from judge.suite.load import Key
+from judge.suite.schema import Suite
 from judge.table import RUN, Table
 from judge.table.scores import split_rows
 

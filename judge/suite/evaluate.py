@@ -1,4 +1,4 @@
-"""The verdicts on a suite: `evaluate_case` on a case, `limits` on the limits of the whole suite.
+"""The verdicts on a suite, and its outcome: `evaluate_case` on a case, `limits` on the limits of the whole suite.
 
 A case is met if the numbers show what it expects, not met if they show the opposite or too little.
 """
@@ -7,19 +7,61 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from judge.config import Budget
+from judge.core import plugins
 from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
+from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.expectations.case import Case, CaseContext, Decision, Verdict, joined
-from judge.suite.records import Suite
-from judge.suite.schema import Limits
+from judge.suite.schema import Limits, Suite
 
 _MAX_ERRORS = 3  # of failures that are named
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """A suite that was run: the verdicts of its cases in their order, then of its limits, then against the baseline.
+
+    `result` has the scores of single texts, `ranked` the comparisons of two, each None where there was nothing to ask;
+    `comparison` is `result` beside the baseline. `trouble` says why the suite could not be run; there are no verdicts
+    then. `warnings` stand beside the summary: that there was nothing to compare with, or nobody was asked. `seconds` is
+    what the run took.
+    """
+
+    suite: Suite
+    verdicts: tuple[Verdict, ...] = ()
+    result: Result | None = None
+    ranked: Result | None = None
+    comparison: RunComparison | None = None
+    notes: tuple[str, ...] = ()
+    trouble: str = ""
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was run and every verdict is met."""
+        return not self.trouble and all(verdict.met for verdict in self.verdicts)
+
+
+class Outcomes(tuple[Outcome, ...]):
+    """What `judge.test` gives: an outcome for each suite."""
+
+    __slots__ = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether all suites were run and every verdict is met."""
+        return all(outcome.passed for outcome in self)
+
+    def report(self, format: str = "console", *, colour: bool = False) -> str:
+        """As console (in `colour` with a terminal's codes), markdown, json or junit. Raises ConfigError for another."""
+        return str(plugins.report("outcomes")(self, format, colour=colour))
 
 
 def limits(

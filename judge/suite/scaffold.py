@@ -18,7 +18,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
 from judge.stats.correlation import usual_level
-from judge.suite.samples import mapped_away
+from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
 
 _MANY_JUDGMENTS = 500  # judgments above which the file says how to take fewer

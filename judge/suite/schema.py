@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from reprlib import repr as short_repr
@@ -125,6 +126,24 @@ class Spec(Keys):
     cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
         json_schema_extra={"minItems": 1}
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A file of cases. `options` are keys of `RunConfig` with paths resolved, `lines` where top-level keys stand.
+
+    `undecided` says what a case counts as whose numbers show neither that it holds nor that it does not. None: `fail`
+    for what a case asserts (band, label, order, agreement), `pass` for drift: either has to be shown.
+    """
+
+    path: Path
+    name: str
+    options: Mapping[str, Any]
+    cases: tuple[Expectation, ...]
+    limits: Limits = field(default_factory=lambda: Limits())
+    baseline: Path | None = None
+    undecided: Policy | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
 
 
 def keys_at(root: type[BaseModel], loc: Loc) -> list[str]:

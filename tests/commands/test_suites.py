@@ -17,8 +17,8 @@ from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.report.views.suite import suite_summary
 from judge.results.result import Result, load
+from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Verdict
-from judge.suite.records import Outcome
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
 POLITE = """---

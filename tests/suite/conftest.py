@@ -16,9 +16,9 @@ from judge.results.result import Result
 from judge.stats.analyze import analyze
 from judge.stats.run_differences import compare_runs
 from judge.suite.baseline import compare_with_baseline
-from judge.suite.evaluate import evaluate_case, limits
+from judge.suite.evaluate import Outcome, evaluate_case, limits
 from judge.suite.expectations import Expectation
-from judge.suite.records import Outcome, Suite
+from judge.suite.schema import Suite
 
 LABELS = ("1", "2", "3", "4", "5")
 RELEVANCE = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance")

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from judge.report.renderers.suite import render_console
-from judge.suite.records import Outcome
+from judge.suite.evaluate import Outcome
 
 
 def test_golden(outcomes: list[Outcome], golden: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,7 @@ from judge.suite.baseline import compare_with_baseline
 from judge.suite.evaluate import evaluate_case, limits
 from judge.suite.expectations import Expectation
 from judge.suite.expectations.case import Case, Verdict
-from judge.suite.records import Suite
-from judge.suite.schema import Limits
+from judge.suite.schema import Limits, Suite
 
 Keys = dict[str, Any]
 ONE = [("i", "s")]

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from judge.core.format import escape_controls, one_line
 from judge.report.renderers import suite
+from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Verdict
-from judge.suite.records import Outcome, Suite
+from judge.suite.schema import Suite
 
 
 def test_golden(outcomes: list[Outcome], golden: Any) -> None:

@@ -16,8 +16,7 @@ from judge.config import Budget, Judge, load_config
 from judge.core.errors import ConfigError
 from judge.suite.expectations.case import Case
 from judge.suite.load import find, load
-from judge.suite.records import Suite
-from judge.suite.schema import Limits
+from judge.suite.schema import Limits, Suite
 
 Write = Callable[..., Path]
 

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from judge.report.renderers.markdown import LIMIT
 from judge.report.renderers.suite import render_markdown
-from judge.suite.records import Outcome
+from judge.suite.evaluate import Outcome
 
 PARSER = MarkdownIt("commonmark").enable("table")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.suite.load import load
-from judge.suite.samples import SuiteTexts, collect_samples, language, load_criteria, read
+from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
 
 ROWS = [
     {

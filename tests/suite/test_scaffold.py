@@ -18,11 +18,9 @@ from judge.core.errors import ConfigError, CriterionError
 from judge.core.records import Sample
 from judge.data import samples
 from judge.suite.expectations.case import Case
-from judge.suite.load import load
-from judge.suite.records import Suite
-from judge.suite.samples import SuiteTexts, collect_samples, language, load_criteria, read
+from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
 from judge.suite.scaffold import create_suite
-from judge.suite.schema import schema
+from judge.suite.schema import Suite, schema
 
 Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
 

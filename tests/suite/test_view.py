@@ -10,8 +10,8 @@ import pytest
 
 from judge.report.views.suite import changed, suite_summary, suite_view, totals
 from judge.results.comparison import Change
+from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Verdict
-from judge.suite.records import Outcome
 
 PASSED = Verdict("a", 1, "band", "c", "passed", True, "≥ 4", "4.5")
 

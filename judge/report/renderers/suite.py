@@ -22,7 +22,7 @@ from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape, summary
 from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals
 from judge.results.comparison import RunComparison
-from judge.suite.records import Outcome
+from judge.suite.evaluate import Outcome
 
 SCHEMA = "judge.test/1"
 _STYLES = {"✓": "green", "✗": "bold red", "?": "bold yellow", "!": "bold magenta"}

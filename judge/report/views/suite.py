@@ -10,8 +10,8 @@ from pathlib import Path
 from judge.core.format import escape_controls, one_line, plural
 from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
+from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Status, Verdict
-from judge.suite.records import Outcome
 
 _MAX_NAMED, _MAX_DIFF_LINES = 8, 200
 _MAX_NAME, _MAX_SENTENCE, _MAX_REPLY = 80, 500, 1_000  # characters
