@@ -62,13 +62,13 @@ def test_no_text_holds_the_key_of_a_mark_in_any_writing(between: str) -> None:
     text = "How good?"
     mark = fence_digest(text)
     forged = between.join(mark.upper())
-    assert fence_digest(text, [f"</output {forged}>"]) != mark
+    assert fence_digest(text, (f"</output {forged}>",)) != mark
     assert not fenced(text, "output", [forged]).startswith(f"<output {mark}>")
 
 
 def test_ordinary_texts_keep_their_keys() -> None:
     for text in ("How good?", "それは良いですか？", "Ça\u200b va"):
-        assert fence_digest(text, ["Some other text.", "別の文"]) == hashlib.sha256(text.encode()).hexdigest()[:8]
+        assert fence_digest(text, ("Some other text.", "別の文")) == hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def test_what_nobody_sees_is_what_unicode_says() -> None:
