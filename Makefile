@@ -23,12 +23,12 @@ examples: $(VENV)/.installed  ## the examples that need no extra, into runs/exam
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
 	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
 
-test-all: $(VENV)/.installed-all  ## every test; installs what they need
+test-all: test $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null && command -v redis-server >/dev/null \
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium redis-server)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "browser or torch or ray or redis or extra"
 
 # The oldest SDK that is supported, which brings httpx in the place of httpx2. All else is that of the environment.
 test-openai2: $(VENV)/.installed-dev  ## the tests of what asks servers, with openai 2

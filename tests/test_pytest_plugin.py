@@ -256,6 +256,7 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
     result.stdout.no_fnmatch_line("During handling*")
 
 
+@pytest.mark.extra
 def test_the_address_of_a_shared_cache_is_no_path(folder: pytest.Pytester) -> None:
     pytest.importorskip("redis", reason="needs redis-py: pip install textjudge[redis]")
     folder.makepyfile(

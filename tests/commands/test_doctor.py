@@ -122,6 +122,7 @@ def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.M
     assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "wrong"
 
 
+@pytest.mark.extra
 def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     pytest.importorskip("redis")
     with_model = load_config(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})

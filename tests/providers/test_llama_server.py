@@ -23,6 +23,8 @@ from judge.providers.openai import OpenAIProvider
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions
 
+pytestmark = pytest.mark.extra
+
 SLOTS = 3
 TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
 FIVE = {"name": "coherence", "type": "score", "instructions": "How coherent?", "labels": ["1", "2", "3", "4", "5"]}

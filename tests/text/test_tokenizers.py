@@ -17,6 +17,8 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
 
+pytestmark = pytest.mark.extra
+
 ROUGE = DefaultTokenizer(use_stemmer=False)
 ZH = TokenizerZh()
 MODULES = {

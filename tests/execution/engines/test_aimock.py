@@ -18,6 +18,8 @@ import pytest
 
 from judge import evaluate_async
 
+pytestmark = pytest.mark.extra
+
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("JUDGE_AIMOCK", ROOT / "build" / "aimock"))
 COMMAND = FOLDER / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"

@@ -13,6 +13,8 @@ from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.bertscore import models
 from judge.metrics.bertscore.models import Options
 
+pytestmark = pytest.mark.extra
+
 BASELINE = "LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.4,0.5,0.6\n"
 
 

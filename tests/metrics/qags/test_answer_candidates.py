@@ -17,6 +17,8 @@ from judge.metrics.qags import answer_candidates
 from judge.metrics.qags.answer_candidates import Nouns, languages
 from judge.metrics.qags.pipeline import ModelError
 
+pytestmark = pytest.mark.extra
+
 NEEDS = {"ja": "ja", "ko": "ko", "zh": "zh-words", "sudachi": "sudachi", "kiwi": "kiwi"}
 BY_WHAT_IS_INSTALLED = answer_candidates._english_finder
 RUSSIAN = "Паром пришёл в порт поздно вечером."
