@@ -55,8 +55,8 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
                     prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
                 except CriterionError:
                     continue
-                requests = strategies.requests_by_key(prompt, criterion, strategy, prepared.settings, provider)
-                longest = max(longest, budget.estimate_request(next(iter(requests.values()))))
+                request = strategies.requests(prompt, criterion, strategy, prepared.settings)[0]
+                longest = max(longest, budget.estimate_request(request))
     return longest
 
 

@@ -374,7 +374,12 @@ class _RequestCounter:
                 return  # the text of that reply is read instead
 
     def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
-        return strategies.requests_by_key(prompt, criterion, strategy, self.settings, self.provider)
+        provider = self.provider
+        exact = Capabilities.of(provider).full_distribution
+        requests = strategies.requests(
+            prompt, criterion, strategy, self.settings, exact=exact, model=provider.model, endpoint=provider.endpoint
+        )
+        return {request.key(): request for request in requests}
 
     def _new_requests(
         self, requests: Mapping[str, Request], missing: Sequence[str], strategy: Strategy

@@ -30,6 +30,8 @@ ABSTAINED = "Abstained"
 """The error of a value that a metric declines to give as the text is outside its range."""
 _MOST_LEVELS = 10
 _decode = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 # Characters without width go, and every minus is the one of the keyboard. The super- and subscript minus are named
 # because NFKC would turn them into U+2212 after this table has been used.
 _INVISIBLE = "\u00ad\u034f\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
@@ -205,7 +207,7 @@ class Request:
         """sha256, in hex, over the canonical JSON of every field but the prefix; made once."""
         if not self._key:
             fields = [self.endpoint, self.model, self.draw, dict(self.params), [dict(m) for m in self.messages]]
-            text = json.dumps(fields, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            text = _encode_sorted(fields)
             object.__setattr__(self, "_key", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
         return self._key
 
@@ -274,7 +276,7 @@ class Response:
             for c in self.choices
         ]
         usage = [getattr(self.usage, name) for name in Usage.__slots__]
-        return json.dumps([1, choices, usage, self.served_by, self.unmet], separators=(",", ":"))
+        return _encode([1, choices, usage, self.served_by, self.unmet])
 
     @classmethod
     def from_json(cls, text: str) -> Response:

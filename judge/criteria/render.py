@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -154,22 +154,25 @@ def _visible_text(text: str) -> str:
     return (text if text.isascii() else _INVISIBLE.sub("", text)).casefold()
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> list[str]:
     """The texts in a variable of a template."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for entry in value.values():
-            yield from _strings(entry)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            yield from _strings(entry)
+    texts: list[str] = []
+    pending = [value]
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, str):
+            texts.append(entry)
+        elif isinstance(entry, list | tuple):
+            pending += entry
+        elif isinstance(entry, Mapping):
+            pending += entry.values()
+    return texts
 
 
 @pass_context
 def _fence(context: Context, text: object, label: str) -> str:
     """The filter: among all texts that the template knows."""
-    return fenced(text, label, () if isinstance(text, _Slot) else [*_strings(context.parent)])
+    return fenced(text, label, () if isinstance(text, _Slot) else _strings(context.parent))
 
 
 class _CompiledTemplates(BytecodeCache):
@@ -305,7 +308,7 @@ def _slots(template: str) -> frozenset[str] | None:
 def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     """What is around texts, their names and their labels in turn, with the texts."""
     pieces = list(around[::3])
-    among = [*_strings(texts)] if len(pieces) > 1 else []
+    among = _strings(texts) if len(pieces) > 1 else []
     for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
         pieces[place] += fenced(texts[name], label, among)
     return "".join(pieces)

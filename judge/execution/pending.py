@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
@@ -136,12 +136,17 @@ class Bundles:
 
     def make(self, requests: Iterable[PendingRequest]) -> Iterator[Request]:
         """Yield the bundles for these requests, without those that join one in flight."""
-        alike: dict[tuple[object, ...], list[PendingRequest]] = {}
+        groups: dict[tuple[object, ...], list[list[PendingRequest]]] = {}
         for pending in requests:
-            kind = pending.key if pending.alone else "" if self._decides else _kind(self._params(pending.request))
             messages = (tuple(message.items()) for message in pending.request.messages)
-            alike.setdefault((kind, *messages), []).append(pending)
-        for group in alike.values():
+            alike = groups.setdefault((pending.key if pending.alone else "", *messages), [])
+            for group in alike:
+                if self._decides or self._params(group[0].request) == self._params(pending.request):
+                    group.append(pending)
+                    break
+            else:
+                alike.append([pending])
+        for group in chain.from_iterable(groups.values()):
             rows = self._rows(group)
             size = _MOST_QUESTIONS if self._decides else self._draws
             for first in range(0, len(rows), size):
@@ -200,8 +205,3 @@ class Bundles:
     def _params(self, request: Request) -> dict[str, Any]:
         """Return the parameters that are sent."""
         return {name: value for name, value in request.params.items() if self._apart or name != MERGED}
-
-
-def _kind(params: dict[str, Any]) -> str:
-    """Return what tells apart requests that cannot share a bundle although their messages are equal."""
-    return str(sorted(params.items()))

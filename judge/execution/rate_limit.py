@@ -76,6 +76,13 @@ def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | No
     return RateLimitHeaders(limit, min(remaining, limit), reset)
 
 
+def seconds_until_reset(limits: Mapping[str, str]) -> float:
+    """Seconds until the limits are back of which nothing remains, by these headers, but at most a minute."""
+    headers = [parse_headers(limits, kind) for kind in _KINDS]
+    reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
+    return min(reset, _MAX_HEADER_WAIT)
+
+
 def seconds(text: str | None) -> float | None:
     """`1s`, `6m0s`, `20ms`, `1h2m3.5s` or bare seconds as seconds; None for anything else."""
     text = (text or "").strip()
@@ -164,41 +171,38 @@ class ConcurrencyLimit:
             self._best = best_took + 0.1 * (took - best_took), best_rate + 0.1 * (rate - best_rate)
 
 
-class EstimatedRate:
-    """The rate at which a server that only says 429 lets requests in, found by running into it.
+class SendRate:
+    """The rate for a server that refuses with a bare 429: additive increase, multiplicative decrease.
 
-    It is the rate of the replies between two 429s. After the second, four fifths of it, back to all of it in the time
-    of 30 requests (10 to 30 s), and then ever faster: the curve of CUBIC (Ha, Rhee and Xu 2008), in proportion.
+    A 429 sets it to `CUT` of the replies per second since the one before; it then grows by a constant amount a second,
+    and is back after `SECONDS`.
     """
 
-    CUT, BACK, REQUESTS, GONE = 0.8, (10.0, 30.0), 30, 100.0
+    CUT, SECONDS = 0.8, 20.0
 
     def __init__(self) -> None:
         self.bucket: Bucket | None = None
         self._replies = 0
-        self._rate, self._since = 0.0, float("-inf")
+        self._limited_at = float("-inf")
+        self._start = self._step = 0.0
 
     def answered(self) -> None:
         self._replies += 1
 
     def limited(self, now: float) -> None:
-        went, replies = now - self._since, self._replies
-        if went < 1.0 or replies < 2:  # too little to tell a rate from a burst
+        seconds, replies = now - self._limited_at, self._replies
+        if seconds < 1.0 or replies < 2:  # too little to tell a rate from a burst
             return
-        self._since, self._replies = now, 0
-        if went != float("inf"):
-            self._rate = replies / went
-            self.bucket = Bucket(self.CUT * self._rate, max(1.0, self._rate / 10))
+        self._limited_at, self._replies = now, 0
+        if seconds != float("inf"):
+            rate = replies / seconds
+            self._start, self._step = self.CUT * rate, (1 - self.CUT) * rate / self.SECONDS
+            self.bucket = Bucket(self._start, max(1.0, rate / 10))
 
     def wait(self, now: float) -> float:
         if self.bucket is None:
             return 0.0
-        back = min(max(self.REQUESTS / self._rate, self.BACK[0]), self.BACK[1])
-        grown = 1 + (1 - self.CUT) * ((now - self._since - back) / back) ** 3
-        if grown > self.GONE:
-            self.bucket = None
-            return 0.0
-        self.bucket.rate = grown * self._rate
+        self.bucket.rate = self._start + self._step * (now - self._limited_at)
         return self.bucket.wait(1.0, now)
 
 
@@ -235,7 +239,7 @@ class RateLimiter:
             None if per_second is None else Bucket(per_second, per_second),
         )
         self._reported: list[Bucket | None] = [None, None]
-        self._estimated = EstimatedRate()
+        self._rate = SendRate()
         self._ratio = 0.0
         self._sent = (0.0, 0.0)
         self._headers_as_of = [-1.0, -1.0]
@@ -267,7 +271,7 @@ class RateLimiter:
         """Take a permit back, and learn from the reply."""
         now = asyncio.get_running_loop().time()
         self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
-        self._estimated.answered()
+        self._rate.answered()
         used = response.usage.prompt_tokens + response.usage.completion_tokens
         if permit.cost and used:
             ratio = used / budget.estimate_request(request)
@@ -279,20 +283,13 @@ class RateLimiter:
         self._release()
 
     def on_failure(self, permit: Permit, error: BaseException) -> None:
-        """Take a permit back; a server that is overloaded is asked less from now on, and later where it says so."""
+        """Take a permit back; a server that is overloaded is asked less from now on."""
         now = asyncio.get_running_loop().time()
-        if isinstance(error, Transient):
-            busy = error.status in _BUSY or error.billed
-            if busy and self.limit.overloaded(permit.at, now):
-                self.limit.forget(now)
-                if error.status == 429:
-                    self._estimated.limited(now)
-            if error.retry_after:
-                self.pause_until(now + error.retry_after)
-            elif error.status == 429 and error.retry_after is None:
-                headers = [parse_headers(error.limits, kind) for kind in _KINDS]
-                reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
-                self.pause_until(now + min(reset, _MAX_HEADER_WAIT))
+        overload = error if isinstance(error, Transient) and (error.status in _BUSY or error.billed) else None
+        if overload is not None and self.limit.overloaded(permit.at, now):
+            self.limit.forget(max(now, self._resume_at))
+            if overload.status == 429:
+                self._rate.limited(now)
         self._release()
 
     def pause_until(self, until: float) -> None:
@@ -304,8 +301,8 @@ class RateLimiter:
         for bucket, taken in zip((*self._configured, *self._reported), (1.0, cost, 1.0, cost), strict=True):
             if bucket is not None:
                 bucket.level -= taken
-        if self._estimated.bucket is not None:
-            self._estimated.bucket.level -= 1.0
+        if self._rate.bucket is not None:
+            self._rate.bucket.level -= 1.0
         permit = Permit(now, cost, self._sent)
         self._sent = self._sent[0] + 1.0, self._sent[1] + cost
         self.flying += 1
@@ -334,7 +331,7 @@ class RateLimiter:
 
     def _delay(self, cost: float, now: float) -> float:
         """Seconds until a request of so many tokens may go."""
-        delay = self._estimated.wait(now)
+        delay = self._rate.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
             delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
         for kind, amount in enumerate((1.0, cost)):

@@ -1,7 +1,6 @@
 """Send requests under the rate limit and the budget, and retry transient errors until the deadline.
 
-A Retry-After header is parsed in `judge.providers.http_client`. The request itself waits here; `rate_limit` pauses all
-other requests for the same time.
+Retry-After is honoured here and nowhere else: it pauses all requests of its judge. `providers.http_client` parses it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from judge.core.errors import DeadlineReached, ProviderError, Transient
 from judge.core.records import Request, Response
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress
-from judge.execution.rate_limit import RateLimiter
+from judge.execution.rate_limit import RateLimiter, seconds_until_reset
 
 _UNLIMITED = 1_000_000
 _TIME_IS_UP = "the time for judging (--deadline) is up"
@@ -110,6 +109,8 @@ class Retrier:
         try:
             response = await call()
         except BaseException as error:
+            if isinstance(error, Transient) and (wait := _server_wait(error)):
+                rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
             rate_limiter.on_failure(permit, error)
             if ledger:
                 ledger.commit_unknown(reserved, error)
@@ -168,6 +169,13 @@ class Retrier:
     def _count(self, state: RetryCallState) -> None:
         self.counts.retried += 1
         self.counts.timeouts += _error(state).billed
+
+
+def _server_wait(error: Transient) -> float:
+    """Return the seconds that the server wants no requests: Retry-After or, in a 429 without it, the limits' reset."""
+    if error.retry_after is None and error.status == 429:
+        return seconds_until_reset(error.limits)
+    return error.retry_after or 0.0
 
 
 def _error(state: RetryCallState) -> Transient:

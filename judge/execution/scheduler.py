@@ -91,6 +91,7 @@ class JudgeRun:
         self._pending: dict[str, PendingRequest] = {}
         self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria)
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
+        self._exact = traits.full_distribution
         self._traits = ModelTraits()
         self._unreadable: set[str] = set()
         self._rows: deque[Row] = deque()
@@ -193,13 +194,14 @@ class JudgeRun:
         Looked up and noted in one step, before any of them is sent: so no answer can come in between unseen. A
         strategy that is known to be lacking still serves cached replies; all else tries the next strategy at once.
         """
-        new: list[Part] = []
+        new, provider = list[Part](), self._provider
         while cases:
             for case in cases:
-                case.answers, case.requests = {}, strategies.requests_by_key(
-                    case.prompt, case.judgment.criterion, case.strategies[0], self._settings, self._provider,
-                    prefix=case.prefix,
+                wanted = strategies.requests(
+                    case.prompt, case.judgment.criterion, case.strategies[0], self._settings, exact=self._exact,
+                    model=provider.model, endpoint=provider.endpoint, prefix=case.prefix,
                 )  # fmt: skip
+                case.answers, case.requests = {}, {request.key(): request for request in wanted}
             keys = {key for case in cases for key in case.requests} - self._unreadable - self._pending.keys()
             stored = self._cache.get_many(list(keys)) if self._provider.endpoint else {}
             without_strategy: list[PendingJudgment] = []

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.messages import option
 from judge.core.records import Choice, Criterion, Prompt, Provenance, Request, Response, Scale
-from judge.providers import Capabilities, Provider
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -95,57 +94,52 @@ def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, 
 
 
 def requests(
-    prompt: Prompt, criterion: Criterion, strategy: Strategy, settings: SamplingOptions, *, exact: bool = False
+    prompt: Prompt,
+    criterion: Criterion,
+    strategy: Strategy,
+    settings: SamplingOptions,
+    *,
+    exact: bool = False,
+    model: str = "",
+    endpoint: str = "",
+    prefix: tuple[str, int] = ("", 0),
 ) -> tuple[Request, ...]:
-    """Return the requests of a strategy, one for each reply with its own cache entry; model and endpoint are empty.
+    """Return the requests of a strategy, one for each reply with its own cache entry.
 
     `exact`: the provider can return the probability of every label, so the request lists the labels.
     """
+    params: dict[str, Any]
+    count = 1
     if strategy == "decisions":
         scale, kind = criterion.scale, criterion.scale.question
         # The labels of a predicate are the false one, then the true one.
         labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
         question = {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
-        return (Request("", prompt.messages, {"questions": [question]}),)
-    drawn = strategy == "samples"
-    params: dict[str, Any] = {
-        "temperature": settings.temperature if settings.temperature is not None else float(drawn),
-        "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply],
-    }
-    if strategy == "logprobs":
-        params["top_logprobs"] = _TOP_LOGPROBS
-        if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
-            params[LABELS] = list(criterion.scale.labels)
-    if prompt.merged:
-        schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
-        params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
-        params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
-    elif criterion.form == "json":
-        score, reason = _label_schema(criterion.scale), {"type": "string"}
-        properties = {
-            "score": {"score": score},
-            "score_then_reason": {"score": score, "reason": reason},
-            "reason_then_score": {"reason": reason, "score": score},
-        }[criterion.reply]
-        params["response_format"] = _response_format("judgment", properties)
-    count = settings.draws if drawn else 1
-    return tuple(Request("", prompt.messages, params, draw) for draw in range(count))
-
-
-def requests_by_key(
-    prompt: Prompt,
-    criterion: Criterion,
-    strategy: Strategy,
-    settings: SamplingOptions,
-    provider: Provider,
-    *,
-    prefix: tuple[str, int] = ("", 0),
-) -> dict[str, Request]:
-    """Return the requests of a strategy with the provider's model and endpoint, by their cache keys."""
-    model, endpoint = provider.model, provider.endpoint
-    drafts = requests(prompt, criterion, strategy, settings, exact=Capabilities.of(provider).full_distribution)
-    addressed = (replace(request, model=model, endpoint=endpoint, prefix=prefix) for request in drafts)
-    return {request.key(): request for request in addressed}
+        params = {"questions": [question]}
+    else:
+        drawn = strategy == "samples"
+        count = settings.draws if drawn else 1
+        params = {
+            "temperature": settings.temperature if settings.temperature is not None else float(drawn),
+            "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply],
+        }
+        if strategy == "logprobs":
+            params["top_logprobs"] = _TOP_LOGPROBS
+            if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
+                params[LABELS] = list(criterion.scale.labels)
+        if prompt.merged:
+            schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
+            params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
+            params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
+        elif criterion.form == "json":
+            score, reason = _label_schema(criterion.scale), {"type": "string"}
+            properties = {
+                "score": {"score": score},
+                "score_then_reason": {"score": score, "reason": reason},
+                "reason_then_score": {"reason": reason, "score": score},
+            }[criterion.reply]
+            params["response_format"] = _response_format("judgment", properties)
+    return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in range(count))
 
 
 def satisfies(response: Response, settings: SamplingOptions) -> bool:

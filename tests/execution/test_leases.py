@@ -138,10 +138,11 @@ class Process:
             request
             for one in self.judged
             if one.sample.output in texts and one.criterion.name == criterion
-            for request in strategies.requests_by_key(
-                renderers[criterion].render(one.sample), one.criterion, strategy, self.settings, self.provider
-            ).values()
-        ]
+            for request in strategies.requests(
+                renderers[criterion].render(one.sample), one.criterion, strategy, self.settings,
+                model=self.provider.model, endpoint=self.provider.endpoint,
+            )
+        ]  # fmt: skip
 
     @property
     def values(self) -> dict[tuple[str, str], float]:
