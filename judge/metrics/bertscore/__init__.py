@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
@@ -99,6 +100,8 @@ def measure(
         baseline = models.baseline(options, model.layer)
         if not jobs:
             return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
+        if options.package:
+            return _measure_with_package(jobs, options, model, baseline, documents)
         parts = list(_split_into_blocks(jobs))
         repeated = None  # the texts of more than one part, which are spilled, not encoded twice
         if folder is None:
@@ -128,9 +131,50 @@ def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> 
     weightless = frozenset(embedder.facts.weightless)
     if options.idf is False:
         return Weights(weightless)
-    texts = [text for text in map(clean, documents if options.idf is True else options.idf) if text]
+    texts = _idf_texts(options, documents)
     ids = embedder.ids(dict.fromkeys(texts))
     return Weights.from_documents(weightless, (ids[text] for text in texts))
+
+
+def _idf_texts(options: Options, documents: Sequence[str]) -> list[str]:
+    return [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
+
+
+def _measure_with_package(
+    jobs: Sequence[Pair],
+    options: Options,
+    model: models.Model,
+    baseline: models.Baseline | None,
+    documents: Sequence[str],
+) -> BatchResult:
+    """BERTScore of each job by bert-score itself, which cuts texts at the model's window and keeps no embedding."""
+    with huggingface.translated_errors(model, 0):
+        scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
+            model_type=str(model.folder),
+            num_layers=model.layer,
+            idf=options.idf is not False,
+            nthreads=0,
+            device=options.device,
+        )
+        tokenizer = scorer._tokenizer
+        # bert-score cuts texts there, and breaks if the tokenizer does not say where.
+        tokenizer.model_max_length = limit = huggingface.limit(tokenizer, scorer._model.config)
+        if scorer.idf:
+            scorer.compute_idf(_idf_texts(options, documents))
+        columns = scorer.score([job.output for job in jobs], [list(job.references) for job in jobs])
+        texts = {text for job in jobs for text in (job.output, *job.references)}
+        room = limit - tokenizer.num_special_tokens_to_add()
+        long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
+    values = [BertScoreValue(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    not_finite = PairError("NotFinite", "gets a value that is no finite number: take bertscore.implementation=judge")
+    return BatchResult(
+        model,
+        baseline,
+        tuple(value if all(map(math.isfinite, value)) else not_finite for value in values),
+        frozenset(n for n, job in enumerate(jobs) if not long_texts.isdisjoint((job.output, *job.references))),
+        len(long_texts),
+        limit,
+    )
 
 
 def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
@@ -242,6 +286,7 @@ class Given(TypedDict, total=False):
     low: float
     high: float
     fit: str | None
+    implementation: str
     cache: str | Path | None
     progress: Callable[[int, int], None] | None
 
@@ -257,7 +302,8 @@ class BertScore:
     `precision` bf16 is faster and good to about .002; `backend` onnx is faster and exact.
 
     The corrected value is clip((F - low) / (high - low), 0, 1) of F as it is before any rescaling; `fit` names a
-    human rating to which low and high are fitted instead. Raises ConfigError and MissingExtra.
+    human rating to which low and high are fitted instead. `implementation` bert-score is the package itself, which cuts
+    long texts and keeps no embedding. Raises ConfigError and MissingExtra.
     """
 
     def __init__(
@@ -277,12 +323,14 @@ class BertScore:
         low: float = LOW,
         high: float = HIGH,
         fit: str | None = None,
+        implementation: str = "judge",
         cache: str | Path | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.options = Options(
             model=model, layer=layer, idf=idf, rescale=rescale, baseline=baseline, lang=lang, precision=precision,
             backend=backend, long=long, device=device, batch_tokens=batch_tokens, low=low, high=high, fit=fit,
+            implementation=implementation,
         )  # fmt: skip
         runtime(self.options)  # what is not installed is said before a judge is paid
         self._cache = None if cache is None else Path(cache)

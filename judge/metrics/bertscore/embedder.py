@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from judge.core import records
 from judge.core.huggingface import batches, version
 from judge.metrics.bertscore.matching import Encoded
-from judge.metrics.bertscore.models import Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
+from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,7 +224,8 @@ def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
     if options.backend == "onnx":
         return f"onnx|onnxruntime {version('onnxruntime', 'bertscore', 'onnx')}"
-    return f"torch {version('torch', 'bertscore')}|transformers {version('transformers', 'bertscore')}"
+    package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
+    return f"{package}torch {version('torch', 'bertscore')}|transformers {version('transformers', 'bertscore')}"
 
 
 def clean(text: str) -> str:

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_CHOICES = {"precision": ("fp32", "bf16"), "backend": ("torch", "onnx"), "long": ("window", "cut")}
+PACKAGE = "bert-score"
+_CHOICES = {
+    "precision": ("fp32", "bf16"),
+    "backend": ("torch", "onnx"),
+    "long": ("window", "cut"),
+    "implementation": ("judge", PACKAGE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Options:
     low: float = LOW
     high: float = HIGH
     fit: str | None = None
+    implementation: str = "judge"
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
@@ -67,6 +74,14 @@ class Options:
             if not texts or not all(isinstance(text, str) for text in texts):
                 raise _invalid_option("idf", "true, false or a list of texts", self.idf)
         self._check_numbers()
+        if self.package:
+            usual = {"precision": "fp32", "backend": "torch", "batch_tokens": None}
+            if unknown := [f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value]:
+                raise ConfigError(
+                    f"bertscore.implementation: {PACKAGE} does not have {', '.join(unknown)}: leave that out, or take "
+                    "implementation=judge, which has it"
+                )
+            object.__setattr__(self, "long", "cut")  # it has no other way
         if self.backend == "onnx" and self.precision != "fp32":
             raise ConfigError(f"bertscore: precision {self.precision} needs backend torch; onnx computes in fp32")
         if self.rescale and not self.baseline and not self.lang:
@@ -87,6 +102,11 @@ class Options:
                 raise _invalid_option(name, "a number", value)
         if not self.low < self.high:
             raise ConfigError(f"bertscore: low ({self.low:g}) has to be less than high ({self.high:g})")
+
+    @property
+    def package(self) -> bool:
+        """Whether bert-score itself computes."""
+        return self.implementation == PACKAGE
 
     @property
     def idf_signed(self) -> str:

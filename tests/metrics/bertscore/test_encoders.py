@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import judge
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
@@ -295,3 +297,57 @@ def test_texts_of_which_the_model_knows_no_word_are_no_match(minilm: None) -> No
     assert first.error == "UnknownText"
     assert isinstance(last, Score)
     assert "bertscore: 3 texts have more than half of their words outside the vocabulary" in str(result.notes)
+
+
+class TestImplementation:
+    """bertscore.implementation=bert-score: the package itself beside ours."""
+
+    @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
+    @pytest.mark.parametrize("options", [{}, {"idf": True}, {"idf": TEXTS}, {"rescale": True}])
+    def test_our_numbers(self, bert: str, tmp_path: Path, options: dict[str, Any]) -> None:
+        if "rescale" in options:
+            (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n2,0.31,0.32,0.33\n")
+            options = options | {"baseline": str(tmp_path / "own.tsv")}
+        references = [[TEXTS[1], TEXTS[4]], TEXTS[3], TEXTS[5]]
+        ours, theirs = (
+            score(OUTPUTS, references, model=bert, layer=2, long="cut", implementation=name, **options)
+            for name in ("judge", "bert-score")
+        )
+        assert close(theirs, numbers(ours))
+
+    @pytest.mark.usefixtures("minilm")
+    def test_columns_in_a_run(self) -> None:
+        pytest.importorskip("bert_score")
+        rows = [
+            {"item": str(n), "system": "a", "output": output, "references": [reference]}
+            for n, (output, reference) in enumerate([*zip(OUTPUTS, REFERENCES, strict=True), ("", "nothing")])
+        ]
+        results = [
+            judge.evaluate(rows, [], metrics="bertscore", set={"bertscore": {"implementation": name}}, cache=False)
+            for name in ("judge", "bert-score")
+        ]
+        ours, theirs = (result.to_frame().sort_values(["item", "column"]) for result in results)
+        assert list(theirs["column"]) == list(ours["column"])
+        assert list(theirs["value"].dropna()) == pytest.approx(list(ours["value"].dropna()), abs=1e-5)
+        assert [row.error for row in results[1].failures] == ["EmptyOutput"] * 4
+        signature = results[1].table.columns[0].signature
+        assert f"|long=cut512|fp32|implementation=bert-score {version('bert-score')}|torch " in signature
+
+    def test_a_long_text_is_cut_and_said(self, bert: str) -> None:
+        sample = Sample("1", "a", " ".join(TEXTS), references=(TEXTS[0],))
+        ours, theirs = (
+            BertScore(model=bert, layer=2, long="cut", implementation=name).score([sample])
+            for name in ("judge", "bert-score")
+        )
+        assert theirs.notes == ours.notes
+        assert "longer than the model's 24 tokens: cut there" in str(theirs.notes[0])
+        assert isinstance(theirs.rows[0], Score)
+        assert isinstance(ours.rows[0], Score)
+        assert theirs.rows[0].value == pytest.approx(ours.rows[0].value, abs=1e-5)
+        assert theirs.rows[0].provenance.note == ours.rows[0].provenance.note
+
+    @pytest.mark.parametrize("option", [{"precision": "bf16"}, {"backend": "onnx"}, {"batch_tokens": 9}])
+    def test_what_the_package_does_not_have_is_refused(self, option: dict[str, Any]) -> None:
+        (name,) = option
+        with pytest.raises(ConfigError, match=rf"bert-score does not have bertscore.{name}: .* implementation=judge"):
+            BertScore(implementation="bert-score", **option)
