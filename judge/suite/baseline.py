@@ -207,8 +207,6 @@ def _describe(sample: Sample) -> str:
 
 # Compare
 
-_EXPECTED_AGREEMENT = "goes no worse with people"
-
 
 @dataclass(frozen=True, slots=True)
 class AgreementChange:
@@ -247,55 +245,30 @@ def agreement_change(
     return AgreementChange(shift.before.value, shift.after.value, shift.change, level)
 
 
-def _agreement_verdict(criterion: str, line: int, agreement: AgreementChange, p: float | None, moved: str) -> Verdict:
-    """Not met only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
+def _decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -> Decision:
+    """Fail only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
 
     `p` is after Holm. Without a test, as over all texts, the interval decides.
     """
-    e = agreement.estimate
-    excludes_zero = e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
-    significant = p < ALPHA if p is not None else excludes_zero
-    p_text = f" ({format_p(p)})" if p is not None else ""
-    few = not significant and (e.n < FEWEST or e.low is None or e.high is None)
-    status: Status = "failed" if significant and e.value < 0 else "undecided" if few else "passed"
+    e, unit = agreement.estimate, UNITS[agreement.level]
+    ends = None if e.low is None or e.high is None else (e.low, e.high)
+    significant = p < ALPHA if p is not None else ends is not None and not ends[0] <= 0 <= ends[1]
     if significant:
-        remark = f"agrees {'better' if e.value > 0 else 'worse'} with people{p_text}"
-    elif few:
-        remark = f"too few {UNITS[agreement.level]}s to tell: {FEWEST} or more"
+        status: Status = "failed" if e.value < 0 else "passed"
+        tested = f" ({format_p(p)})" if p is not None else ""
+        said = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
+    elif e.n < FEWEST or ends is None:
+        status, said = "undecided", f"too few {unit}s to tell: {FEWEST} or more"
     else:
-        remark = f"agreement not told apart{would_take(items_needed(e), e.n, UNITS[agreement.level])}"
+        status, said = "passed", f"agreement not told apart{would_take(items_needed(e), e.n, unit)}"
     change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
-    return Verdict(
-        f"{criterion} against the baseline",
-        line,
-        "baseline",
-        criterion,
+    return Decision(
         status,
-        status != "failed",
-        _EXPECTED_AGREEMENT,
+        f"{said}; scores {moved}",
         f"spearman {number(agreement.after, PLACES)}, {change}".rstrip(),
-        f"{remark}; scores {moved}",
         estimate=e,
         before=f"spearman {number(agreement.before, PLACES)}",
     )
-
-
-def _unchecked_agreement(criterion: str, line: int, moved: str) -> Verdict:
-    """The verdict if people rated texts, but too few, or all scores are alike, so that there is no coefficient."""
-    return Verdict(
-        f"{criterion} against the baseline",
-        line,
-        "baseline",
-        criterion,
-        "undecided",
-        True,
-        _EXPECTED_AGREEMENT,
-        "no coefficient",
-        f"agreement with people not checked: too few rated texts, or scores all alike; {moved}",
-    )
-
-
-_EXPECTED_SCORES = "not worse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,18 +318,28 @@ def compare_with_baseline(
         if (agreement := agreement_change(result, baseline, name, criteria=len(rated), seed=seed))
     }
     agreement_p = _adjusted({name: agreement.estimate.p for name, agreement in agreements.items()})
-    verdicts = {name: _score_verdict(name, line, change, p_values.get(name)) for name, change in changes.items()}
-    for name in rated:
-        if name in compared and (agreement := agreements.get(name)):
-            verdict = _agreement_verdict(name, line, agreement, agreement_p.get(name), verdicts[name].found)
-            if verdict.status != "undecided" or verdicts[name].status != "failed":
-                verdicts[name] = verdict
-        elif name in bounded and name in compared:
-            verdicts[name] = _unchecked_agreement(name, line, f"scores {verdicts[name].found}")
-    for name in bounded - {*rated}:
-        verdicts.pop(name, None)
-    strict = suite is not None and suite.undecided == "fail"
-    return [replace(v, met=not strict) if v.status == "undecided" else v for v in verdicts.values()]
+    decisions = {name: _decide_scores(change, p_values.get(name)) for name, change in changes.items()}
+    expected = dict.fromkeys(decisions, "not worse")
+    for name in compared.keys() & {*rated}:
+        scores = decisions[name]
+        if agreement := agreements.get(name):
+            decision = _decide_agreement(agreement, agreement_p.get(name), scores.found)
+            if decision.status == "undecided" and scores.status == "failed":
+                continue
+        elif name in bounded:
+            reason = "agreement with people not checked: too few rated texts, or scores all alike"
+            decision = Decision("undecided", f"{reason}; scores {scores.found}", "no coefficient")
+        else:
+            continue
+        decisions[name], expected[name] = decision, "goes no worse with people"
+    undecided = (suite and suite.undecided) or "pass"
+    return [
+        decision.verdict(
+            "baseline", f"{name} against the baseline", line, expected[name], criterion=name, undecided=undecided
+        )
+        for name, decision in decisions.items()
+        if name not in bounded or name in rated
+    ]
 
 
 def _bounded_criteria(suite: Suite | None) -> set[str]:
@@ -387,44 +370,33 @@ def _mean_change(
     return _MeanChange(runs, test)
 
 
-def _score_verdict(criterion: str, line: int, change: _MeanChange | Undecidable, p: float | None) -> Verdict:
-    title = f"{criterion} against the baseline"
+def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decision:
     if isinstance(change, Undecidable):
-        status: Status = "undecided" if isinstance(change, Rescaled) else "error"
-        return Verdict(
-            title, line, "baseline", criterion, status, False, _EXPECTED_SCORES, "no comparison", change.message
-        )
-    runs, test = change.runs, change.test
-    column = runs.after.column
-    decision = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
+        return Decision("undecided" if isinstance(change, Rescaled) else "error", change.message, "no comparison")
+    runs, test, column = change.runs, change.test, change.runs.after.column
+    status, said = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
     decimals, alike = places(column), test.alike if test.estimate.value else ""
-    return Verdict(
-        title,
-        line,
-        "baseline",
-        criterion,
-        decision.status,
-        decision.status != "failed",
-        _EXPECTED_SCORES,
+    return Decision(
+        status,
+        joined(said, alike, runs.some),
         format_change(test.estimate, decimals),
-        joined(decision.said, alike, runs.some),
         estimate=test.estimate,
         before=number(runs.mean_before(), decimals),
     )
 
 
-def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> Decision:
+def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> tuple[Status, str]:
     """Without a test, as of probabilities that were all seen, a move counts where likeliest labels flipped."""
     e, changed = test.estimate, runs.changed()
     if not e.value and e.low == e.high and not (changed and test.too_few_reason):
-        return Decision("passed", f"mean the same; {changed}" if changed else "the same")
+        return ("passed", f"mean the same; {changed}" if changed else "the same")
     few = test.unit == "draw" and p is None
     if test.direction and (p is None or p < ALPHA) and (not few or "flipped" in changed) and not test.too_few_reason:
         tested = "" if p is None else f" ({format_p(p)})"
         better = test.direction == sign
-        return Decision("passed", f"better{tested}") if better else Decision("failed", f"worse{tested}")
+        return ("passed", f"better{tested}") if better else ("failed", f"worse{tested}")
     if test.too_few_reason:
-        return Decision("undecided", joined(test.too_few_reason, changed))
+        return ("undecided", joined(test.too_few_reason, changed))
     if few:
-        return Decision("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
-    return Decision("passed", "not told apart" + test.items_needed)
+        return ("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
+    return ("passed", "not told apart" + test.items_needed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -78,31 +79,37 @@ def limits(
     `tokens` are the most of one judgment and `cost` the US dollars that all would cost, foreseen with nothing cached.
     None where it is not known (`unpriced` says why): an `error` where the suite limits it, and never met.
     """
-    rows = [row for run in (result, ranked) if run for row in _judgments(run)]
-    limit, failed = suite.limits, [row for row in rows if isinstance(row, Failure)]
-    kinds = Counter(row.error for row in failed).most_common()
-    verdict = _limit_verdict(
-        suite,
-        "failures",
-        limit.describe_failures(),
-        f"{len(failed):,} of {len(rows):,}" + (f" ({percent(len(failed) / len(rows))})" if failed else ""),
-        ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds[:_MAX_ERRORS]),
+
+    limit, rows = suite.limits, [row for run in (result, ranked) if run for row in _judgments(run)]
+    failed = [row for row in rows if isinstance(row, Failure)]
+    kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
+    named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds)
+    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
+    kept = len(failed) <= limit.most_failures(len(rows)) + NEAR
+    decision = Decision(
+        "passed" if kept else "failed",
+        named,
+        f"{len(failed):,} of {len(rows):,}{share}",
+        detail="" if kept else describe_failure(failed[0]),
     )
-    if len(failed) > limit.most_failures(len(rows)) + NEAR:
-        verdict = replace(verdict, status="failed", met=False, detail=describe_failure(failed[0]))
-    verdicts = [verdict]
-    if (most := limit.tokens) is not None:
-        bound, estimated = f"≤ {most:,} a judgment", None if tokens is None else f"{tokens:,}"
-        over = "no judge is asked in tokens" if tokens is None else "" if tokens <= most else "over the limit"
-        verdicts.append(_estimate_verdict(suite, "tokens", bound, estimated, over))
-    if (budget := limit.cost) is not None:
-        dollars = None if cost is None or budget.unit != "usd" else Budget(cost, "usd")
-        why = f"{unpriced or 'no published price for this model and endpoint'}: limit `tokens` instead"
-        over = why if dollars is None else "" if dollars.amount <= budget.amount + NEAR else "over the limit"
-        verdicts.append(
-            _estimate_verdict(suite, "cost", f"≤ {budget}", None if dollars is None else str(dollars), over)
-        )
-    return verdicts
+    decisions = [("failures", limit.describe_failures(), decision)]
+    if limit.tokens is not None:
+        decision = Decision("error", "no judge is asked in tokens", "unknown")
+        if tokens is not None:
+            decision = _decide_estimate(tokens, limit.tokens, f"{tokens:,}")
+        decisions.append(("tokens", f"≤ {limit.tokens:,} a judgment", decision))
+    if limit.cost is not None:
+        reason = unpriced or "no published price for this model and endpoint"
+        decision = Decision("error", f"{reason}: limit `tokens` instead", "unknown")
+        if cost is not None:
+            decision = _decide_estimate(cost, limit.cost.amount, str(Budget(cost, "usd")))
+        decisions.append(("cost", f"≤ {limit.cost}", decision))
+    line = suite.lines.get("limits", 1)
+    return [decision.verdict("limit", name, line, bound) for name, bound, decision in decisions]
+
+
+def _decide_estimate(value: float, most: float, found: str) -> Decision:
+    return Decision("passed", "", found) if value <= most + NEAR else Decision("failed", "over the limit", found)
 
 
 def _judgments(result: Result) -> Iterator[Row]:
@@ -116,16 +123,6 @@ def _judgments(result: Result) -> Iterator[Row]:
     for row in result.table.rows():
         if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL):
             yield row
-
-
-def _estimate_verdict(suite: Suite, name: str, expected: str, estimated: str | None, over: str) -> Verdict:
-    """`over` says that the limit is not kept, or why nothing is known."""
-    verdict = _limit_verdict(suite, name, expected, estimated or "unknown", over)
-    return replace(verdict, status="failed" if estimated else "error", met=False) if over else verdict
-
-
-def _limit_verdict(suite: Suite, name: str, expected: str, measured: str, remark: str) -> Verdict:
-    return Verdict(name, suite.lines.get("limits", 1), "limit", "", "passed", True, expected, measured, remark)
 
 
 def evaluate_case(
@@ -150,24 +147,20 @@ def evaluate_case(
     """
     context = CaseContext(case.criterion, texts, result, ranked, baseline, seed)
     try:
-        outcome = _check_failures(context, _decide(case, context), failures or Limits())
+        decision = _check_failures(context, case.decide(context), failures or Limits())
     except Undecidable as error:
-        outcome = Decision("error", error.message, "no score", detail=error.detail)
-    policy = case.undecided or case.undecided_is
-    return Verdict(
+        decision = Decision("error", error.message, "no score", detail=error.detail)
+    if not (decision.before or baseline is None or context.pairwise or case.needs_baseline):
+        with suppress(Undecidable):  # the baseline has no such scores
+            before = case.decide(replace(context, result=baseline, baseline=None)).found
+            decision = replace(decision, before=before)
+    return decision.verdict(
+        case.kind,
         case.name,
         case.line,
-        case.kind,
-        case.criterion,
-        outcome.status,
-        met=outcome.status == "passed" or (outcome.status == "undecided" and policy == "pass"),
-        expected=case.expected(context),
-        found=outcome.found,
-        said=outcome.said,
-        flaky=outcome.flaky,
-        estimate=outcome.estimate,
-        before=outcome.before or _baseline_value(case, context),
-        detail=outcome.detail,
+        case.expected(context),
+        criterion=case.criterion,
+        undecided=case.undecided or case.undecided_is,
     )
 
 
@@ -181,20 +174,3 @@ def _check_failures(context: CaseContext, outcome: Decision, limit: Limits) -> D
     if lost <= limit.most_failures(len(rows)) + NEAR:
         return outcome
     return replace(outcome, status="error", said=joined(outcome.said, "more than the limit on failures allows"))
-
-
-def _decide(case: Case, context: CaseContext) -> Decision:
-    """Decide a case. Raises Undecidable if there is nothing to decide from."""
-    if not context.texts:
-        raise Undecidable("the case is about no text")
-    return case.decide(context)
-
-
-def _baseline_value(case: Case, context: CaseContext) -> str:
-    """The case's value in the baseline; nothing if it has no such scores, as for comparisons."""
-    if context.baseline is None or context.pairwise or case.needs_baseline:
-        return ""
-    try:
-        return _decide(case, replace(context, result=context.baseline, baseline=None)).found
-    except Undecidable:
-        return ""

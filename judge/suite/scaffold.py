@@ -76,7 +76,12 @@ def create_suite(
     lines += ["", "limits: {failures: 0}  # tokens: the most of one judgment; cost: of all with nothing cached", ""]
     lines.append("cases:")
     for name, (_, criterion) in zip(written, chosen, strict=True):
-        lines += _criterion_cases(_flow(name), criterion, samples)
+        lowest = {"expect": {"min": _number(criterion.scale.low)}}
+        why = "the lowest of the scale, which every mean is: raise it to what a run shows"
+        for comment, keys in [*_suggest_cases(criterion, samples)] or [(why, lowest)]:
+            lines += [f"  # {comment}", f"  - criterion: {_flow(name)}"]
+            lines += [f"    {key}: {_flow(value)}" for key, value in keys.items()]
+        lines.append("")
     return "\n".join([*lines, *_closing_comments(samples, [criterion for _, criterion in chosen], baseline)]) + "\n"
 
 
@@ -101,71 +106,43 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
 # What follows from people's ratings
 
 
-def _criterion_cases(name: str, criterion: Criterion, samples: Sequence[Sample]) -> Iterator[str]:
-    """The cases of a criterion, line by line."""
-    rated = [sample for sample in samples if criterion.name in sample.human]
-    cases = [
-        *_agreement_case(name, criterion, rated),
-        *_order_case(name, criterion.name, rated),
-        *_band_cases(name, criterion, rated),
-    ]
-    if not cases:
-        cases = [
-            "  # the lowest of the scale, which every mean is: raise it to what a run shows",
-            f"  - criterion: {name}",
-            f"    expect: {{min: {criterion.scale.low:g}}}",
-        ]
-    yield from cases
-    yield ""
-
-
-def _agreement_case(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
-    """At the level that the ratings allow; none where they do not vary."""
-    of_items: dict[str, list[float]] = defaultdict(list)
-    for sample in rated:
-        of_items[sample.item].append(sample.human[criterion.name])
-    within = any(len(set(ratings)) > 1 for ratings in of_items.values())
-    if not within and (
-        len(rated) < _MIN_RATED or len({rating for ratings in of_items.values() for rating in ratings}) < 2
-    ):
-        return
-    level = usual_level(rated) if within else "item"
-    yield "  # goes with people's ratings at all: raise it to what a run shows"
-    yield f"  - criterion: {name}"
-    yield f"    human: {{spearman: {{min: 0}}, level: {level}}}"
-
-
-def _order_case(name: str, rating: str, rated: Sequence[Sample]) -> Iterator[str]:
-    """The systems best and worst by the mean of the ratings, each over the items that all rated systems have."""
-    ratings: dict[str, dict[str, float]] = defaultdict(dict)
-    for sample in rated:
-        ratings[sample.system][sample.item] = sample.human[rating]
-    shared = sorted(set.intersection(*(set(items) for items in ratings.values()))) if ratings else []
-    if len(ratings) < 2 or not shared:
-        return
-    means = {system: fmean(items[item] for item in shared) for system, items in ratings.items()}
-    best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    if means[best] > means[worst]:
-        yield "  # the systems that people rate best and worst"
-        yield f"  - criterion: {name}"
-        yield f"    better: {_flow(best)}"
-        yield f"    worse: {_flow(worst)}"
-
-
-def _band_cases(name: str, criterion: Criterion, rated: Sequence[Sample]) -> Iterator[str]:
-    """The texts rated best and worst, each on its side of the middle of the scale, where the ratings are on it."""
+def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Cases of a criterion that follow from the ratings: why, and the keys besides the criterion."""
     scale, rating = criterion.scale, criterion.name
+    rated = [sample for sample in samples if rating in sample.human]
+    of_items: dict[str, list[float]] = defaultdict(list)
+    of_systems: dict[str, dict[str, float]] = defaultdict(dict)
+    for sample in rated:
+        of_items[sample.item].append(sample.human[rating])
+        of_systems[sample.system][sample.item] = sample.human[rating]
+    # Agreement, at the level that the ratings allow, where they vary.
+    varies_within = any(len(set(ratings)) > 1 for ratings in of_items.values())
+    if varies_within or (len(rated) >= _MIN_RATED and len({sample.human[rating] for sample in rated}) > 1):
+        level = usual_level(rated) if varies_within else "item"
+        yield (
+            "goes with people's ratings at all: raise it to what a run shows",
+            {"human": {"spearman": {"min": 0}, "level": level}},
+        )
+    # The systems best and worst by the mean of the ratings, each over the items that all rated systems have.
+    shared = sorted(set.intersection(*(set(items) for items in of_systems.values()))) if of_systems else []
+    if len(of_systems) > 1 and shared:
+        means = {system: fmean(items[item] for item in shared) for system, items in of_systems.items()}
+        best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+        if means[best] > means[worst]:
+            yield "the systems that people rate best and worst", {"better": best, "worse": worst}
+    # The texts rated best and worst, each on its side of the middle of the scale, where the ratings are on it.
     middle = (scale.low + scale.high) / 2
-    if len(rated) < 2 or not all(scale.low <= sample.human[rating] <= scale.high for sample in rated):
-        return
-    worst, *_, best = sorted(rated, key=lambda sample: sample.human[rating])
-    for sample, end, side in ((best, "min", 1), (worst, "max", -1)):
-        if (sample.human[rating] - middle) * side > 0:
-            yield f"  # people say {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
-            yield f"  - criterion: {name}"
-            yield f"    item: {_flow(sample.item)}"
-            yield f"    system: {_flow(sample.system)}"
-            yield f"    expect: {{{end}: {middle:g}}}"
+    if len(rated) > 1 and all(scale.low <= sample.human[rating] <= scale.high for sample in rated):
+        low, *_, high = sorted(rated, key=lambda sample: sample.human[rating])
+        for sample, end, side in ((high, "min", 1), (low, "max", -1)):
+            if (sample.human[rating] - middle) * side > 0:
+                why = f"people say {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
+                yield why, {"item": sample.item, "system": sample.system, "expect": {end: _number(middle)}}
+
+
+def _number(value: float) -> float:
+    """As a person writes it: 3, and not 3.0."""
+    return int(value) if value == int(value) else value
 
 
 def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
@@ -177,18 +154,15 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
         yield f"# People rated {listed} as well: a criterion of that name in --criteria is held against it."
     if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
-    systems = list(dict.fromkeys(sample.system for sample in samples))
-    name = _flow(chosen[0].name)
+    systems, name = list(dict.fromkeys(sample.system for sample in samples)), _flow(chosen[0].name)
     if len(systems) > 1 and not any(sample.human for sample in samples):
         yield "# Which system should be better?"
-        yield f"#  - {{criterion: {name}, better: {_flow(systems[0])}, worse: {_flow(systems[1])}}}"
+        yield f"#  - {_flow({'criterion': chosen[0].name, 'better': systems[0], 'worse': systems[1]})}"
     yield "# A text of your own, with the columns that the criterion reads:"
     needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
     yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"
-    if baseline is None:
-        yield "# With baseline: and the folder of a run, no criterion may be told worse than there. This bounds a move:"
-    else:
-        yield "# This bounds a move from the baseline:"
+    new = "" if baseline else "With baseline: and the folder of a run, no criterion may be told worse than there. "
+    yield f"# {new}This bounds a move{' from the baseline' if baseline else ''}:"
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
 
 

@@ -149,6 +149,14 @@ class Decision:
     before: str = ""
     detail: str = ""
 
+    def verdict(
+        self, kind: str, name: str, line: int, expected: str, *, criterion: str = "", undecided: Policy = "fail"
+    ) -> Verdict:
+        """The verdict on a case, a limit or a comparison, by how an undecided one counts."""
+        met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
+        fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return Verdict(name, line, kind, criterion, met=met, expected=expected, **fields)
+
 
 @dataclass(frozen=True, slots=True)
 class CaseContext:
@@ -175,7 +183,9 @@ class CaseContext:
         return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
 
     def scored(self) -> CaseScores:
-        """The rows of the texts' items. Raises Undecidable for a criterion that was not judged."""
+        """The rows of the texts' items. Raises Undecidable without texts, and for a criterion that was not judged."""
+        if not self.texts:
+            raise Undecidable("the case is about no text")
         return CaseScores.for_criterion(self.ranked if self.pairwise else self.result, self.criterion, self.by_item)
 
 
