@@ -26,7 +26,7 @@ from scipy.stats import spearmanr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap, bootstrap_means
-from judge.stats.coefficients import pooled
+from judge.stats.coefficients import of_pair
 from judge.stats.paired_differences import mean_differences
 from judge.stats.pairwise import rankings
 from judge.stats.system_differences import compare
@@ -137,7 +137,7 @@ def of_correlations(repetitions: int) -> None:
 def correlation(one: Values, other: Values) -> Estimate | None:
     """Over all texts, each of its own item, as `judge.stats.correlation` has it."""
     bootstrap, n = Bootstrap(), len(one)
-    drawn = bootstrap.resampled(pooled(one[:, None], other[:, None], "spearman"), n, n)
+    drawn = bootstrap.resampled(of_pair(one[:, None], other[:, None], "item", "spearman"), n, n)
     return bootstrap.estimate("spearman", drawn, n, "")
 
 

@@ -430,7 +430,7 @@ def _add_agreement(judged: Judged, rows: Sequence[Sample], before: Result, after
         return replace(judged, lacking=f"No text has a rating by people{others} to hold the two against")
     column, seed = before.table.columns[0], before.info["plan"]["seed"]
     old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
-    shifts, why = change_in_agreement(rated, judged.rating, old, new, seed=seed)
-    agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
-    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {why}"
+    change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
+    agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
+    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {change.lacking}"
     return replace(judged, agreement=agreement, lacking=lacking, level=usual_level(rated))

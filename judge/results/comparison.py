@@ -11,7 +11,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate
 from judge.results.result import Result
-from judge.stats.correlation import Level
+from judge.stats.coefficients import Level
 from judge.stats.power import ALPHA
 from judge.stats.run_differences import Runs
 

@@ -15,8 +15,8 @@ from judge.core.format import plural
 from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
 from judge.stats.calibration import Bin, Calibrated, Calibration
-from judge.stats.coefficients import Coefficient
-from judge.stats.correlation import LEVELS, Correlation, Level
+from judge.stats.coefficients import LEVELS, Coefficient, Level
+from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
 
 FORMATS = ("console", "markdown", "json", "csv", "latex")

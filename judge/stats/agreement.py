@@ -17,8 +17,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Statistic, bootstrap_means, resample_weights
-from judge.stats.coefficients import Bools, Ints, rounded, share
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, bootstrap_means, resample_weights
+from judge.stats.coefficients import rounded, share
 from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.

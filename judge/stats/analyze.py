@@ -14,7 +14,7 @@ import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import bootstrap_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
@@ -142,6 +142,7 @@ class Analysis:
     matrices: tuple[Matrix, ...] = ()
 
 
+@one_thread
 def analyze(
     samples: Sequence[Sample],
     columns: Sequence[Column],

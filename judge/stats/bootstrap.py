@@ -1,7 +1,8 @@
-"""Bootstrap over items, and Wilson's interval of a share.
+"""How every interval is made: resamples of items and their quantiles, Student's t, and Wilson's interval of a share.
 
 `bootstrap_means` gives the mean of every system and column, on the same resamples. `Bootstrap` resamples any other
-statistic. `wilson_interval` needs no resamples and holds near 0 and 1.
+statistic; `quantiles` takes the ends of an interval from its resamples. `wilson_interval` needs none, and holds near 0
+and 1.
 """
 
 from __future__ import annotations
@@ -9,20 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import atan, cos, exp, lgamma, pi, sin, sqrt, tan
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from judge.core.records import Estimate
 from judge.table import Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.intp]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-_NORMAL = NormalDist()
+NORMAL = NormalDist()
 # Numbers held at once, for the drawn items and for the values: about 32 MB each at the most.
 _MAX_DRAWN, _MAX_VALUES = 1_000_000, 2_000_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def one_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function that multiplies many small matrices: waiting for a second thread costs more than it saves."""
+    limited: Callable[P, R] = threadpool_limits.wrap(limits=1, user_api="blas")(function)
+    return limited
 
 
 def bootstrap_means(
@@ -45,41 +58,47 @@ def bootstrap_means(
             p = score.provenance
             note = p.note or "of all texts together"
             estimates[score.system, name] = Estimate("whole", score.value, p.low, p.high, p.n, note)
-    rows = max(1, len(table.systems) * len(table.items))
-    step = max(1, _MAX_VALUES // rows)
-    of_items = [column for column in table.columns if column.name not in table.corpus_columns]
+    step = max(1, _MAX_VALUES // max(1, len(table.systems) * len(table.items)))
+    of_items = [column.name for column in table.columns if column.name not in table.corpus_columns]
     for first in range(0, len(of_items), step):
-        columns = of_items[first : first + step]
-        keys = [(system, column.name) for column in columns for system in table.systems]
-        values = [table.matrix(column.name) for column in columns]
-        block = np.concatenate(values) if values else np.empty((0, 0))
-        resampled = _resampled_means(block, n_resamples, seed)
-        estimates |= {
-            key: _mean_with_interval(
-                row[~np.isnan(row)], drawn[~np.isnan(drawn)], confidence, f"{n_resamples} resamples, seed {seed}"
-            )
-            for key, row, drawn in zip(keys, block, resampled, strict=True)
-            if not np.isnan(row).all()
-        }
+        names = of_items[first : first + step]
+        values = np.concatenate([table.matrix(name) for name in names])
+        keys = [(system, name) for name in names for system in table.systems]
+        scored = np.flatnonzero(~np.isnan(values).all(axis=1))
+        values, keys = values[scored], [keys[place] for place in scored]
+        drawn = np.ascontiguousarray(resampled_means(values, n_resamples, seed).T)
+        tails = [bca_tails(row[~np.isnan(row)], means, confidence) for row, means in zip(values, drawn, strict=True)]
+        ends = quantiles(drawn, [[low, high] for _, low, high in tails]).tolist() if tails else []
+        for key, row, (name, _, _), (low, high) in zip(keys, values, tails, ends, strict=True):
+            known = row[~np.isnan(row)]
+            mean, n = float(known.mean()), len(known)
+            method = f"{100 * confidence:g}% {name} bootstrap over items, {n_resamples} resamples, seed {seed}"
+            if n < 2:
+                estimates[key] = Estimate("mean", mean, None, None, n, "one item: too few for an interval")
+            elif known.min() == known.max():
+                value = float(known[0])
+                estimates[key] = Estimate("mean", value, value, value, n, "all values equal")
+            else:
+                estimates[key] = Estimate("mean", mean, low, high, n, method)
     return estimates
 
 
-def _resampled_means(values: Floats, n_resamples: int, seed: int) -> Floats:
-    """Resampled means, rows × resamples, of values that are rows × items with NaN for missing ones."""
-    scored = ~np.isnan(values)
-    filled = np.where(scored, values, 0.0).T
-    partial = ~scored.all(axis=1)
-    masks = scored[partial].T.astype(np.float64)
-    result = np.empty((n_resamples, len(values)))
+def resampled_means(values: Floats, n_resamples: int, seed: int, dtype: Any = np.float64) -> Any:
+    """The means, resamples × rows, of rows × items (NaN for missing ones); NaN where no item of a row was drawn."""
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0).T.astype(dtype)
+    partial = ~known.all(axis=1)
+    masks = known[partial].T.astype(dtype)
+    means = np.empty((n_resamples, len(values)), dtype)
     at = 0
-    for counts in resample_weights(values.shape[1], n_resamples, seed):
-        here = slice(at, at + len(counts))
-        number = np.full((len(counts), len(values)), float(values.shape[1]))
+    for drawn in resample_weights(values.shape[1], n_resamples, seed):
+        counts = drawn.astype(dtype, copy=False)
+        number = np.full((len(counts), len(values)), dtype(values.shape[1]))
         number[:, partial] = counts @ masks
         with np.errstate(invalid="ignore", divide="ignore"):
-            result[here] = (counts @ filled) / number
+            means[at : at + len(counts)] = (counts @ filled) / number
         at += len(counts)
-    return result.T
+    return means
 
 
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -92,45 +111,73 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
         yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.float64)
 
 
-def _mean_with_interval(values: Floats, drawn: Floats, confidence: float, resampling: str) -> Estimate:
-    """Mean of the scored values with the interval that their resampled means support."""
-    mean = float(values.mean())
-    n = len(values)
-    if n < 2:
-        return Estimate("mean", mean, None, None, n, "one item: too few for an interval")
-    if values.min() == values.max():
-        value = float(values[0])
-        return Estimate("mean", value, value, value, n, "all values equal")
-    # A resample's variance is (n − 1) / n of the one it stands for: widened by that, few items are covered as many are.
-    tail = _NORMAL.cdf((n / (n - 1)) ** 0.5 * _NORMAL.inv_cdf((1 - confidence) / 2))
-    quantiles = _bca_quantiles(values, drawn, tail)
-    name = "BCa" if quantiles else "percentile"
-    low, high = np.quantile(drawn, quantiles or (tail, 1 - tail))
-    return Estimate(
-        "mean", mean, float(low), float(high), n, f"{100 * confidence:g}% {name} bootstrap over items, {resampling}"
-    )
+def quantiles(drawn: Any, shares: Any) -> Floats:
+    """Quantiles of each row (rows × resamples, NaN left out) at k shares for all rows or rows × k of them: rows × k.
+
+    Linear between neighbours, as numpy's, whose partition takes five times as long. NaN for a row without a number.
+    """
+    ordered = np.sort(drawn, axis=-1)  # NaN comes last
+    last = np.maximum((~np.isnan(drawn)).sum(axis=-1, keepdims=True) - 1, 0)
+    place = np.asarray(shares) * last
+    below = place.astype(np.intp)
+    low, high = (np.take_along_axis(ordered, np.minimum(at, last), -1).astype(np.float64) for at in (below, below + 1))
+    ends: Floats = low + (high - low) * (place - below)
+    return ends
 
 
-def _bca_quantiles(values: Floats, drawn: Floats, tail: float) -> tuple[float, float] | None:
-    """The two quantiles of the BCa interval (Efron 1987), None where they are undefined.
+def bca_tails(values: Floats, drawn: Floats, confidence: float) -> tuple[str, float, float]:
+    """The method and the two quantiles of the BCa interval (Efron 1987), the percentile one's where they are undefined.
 
     Efron and Tibshirani 1993: quantiles 14.10, bias 14.14, acceleration 14.15, for a mean Σd³ / (6 (Σd²)^1.5) with d
     the distances from it. Resamples equal to the mean count half below it, as discrete scores give many of them.
     """
-    mean = values.mean()
+    n, mean = len(values), values.mean()
+    # A resample's variance is (n − 1) / n of the one it stands for: widened by that, few items are covered as many are.
+    tail = NORMAL.cdf(sqrt(n / max(1, n - 1)) * NORMAL.inv_cdf((1 - confidence) / 2))
+    drawn = drawn[~np.isnan(drawn)]
     tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))  # the sums' rounding
-    share = float(((drawn < mean - tolerance).mean() + (drawn <= mean + tolerance).mean()) / 2)
-    if not 0 < share < 1:
-        return None
-    bias = _NORMAL.inv_cdf(share)
+    below, level = int((drawn < mean - tolerance).sum()), int((drawn <= mean + tolerance).sum())
     deviations = values - mean
-    acceleration = float((deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5))
-    shifts = [bias + _NORMAL.inv_cdf(p) for p in (tail, 1 - tail)]
-    stretch = [1 - acceleration * shift for shift in shifts]
-    if min(stretch) <= 0:
-        return None
-    low, high = (_NORMAL.cdf(bias + s / t) for s, t in zip(shifts, stretch, strict=True))
-    return low, high
+    scatter = float((deviations**2).sum()) ** 1.5
+    if 0 < below + level < 2 * len(drawn) and scatter > 0:
+        bias = NORMAL.inv_cdf((below + level) / (2 * len(drawn)))
+        acceleration = float((deviations**3).sum()) / (6 * scatter)
+        shifts = [bias + NORMAL.inv_cdf(p) for p in (tail, 1 - tail)]
+        if all(acceleration * shift < 1 for shift in shifts):
+            low, high = (NORMAL.cdf(bias + shift / (1 - acceleration * shift)) for shift in shifts)
+            return "BCa", low, high
+    return "percentile", tail, 1 - tail
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(tail: float, freedom: int) -> float:
+    """Student's t that is exceeded with probability `tail` (below one half).
+
+    Newton's steps on the angle of the finite series of its distribution (Abramowitz and Stegun 1964, 26.7.3–4).
+    scipy.special has it too, and takes longer to import than a run takes to analyse.
+    """
+    odd = freedom % 2
+    j = np.arange(1, (freedom - odd) // 2)
+    ratios = (2 * j - 1 + odd) / (2 * j + odd)
+    slope = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
+    angle = atan(NORMAL.inv_cdf(1 - tail) / sqrt(freedom))  # that of the normal quantile: the steps only go up from it
+    for _ in range(100):
+        inside = sin(angle) * (1 + float(np.cumprod(ratios * cos(angle) ** 2).sum()))
+        if odd:
+            inside = 2 / pi * (angle + (inside * cos(angle) if freedom > 1 else 0.0))
+        step = (1 - 2 * tail - inside) / (slope * cos(angle) ** (freedom - 1))
+        angle += step
+        if abs(step) < 1e-15:
+            break
+    return tan(angle) * sqrt(freedom)
+
+
+def expanded_tail(tail: float, n: int) -> float:
+    """The share of a normal distribution that lies beyond √(n / (n − 1)) of Student's t quantile of `tail`.
+
+    At these quantiles the percentile interval is the expanded one (Hesterberg 2015, section 3.5).
+    """
+    return NORMAL.cdf(-sqrt(n / (n - 1)) * t_quantile(tail, n - 1))
 
 
 Statistic = Callable[[Floats], Floats]
@@ -177,24 +224,18 @@ class Bootstrap:
 
     def estimate(self, name: str, resampled: Resampled, n: int, method: str) -> Estimate | None:
         """The estimate with its interval; None where the value is undefined."""
-        drawn = resampled.resampled[~np.isnan(resampled.resampled)]
         if np.isnan(resampled.value):
             return None
-        if min(resampled.items, n) < 2 or not len(drawn):
+        if min(resampled.items, n) < 2 or np.isnan(resampled.resampled).all():
             return Estimate(name, resampled.value, None, None, n, f"{method}; one item: too few for an interval")
-        low, high = self.interval(drawn)
-        return Estimate(name, resampled.value, float(low), float(high), n, f"{method}; {self}")
+        low, high = self.interval(resampled.resampled).tolist()
+        return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
 
     def interval(self, drawn: Floats) -> Floats:
         """Both ends of the interval, first axis: the lower, the upper one; NaN where no resample has a value."""
-        tails = np.array([(1 - self.confidence) / 2, (1 + self.confidence) / 2])
-        rows = drawn.reshape(len(drawn), -1)
-        known = ~np.isnan(rows)
-        bounds = np.full((2, rows.shape[1]), np.nan)
-        whole, some = known.all(axis=0), known.any(axis=0)
-        bounds[:, whole] = np.quantile(rows[:, whole], tails, axis=0)
-        bounds[:, some & ~whole] = np.nanquantile(rows[:, some & ~whole], tails, axis=0)
-        return bounds.reshape(2, *drawn.shape[1:])
+        rows = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
+        ends = quantiles(rows, [(1 - self.confidence) / 2, (1 + self.confidence) / 2])
+        return ends.T.reshape(2, *drawn.shape[1:])
 
 
 DEFAULT = Bootstrap()
@@ -204,9 +245,13 @@ def wilson_interval(hits: int, n: int, name: str = "share", *, confidence: float
     """hits / n (0–1) with Wilson's score interval (1927); None where nothing was tried."""
     if n < 1:
         return None
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    p, scale = hits / n, 1 + z * z / n
-    middle = (p + z * z / (2 * n)) / scale
-    half = z / scale * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    p = hits / n
+    low, high = wilson_ends(p, n, NORMAL.inv_cdf((1 + confidence) / 2))
     return Estimate(name, p, min(low, p), max(high, p), n, f"{100 * confidence:g}% Wilson score interval")
+
+
+def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
+    """Both ends of Wilson's interval (1927, as Agresti and Coull 1998 write it), at z standard errors."""
+    add = z * z / tries
+    middle, half = share + add / 2, sqrt(add * share * (1 - share) + add**2 / 4)
+    return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))

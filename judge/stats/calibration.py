@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
 from judge.stats.coefficients import paired
-from judge.stats.paired_differences import MOST, Bools, best_first, holm, pairs
+from judge.stats.paired_differences import MOST, best_first, holm, pairs
 from judge.stats.power import ALPHA
 from judge.table import Table
 

@@ -11,53 +11,50 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
+from math import sqrt
 from statistics import median
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from judge.core.records import Estimate, Sample
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
 from judge.stats.coefficients import (
     COEFFICIENTS,
-    Bools,
+    LEVELS,
     Coefficient,
-    Ints,
+    Key,
+    Level,
+    Pair,
+    average,
     between,
+    coefficients,
     mean,
-    of_means,
+    of_pair,
     paired,
-    pooled,
     rounded,
-    system_means,
-    williams,
     within,
 )
 from judge.stats.paired_differences import mean_differences
 from judge.table import Table
 
-Level = Literal["document", "item", "system"]
-"""Between the systems of an item, averaged over items (G-Eval's); over all texts; between the systems' means."""
-LEVELS: tuple[Level, ...] = get_args(Level)
-Key = tuple[Level, Coefficient]
 Values = Mapping[tuple[str, str], float]
 """By item and system."""
 UNITS: Mapping[Level, str] = {"document": "item", "item": "text", "system": "system"}
 """What an estimate's `n` counts."""
-
-_Pair = tuple[Floats, Floats]
-"""Two sides, items × systems, NaN in both where either is missing."""
 NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b", "pearson": "Pearson's r"}
 OVER = {
     "document": "between the systems of an item, mean over items",
     "item": "over all texts",
     "system": "between the systems' means",
 }
-_MAX_SYSTEMS = 200  # of which every two are compared in every resample
 MIN_CORRELATION_ITEMS = 3  # texts or systems: of two, every coefficient is 1 or −1
 CONCLUSIVE = 5
 """Systems between whose means columns are compared: four are in the very order of their ratings, or in its opposite, by
 chance in one of twelve cases."""
+_MAX_SYSTEMS = 200  # of which every two are compared in every resample
+
+# With people's ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +75,6 @@ def usual_level(rated: Iterable[Sample]) -> Level:
     return "document" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "item"
 
 
-class Shift(NamedTuple):
-    """Spearman with people's ratings before and after, and the difference: None where it is undefined."""
-
-    before: Estimate
-    after: Estimate
-    change: Estimate | None
-
-
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
     """The values of these samples, items × systems in the order of appearance, NaN for what there is not."""
     down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
@@ -102,12 +91,14 @@ class CorrelationWithRatings:
 
     Values and ratings are items × systems with NaN for missing ones; a text counts that has both. The intervals are
     percentile ones over items drawn anew with all their texts, the systems fixed (tau-b over all texts: see `pooled`);
-    resamples without a value are left out, and below two items there is none.
+    resamples without a value are left out, and below two items there is none. Each statistic is made once, and for all
+    `columns` that are named beforehand at the same time.
     """
 
-    def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT) -> None:
-        self._ratings, self._bootstrap = ratings, bootstrap
-        self._resampled: dict[tuple[bytes, Key], Resampled] = {}
+    def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT, columns: Iterable[Floats] = ()) -> None:
+        self._ratings, self._bootstrap = rounded(ratings), bootstrap
+        self._columns = {values.tobytes(): values for values in map(rounded, columns)}
+        self._resampled: dict[tuple[bytes, bytes, Key], Resampled] = {}
 
     def correlate(self, values: Floats) -> Correlation:
         """One column with the ratings.
@@ -115,8 +106,8 @@ class CorrelationWithRatings:
         `document`: the mean over the items of two texts or more in which both sides vary; `method` counts the others.
         `item`: over three texts or more. `system`: between the means of three systems or more.
         """
-        pairs = [paired(values, self._ratings)]
-        return _correlation(pairs, lambda key: self._drawn(pairs[0], key), "", self._bootstrap)
+        pair = paired(values, self._ratings)
+        return _correlation([pair], lambda key: self._drawn(values, ~np.isnan(pair[0]), key), "", self._bootstrap)
 
     def difference(
         self, values: Floats, other_values: Floats, level: Level, coefficient: Coefficient = "spearman"
@@ -127,25 +118,26 @@ class CorrelationWithRatings:
         the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
         which takes the texts (or systems) for independent.
         """
-        ratings = np.where(np.isnan(values) | np.isnan(other_values), np.nan, self._ratings)
-        pairs = [paired(values, ratings), paired(other_values, ratings)]
+        known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
+        ratings = np.where(known, self._ratings, np.nan)
+        pairs = [paired(side, ratings) for side in (values, other_values)]
         if any(_reason_undefined([pair], level) for pair in pairs):
             return None
-        if level == "system" and _sample_size(pairs, level) < CONCLUSIVE:
+        n = _sample_size(pairs, level)
+        if level == "system" and n < CONCLUSIVE:
             return None
         method = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "document":
             differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
-            n, resampled = int((~np.isnan(differences)).sum()), _resampled(self._bootstrap, mean(differences), pairs)
-            return self._bootstrap.estimate("difference", resampled, n, method)
-        first, second = (self._drawn(pair, (level, coefficient)) for pair in pairs)
-        resampled = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
-        n = _sample_size(pairs, level)
-        estimate = self._bootstrap.estimate("difference", resampled, n, method)
+            drawn = self._bootstrap.resampled(mean(differences), len(ratings), int(known.any(axis=1).sum()))
+            return self._bootstrap.estimate("difference", drawn, int((~np.isnan(differences)).sum()), method)
+        first, second = (self._drawn(side, known, (level, coefficient)) for side in (values, other_values))
+        drawn = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
+        estimate = self._bootstrap.estimate("difference", drawn, n, method)
         if coefficient != "pearson" or estimate is None:
             return estimate
-        between = float(_statistic([(pairs[0][0], pairs[1][0])], (level, coefficient))(np.ones((1, len(ratings))))[0])
-        t_and_p = williams(first.value, second.value, between, n)
+        r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(np.ones((1, len(ratings))))
+        t_and_p = williams(first.value, second.value, float(r_between[0]), n)
         if t_and_p is None:
             return estimate
         test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {t_and_p[0]:.2f}"
@@ -161,11 +153,56 @@ class CorrelationWithRatings:
         changes = within(after, self._ratings, "spearman") - within(before, self._ratings, "spearman")
         return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
-    def _drawn(self, pair: _Pair, key: Key) -> Resampled:
-        cache_key = pair[0].tobytes(), key  # the bytes show missing values as well
-        if cache_key not in self._resampled:
-            self._resampled[cache_key] = _resampled(self._bootstrap, _statistic([pair], key), [pair])
-        return self._resampled[cache_key]
+    def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
+        name, texts = rounded(values).tobytes(), known.tobytes()
+        if (texts, name, key) not in self._resampled:
+            # On all rated texts every column will be asked for: their resamples share the ranks of the ratings.
+            every = bool((known == ~np.isnan(self._ratings)).all())
+            sides = {n: c for n, c in self._columns.items() if every and not np.isnan(c[known]).any()}
+            sides[name] = rounded(values)
+            columns = np.where(known, np.stack([*sides.values(), self._ratings]), np.nan)
+            statistic = coefficients(columns, [(place, len(sides)) for place in range(len(sides))], key[0], [key[1]])
+            observed, drawn = self._bootstrap.observed_and_resampled(statistic, len(known))
+            items = int(known.any(axis=1).sum())
+            for place, side in enumerate(sides):
+                self._resampled[texts, side, key] = Resampled(float(observed[0, place]), drawn[:, 0, place], items)
+        return self._resampled[texts, name, key]
+
+
+def williams(r_one: float, r_other: float, between: float, n: int) -> tuple[float, float] | None:
+    """t with n − 3 degrees of freedom and its two-sided p for r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
+
+    Two variables correlate with a third, by r_one and r_other, and with each other, by `between`, over n independent
+    cases. None for fewer than four of them, and where the three variables leave nothing to chance.
+    """
+    from scipy.special import stdtr
+
+    if n < 4:
+        return None
+    determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
+    spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
+    if r_one == r_other:
+        return 0.0, 1.0
+    if not spread > 0:
+        return None
+    t = (r_one - r_other) * sqrt((n - 1) * (1 + between) / spread)
+    return t, float(2 * stdtr(n - 3, -abs(t)))
+
+
+class Shift(NamedTuple):
+    """Spearman with people's ratings before and after, and the difference: None where it is undefined."""
+
+    before: Estimate
+    after: Estimate
+    change: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeInAgreement:
+    """By level where both runs have a coefficient its `shifts`, and why one of them has none, if so."""
+
+    shifts: Mapping[Level, Shift]
+    lacking: str
 
 
 def change_in_agreement(
@@ -177,23 +214,22 @@ def change_in_agreement(
     levels: Sequence[Level] = LEVELS,
     seed: int = 0,
     confidence: float = 0.95,
-) -> tuple[dict[Level, Shift], str]:
+) -> ChangeInAgreement:
     """How well two runs correlate with people's ratings `rating`, on the texts that have a value in both.
 
-    By level where both have a coefficient, and why one of them has none, if so. `seed` is that of resamples and tests,
-    `confidence` that of resampled intervals.
+    `seed` is that of resamples and tests, `confidence` that of resampled intervals.
     """
     old, new = matrix(rated, before), matrix(rated, after)
     ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
     shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
-    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
+    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence), (old, new))
     sides = against.correlate(old), against.correlate(new)
     shifts: dict[Level, Shift] = {}
     for level in levels:
         old_estimate, new_estimate = (side.estimates.get((level, "spearman")) for side in sides)
         if old_estimate is not None and new_estimate is not None:
             shifts[level] = Shift(old_estimate, new_estimate, against.change(old, new, level))
-    return shifts, next((reason for side in sides for reason in side.lacking.values()), "")
+    return ChangeInAgreement(shifts, next((reason for side in sides for reason in side.lacking.values()), ""))
 
 
 def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
@@ -206,106 +242,88 @@ def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
     with np.errstate(invalid="ignore", divide="ignore"):
         others = (known.sum(axis=0) - known) / (voted.sum(axis=0) - voted)
     pairs = [paired(rater, rest) for rater, rest in zip(votes, others, strict=True)]
+
+    def drawn(key: Key) -> Resampled:
+        if key[0] == "document":
+            statistic = mean(average([within(*pair, key[1]) for pair in pairs]))
+        else:
+            each = [of_pair(*pair, *key) for pair in pairs]
+
+            def statistic(counts: Floats) -> Floats:
+                return average([statistic_of_pair(counts) for statistic_of_pair in each])
+
+        return bootstrap.resampled(statistic, votes.shape[1], int(_complete_texts(pairs).any(axis=1).sum()))
+
     subject = f"one of {len(votes)} annotators against the mean of the others, averaged: "
-    return _correlation(pairs, lambda key: _resampled(bootstrap, _statistic(pairs, key), pairs), subject, bootstrap)
+    return _correlation(pairs, drawn, subject, bootstrap)
 
 
 def _correlation(
-    pairs: Sequence[_Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
+    pairs: Sequence[Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
 ) -> Correlation:
     lacking = {level: reason for level in LEVELS if (reason := _reason_undefined(pairs, level))}
-    items = _count_items(pairs)
-    single = int((_complete_texts(pairs).sum(axis=1) == 1).sum())
-    constant = items - _sample_size(pairs, "document") - single
+    sizes = {level: _sample_size(pairs, level) for level in LEVELS}
+    texts_of_item = _complete_texts(pairs).sum(axis=1)
+    items, single = int((texts_of_item > 0).sum()), int((texts_of_item == 1).sum())
+    constant = items - sizes["document"] - single
     reasons = [f"{constant} in which values or ratings do not vary"] if constant else []
     reasons += [f"{single} of one text"] if single else []
     left_out: Mapping[Level, str] = {"document": f"; left out of {items}: {' and '.join(reasons)}" if reasons else ""}
     estimates = {}
-    for level in [level for level in LEVELS if level not in lacking]:
-        for name in COEFFICIENTS:
-            method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
-            estimate = bootstrap.estimate(name, drawn((level, name)), _sample_size(pairs, level), method)
-            if estimate is not None:
-                estimates[level, name] = estimate
-    return Correlation(_sample_size(pairs, "item"), estimates, lacking)
+    for level, name in product([level for level in LEVELS if level not in lacking], COEFFICIENTS):
+        method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
+        estimate = bootstrap.estimate(name, drawn((level, name)), sizes[level], method)
+        if estimate is not None:
+            estimates[level, name] = estimate
+    return Correlation(sizes["item"], estimates, lacking)
 
 
-def _resampled(bootstrap: Bootstrap, statistic: Statistic, pairs: Sequence[_Pair]) -> Resampled:
-    return bootstrap.resampled(statistic, len(pairs[0][0]), _count_items(pairs))
-
-
-def _statistic(pairs: Sequence[_Pair], key: Key) -> Statistic:
-    level, name = key
-    if level == "document":
-        return mean(_average([within(*pair, name) for pair in pairs]))
-    make = pooled if level == "item" else of_means
-    each = [make(*pair, name) for pair in pairs]
-    return lambda counts: _average([statistic(counts) for statistic in each])
-
-
-def _average(values: Sequence[Floats]) -> Floats:
-    """The mean of several arrays, place by place, of those that are not NaN there."""
-    known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        means: Floats = np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
-    return means
-
-
-def _sample_size(pairs: Sequence[_Pair], level: Level) -> int:
+def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
     """How many items, texts or systems a level compares."""
     if level == "document":
-        return int((~np.isnan(_average([within(*pair, "spearman") for pair in pairs]))).sum())
+        return int((~np.isnan(average([within(*pair, "spearman") for pair in pairs]))).sum())
     known = _complete_texts(pairs)
     return int(known.sum() if level == "item" else known.any(axis=0).sum())
 
 
-def _complete_texts(pairs: Sequence[_Pair]) -> Bools:
+def _complete_texts(pairs: Sequence[Pair]) -> Bools:
     """Which texts have both sides of a pair, items × systems."""
     return np.asarray(~np.isnan([x for x, _ in pairs]).all(axis=0))
 
 
-def _reason_undefined(pairs: Sequence[_Pair], level: Level) -> str:
+def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     """Return why a level has no coefficient, or nothing if it has one."""
     known = _complete_texts(pairs)
-    if not known.any():
+    texts, systems = int(known.sum()), int(known.any(axis=0).sum())
+    if not texts:
         return "no text has both a value and a rating"
     for side, name in enumerate(("values", "ratings")):
-        if all(len(np.unique(pair[side][~np.isnan(pair[side])])) < 2 for pair in pairs) and known.sum() > 1:
+        if texts > 1 and all(
+            np.nanmin(pair[side]) == np.nanmax(pair[side]) for pair in pairs if not np.isnan(pair[side]).all()
+        ):
             return f"all {name} are equal"
-    systems = int(known.any(axis=0).sum())
-    if level == "document":
-        if systems == 1:
-            return "one system alone has values and ratings, and so there is nothing to compare within an item"
-        return (
-            "" if _sample_size(pairs, level) else "in no item do both the values and the ratings differ between texts"
-        )
-    if level == "item":
-        return "" if known.sum() >= MIN_CORRELATION_ITEMS else f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if systems > _MAX_SYSTEMS:
+    if level == "item" and texts < MIN_CORRELATION_ITEMS:
+        return f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
+    if level == "system" and systems > _MAX_SYSTEMS:
         return f"there are more than {_MAX_SYSTEMS} systems"
-    have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
-    return (
-        ""
-        if systems >= MIN_CORRELATION_ITEMS
-        else f"{have}, and between means it takes {MIN_CORRELATION_ITEMS} (of two, it is always 1 or −1)"
-    )
+    if level == "system" and systems < MIN_CORRELATION_ITEMS:
+        have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
+        return f"{have}, and between means it takes {MIN_CORRELATION_ITEMS} (of two, it is always 1 or −1)"
+    if level == "document" and systems == 1:
+        return "one system alone has values and ratings, and so there is nothing to compare within an item"
+    if level == "document" and not _sample_size(pairs, level):
+        return "in no item do both the values and the ratings differ between texts"
+    return ""
 
 
-def _count_items(pairs: Sequence[_Pair]) -> int:
-    """How many items have a text with both sides of a pair."""
-    return int(_complete_texts(pairs).any(axis=1).sum())
-
+# Between the columns of a run
 
 MOST = 24
 """Columns of a matrix."""
 _RESAMPLES = 500
-_EXACT = 200  # texts up to which Spearman over all of them is ranked anew in every resample
-_MAX_NUMBERS = 1_000_000  # numbers held at once
-_MAX_TAU_SYSTEMS = (
-    64  # systems up to which tau-b within items and between systems is computed: k (k − 1) / 2 signs for each row
-)
+_MATRIX_EXACT = 200  # texts up to which Spearman over all of them is ranked anew in every resample
+_MAX_TAU_SYSTEMS = 64  # up to which tau-b within items and between systems is made: k (k − 1) / 2 signs for each row
 
-_ColumnPair = tuple[int, int]
 Cells = tuple[tuple[float | None, ...], ...]
 
 
@@ -347,137 +365,75 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     ]
     scored.sort(key=lambda column: order.get((column.kind, bool(column.judge)), 2))
     note = f"the first {MOST} of {len(scored)} columns, criteria before metrics" if len(scored) > MOST else ""
-    columns = scored[:MOST]
-    if len(columns) < 2:
+    names = tuple(column.name for column in scored[:MOST])
+    if len(names) < 2:
         return ()
-    values = np.stack([rounded(table.matrix(column.name).T) for column in columns])
-    bootstrap = Bootstrap(n_resamples, seed)
-    cells_by_key = {key: _CellArrays(len(columns)) for key in product(LEVELS, COEFFICIENTS)}
+    values = np.stack([rounded(table.matrix(name).T) for name in names])
+    bootstrap, size = Bootstrap(n_resamples, seed), len(names)
+    cells = {key: np.full((3, size, size), np.nan) for key in product(LEVELS, COEFFICIENTS)}
+    counted = {key: np.zeros((size, size), dtype=np.intp) for key in cells}
     present = ~np.isnan(values)
-    groups: dict[bytes, list[_ColumnPair]] = {}  # pairs on the same texts, which share their resamples
-    for first, second in combinations_with_replacement(range(len(columns)), 2):
+    groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
+    for first, second in combinations_with_replacement(range(size), 2):
         groups.setdefault(np.packbits(present[first] & present[second]).tobytes(), []).append((first, second))
-    for pairs in groups.values():
-        _correlate(values, pairs, bootstrap, cells_by_key)
-    names = tuple(column.name for column in columns)
-    known: Bools = np.asarray(~np.isnan(values).all(axis=0))
-    return tuple(
-        _matrix(key, names, cells, str(bootstrap), (note, _reason_empty(known, key)))
-        for key, cells in cells_by_key.items()
-    )
-
-
-class _CellArrays:
-    """The cells of a matrix: value, ends of the interval and number of every two columns; NaN for unknown ones."""
-
-    def __init__(self, columns: int) -> None:
-        self.value, self.low, self.high = np.full((3, columns, columns), np.nan)
-        self.n = np.zeros((columns, columns), dtype=np.intp)
-
-
-def _correlate(
-    values: Floats, pairs: Sequence[_ColumnPair], bootstrap: Bootstrap, cells_by_key: Mapping[Key, _CellArrays]
-) -> None:
-    """Fill in the cells of pairs of columns that share the same texts."""
-    used = sorted({place for pair in pairs for place in pair})
-    known: Bools = np.asarray(~np.isnan(values[list(pairs[0])]).any(axis=0))
-    columns = np.where(known, values[used], np.nan)
-    first, second = (np.array([used.index(pair[side]) for pair in pairs]) for side in (0, 1))
-    several = int(known.any(axis=1).sum()) > 1
-    for level in LEVELS:
-        names = _defined_coefficients(known, level)
-        if not names:
+    for pairs, level in product(groups.values(), LEVELS):
+        known: Bools = np.asarray(present[list(pairs[0])].all(axis=0))
+        defined = [name for name in COEFFICIENTS if not _reason_empty(known, level, name)]
+        if not defined:
             continue
-        statistic, n = _matrix_statistic(columns, first, second, level, names)
-        value, drawn = bootstrap.observed_and_resampled(statistic, len(known))
-        ends = bootstrap.interval(drawn)
-        bounded = (n > 1) & (first != second) & several
+        used = sorted({place for pair in pairs for place in pair})
+        columns = np.where(known, values[used], np.nan)
+        statistic = coefficients(
+            columns, [(used.index(i), used.index(j)) for i, j in pairs], level, defined, _MATRIX_EXACT
+        )
+        observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
+        low, high = bootstrap.interval(drawn)
         down, across = np.array(pairs).T
-        for place, name in enumerate(names):
-            cells = cells_by_key[level, name]
-            low, high = np.where(bounded, ends[:, place], np.nan)
+        if level == "document":
+            rho = between(columns, "spearman")
+            n = np.array([(~np.isnan(rho[:, used.index(i), used.index(j)])).sum() for i, j in pairs])
+        else:
+            n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
+        bounded = (n > 1) & (down != across) & (known.any(axis=1).sum() > 1)
+        ends = np.where(bounded, np.stack([low, high], axis=1), np.nan)
+        for place, name in enumerate(defined):
             for at in ((down, across), (across, down)):
-                cells.value[at], cells.low[at], cells.high[at], cells.n[at] = value[place], low, high, n
+                cells[level, name][(slice(None), *at)] = np.vstack([observed[place], ends[place]])
+                counted[level, name][at] = n
+    any_known: Bools = np.asarray(present.any(axis=0))
+    made = []
+    for (level, coefficient), arrays in cells.items():
+        empty = _reason_empty(any_known, level, coefficient)
+        constant = [name for name, own in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(own)]
+        equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
+        value, low, high = (
+            tuple(tuple(None if x != x else x for x in row) for row in array.tolist()) for array in arrays
+        )
+        made.append(
+            Matrix(
+                level,
+                coefficient,
+                names,
+                value,
+                low,
+                high,
+                tuple(map(tuple, counted[level, coefficient].tolist())),
+                f"{NAMES[coefficient]} {OVER[level]}; {bootstrap}",
+                "; ".join(filter(None, [note, empty or (equal if constant else "")])),
+            )
+        )
+    return tuple(made)
 
 
-def _defined_coefficients(known: Bools, level: Level) -> list[Coefficient]:
-    """The coefficients that are defined at a level, given which texts have values."""
-    systems = int(known.any(axis=0).sum())
-    if (known.sum() if level == "item" else systems) < (2 if level == "document" else MIN_CORRELATION_ITEMS):
-        return []
-    return [name for name in COEFFICIENTS if level == "item" or name != "kendall" or systems <= _MAX_TAU_SYSTEMS]
-
-
-def _matrix_statistic(
-    columns: Floats, first: Ints, second: Ints, level: Level, names: Sequence[Coefficient]
-) -> tuple[Statistic, Ints]:
-    """The statistic of pairs of columns (resamples × coefficients × pairs), and the n of each pair.
-
-    `columns` are columns × items × systems; `first` and `second` are the places of each pair's columns.
-    """
-    known = ~np.isnan(columns[0])
-    if level == "document":
-        by_item = np.stack([between(columns, name)[:, first, second] for name in names], axis=1)
-        means = mean(by_item.reshape(len(by_item), -1))
-        counted = (~np.isnan(by_item[:, 0])).sum(axis=0)
-        return lambda counts: means(counts).reshape(len(counts), len(names), -1), counted
-    if level == "system":
-        by_system = system_means(columns)
-        step = max(1, _MAX_NUMBERS // (columns.shape[0] * columns.shape[2]))
-
-        def between_systems(counts: Floats) -> Floats:
-            parts = []
-            for at in range(0, len(counts), step):
-                values = by_system(counts[at : at + step])
-                parts.append(np.stack([between(values, name)[:, first, second] for name in names], axis=1))
-            return np.concatenate(parts)
-
-        return between_systems, np.full(len(first), known.any(axis=0).sum())
-    each = [
-        [pooled(columns[i], columns[j], name, exact=_EXACT) for i, j in zip(first, second, strict=True)]
-        for name in names
-    ]
-
-    def over_texts(counts: Floats) -> Floats:
-        return np.array([[statistic(counts) for statistic in row] for row in each]).transpose(2, 0, 1)
-
-    return over_texts, np.full(len(first), known.sum())
-
-
-def _matrix(key: Key, names: tuple[str, ...], cells: _CellArrays, resampling: str, notes: tuple[str, str]) -> Matrix:
-    level, coefficient = key
-    remarks = list(filter(None, notes))
-    constant = [name for name, value in zip(names, np.diagonal(cells.value), strict=True) if np.isnan(value)]
-    if constant and not notes[1]:
-        remarks.append(f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}")
-    return Matrix(
-        level,
-        coefficient,
-        names,
-        _cells(cells.value),
-        _cells(cells.low),
-        _cells(cells.high),
-        tuple(map(tuple, cells.n.tolist())),
-        f"{NAMES[coefficient]} {OVER[level]}; {resampling}",
-        "; ".join(remarks),
-    )
-
-
-def _reason_empty(known: Bools, key: Key) -> str:
-    """Return why a matrix is empty, or nothing if it is not."""
-    level, coefficient = key
-    if coefficient in _defined_coefficients(known, level):
-        return ""
+def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
+    """Return why a matrix is empty, or nothing if it is not, from which texts have values."""
+    texts, systems = int(known.sum()), int(known.any(axis=0).sum())
     if level == "item":
-        return f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
-    if "spearman" in _defined_coefficients(known, level):
+        return "" if texts >= MIN_CORRELATION_ITEMS else f"there are fewer than {MIN_CORRELATION_ITEMS} texts"
+    if level == "system" and systems < MIN_CORRELATION_ITEMS:
+        return f"there are fewer than {MIN_CORRELATION_ITEMS} systems"
+    if level == "document" and systems < 2:
+        return "one system: nothing to compare in an item"
+    if coefficient == "kendall" and systems > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
-    return (
-        f"there are fewer than {MIN_CORRELATION_ITEMS} systems"
-        if level == "system"
-        else "one system: nothing to compare in an item"
-    )
-
-
-def _cells(values: Floats) -> Cells:
-    return tuple(tuple(None if value != value else value for value in row) for row in values.tolist())
+    return ""

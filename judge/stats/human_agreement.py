@@ -22,10 +22,10 @@ from judge.core.records import Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import Metric, parallel
 from judge.stats.agreement import Agreement, Measure, agree
-from judge.stats.bootstrap import Bootstrap, Floats
+from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
-from judge.stats.coefficients import paired, within
-from judge.stats.correlation import LEVELS, Correlation, CorrelationWithRatings, Level, Values, human_ceiling, matrix
+from judge.stats.coefficients import LEVELS, Level, paired, within
+from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, human_ceiling, matrix
 from judge.table import Table
 
 
@@ -218,6 +218,7 @@ _FEWEST, _SHARE = 10, 0.5  # items, and the share of the judges', below which a 
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
+@one_thread
 def people(
     table: Table, judges: Sequence[RatedColumn], bootstrap: Bootstrap, *, measure: bool = True
 ) -> tuple[Rated, ...]:
@@ -272,7 +273,6 @@ def _rated(
     """One criterion: every column on the texts that were rated on it."""
     texts = [sample for sample in samples if name in sample.human]
     ratings = matrix(texts, {(s.item, s.system): s.human[name] for s in texts})
-    against = CorrelationWithRatings(ratings, bootstrap)
     judged = [(column, matrix(texts, column.values)) for column in judges]
     makers = [_scorer(column) for column in judges]
     below = [
@@ -280,6 +280,7 @@ def _rated(
         for column in floors
         if column.criterion in ("", name) and _scorer(column) not in makers
     ]
+    against = CorrelationWithRatings(ratings, bootstrap, [values for _, values in (*judged, *below)])
     ceiling, no_ceiling = _ceiling(texts, name, bootstrap)
     few = {floor.name: _too_few_items(others, [values for _, values in judged], ratings) for floor, others in below}
     differences = {

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import sqrt
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, resample_weights
-
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
+from judge.stats.bootstrap import Bools, Floats, expanded_tail, quantiles, resampled_means
 
 EXACT = 12
 """Differences other than 0 up to which every assignment of signs is looked at."""
@@ -40,40 +36,27 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> t
     observed = np.abs(known.sum(axis=1))
     exact = (known != 0).sum(axis=1) <= EXACT
     p = np.empty(len(known))
-    p[exact] = _share_of_all_flips(known[exact], observed[exact] - _TOLERANCE)
-    p[~exact] = (_count_drawn_flips(known[~exact], observed[~exact] - _SINGLE_TOLERANCE, n_flips, seed) + 1) / (
-        n_flips + 1
-    )
+    few = np.flatnonzero(exact)
+    # One sign stays, as the other half of the flips is the mirror image.
+    places = np.argsort(known[few] == 0, axis=1, kind="stable")[:, :EXACT]
+    nonzero = np.take_along_axis(known[few], places, axis=1)
+    signs = 1.0 - 2.0 * (np.arange(2 ** max(0, nonzero.shape[1] - 1))[:, None] >> np.arange(nonzero.shape[1]) & 1)
+    step = max(1, _MAX_NUMBERS // len(signs))
+    for at in range(0, len(few), step):
+        here = slice(at, at + step)
+        sums = np.abs(nonzero[here] @ signs.T)
+        p[few[here]] = (sums >= observed[few[here], None] - _TOLERANCE).mean(axis=1)
+    if not exact.all():
+        random = np.random.default_rng(seed)
+        rows, limits = known[~exact].T.astype(np.float32), (observed[~exact] - _SINGLE_TOLERANCE).astype(np.float32)
+        reached = np.zeros(len(limits))
+        step = max(1, _MAX_NUMBERS // max(rows.shape))
+        for first in range(0, n_flips, step):
+            drawn = random.integers(2, size=(min(step, n_flips - first), len(rows)))
+            reached += (np.abs((2 * drawn - 1).astype(np.float32) @ rows) >= limits).sum(axis=0)
+        p[~exact] = (reached + 1) / (n_flips + 1)
     p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
     return p, exact
-
-
-def _share_of_all_flips(rows: Floats, observed: Floats) -> Floats:
-    """Return the share of all flips that reach the observed sum. One sign stays: the other half is the mirror image."""
-    places = np.argsort(rows == 0, axis=1, kind="stable")[:, :EXACT]
-    values = np.take_along_axis(rows, places, axis=1)
-    size = values.shape[1]
-    signs = 1.0 - 2.0 * (np.arange(2 ** max(0, size - 1))[:, None] >> np.arange(size) & 1)
-    step = max(1, _MAX_NUMBERS // len(signs))
-    parts = [
-        (np.abs(values[at : at + step] @ signs.T) >= observed[at : at + step, None]).mean(axis=1)
-        for at in range(0, len(rows), step)
-    ]
-    return np.concatenate([np.empty(0), *parts])
-
-
-def _count_drawn_flips(rows: Floats, observed: Floats, n_flips: int, seed: int) -> Floats:
-    """Count the drawn flips that reach the observed sum."""
-    counts = np.zeros(len(rows))
-    if not len(rows):
-        return counts
-    random = np.random.default_rng(seed)
-    values = rows.T.astype(np.float32)
-    step = max(1, _MAX_NUMBERS // max(rows.shape))
-    for first in range(0, n_flips, step):
-        drawn = random.integers(2, size=(min(step, n_flips - first), rows.shape[1]))
-        counts += (np.abs((2 * drawn - 1).astype(np.float32) @ values) >= observed.astype(np.float32)).sum(axis=0)
-    return counts
 
 
 def holm(p: Sequence[float], of: int = 0) -> list[float]:
@@ -87,8 +70,6 @@ def holm(p: Sequence[float], of: int = 0) -> list[float]:
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * times))
     return [float(value) for value in adjusted]
 
-
-Singles = np.ndarray[Any, np.dtype[np.float32]]
 
 _MAX_SINGLES = 8_000_000  # numbers of single precision held at once
 _DECIMALS = 6  # decimals of means of values up to 1
@@ -104,65 +85,39 @@ def mean_differences(
 ) -> list[Estimate | None]:
     """The mean of each row of paired differences (rows × items, NaN where there is none); None for a row without any.
 
-    Items are drawn anew, the same for all rows. The interval is the expanded percentile one (Hesterberg 2015, section
-    3.5): at quantiles as far out as Student's t is beyond the normal distribution, without which intervals of 20 items
-    are too narrow. p is that of `sign_flip`. Below two items there is neither.
+    Items are drawn anew, the same for all rows. The interval is the expanded percentile one (`expanded_tail`), without
+    which intervals of 20 items are too narrow. p is that of `sign_flip`. Below two items there is neither.
     """
     estimates: list[Estimate | None] = []
     step = max(1, _MAX_SINGLES // n_resamples)
     for first in range(0, len(values), step):
         block = values[first : first + step]
+        known = ~np.isnan(block)
+        number, largest = known.sum(axis=1), np.abs(np.where(known, block, 0.0)).max(axis=1, initial=0.0)
         p, exact = sign_flip(block, n_flips=n_flips, seed=seed)
-        drawn = np.ascontiguousarray(resampled(block, n_resamples, seed).T)
-        for row, means, one_p, is_exact in zip(block, drawn, p.tolist(), exact.tolist(), strict=True):
-            test = "exact" if is_exact else f"{n_flips} flips, seed {seed}"
-            method = f"over items, {n_resamples} resamples, seed {seed}; p: sign-flip permutation test, {test}"
-            estimates.append(_mean_difference(row[~np.isnan(row)], means, one_p, confidence, method))
+        drawn = np.ascontiguousarray(resampled_means(block, n_resamples, seed, np.float32).T)
+        tails = np.array([expanded_tail((1 - confidence) / 2, max(2, n)) for n in number.tolist()])
+        scale = np.where(largest > 0, largest, 1.0)[:, None]
+        # Rounded, as what single precision makes of 0 is 0.
+        ends = np.round(quantiles(drawn, np.stack([tails, 1 - tails], axis=1)) / scale, _DECIMALS) * scale
+        for row, n, one_p, is_exact, (low, high) in zip(
+            block, number.tolist(), p.tolist(), exact.tolist(), ends.tolist(), strict=True
+        ):
+            row = row[~np.isnan(row)]
+            mean, method = float(row.mean()) if n else 0.0, f"over items, {n_resamples} resamples, seed {seed}"
+            test = f"p: sign-flip permutation test, {'exact' if is_exact else f'{n_flips} flips, seed {seed}'}"
+            if not n:
+                estimates.append(None)
+            elif n < 2:
+                reason = "one item: too few for an interval and a test"
+                estimates.append(Estimate("difference", mean, None, None, n, reason))
+            elif row.min() == row.max():
+                low = high = mean = float(row[0])
+                estimates.append(Estimate("difference", mean, low, high, n, f"all differences equal; {test}", one_p))
+            else:
+                method = f"{100 * confidence:g}% expanded percentile bootstrap {method}; {test}"
+                estimates.append(Estimate("difference", mean, low, high, n, method, one_p))
     return estimates
-
-
-def resampled(values: Floats, n_resamples: int, seed: int) -> Singles:
-    """The means, resamples × rows, of rows × items (NaN for missing ones); NaN where no item of a row was drawn."""
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0).T.astype(np.float32)
-    partial = ~known.all(axis=1)
-    masks = known[partial].T.astype(np.float32)
-    result = np.empty((n_resamples, len(values)), dtype=np.float32)
-    at = 0
-    for drawn in resample_weights(values.shape[1], n_resamples, seed):
-        counts, here = drawn.astype(np.float32), slice(at, at + len(drawn))
-        number = np.full((len(counts), len(values)), np.float32(values.shape[1]))
-        number[:, partial] = counts @ masks
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result[here] = (counts @ filled) / number
-        at += len(counts)
-    return result
-
-
-def _mean_difference(values: Floats, drawn: Singles, p: float, confidence: float, method: str) -> Estimate | None:
-    n = len(values)
-    if not n:
-        return None
-    mean = float(values.mean())
-    if n < 2:
-        return Estimate("difference", mean, None, None, n, "one item: too few for an interval and a test")
-    if values.min() == values.max():
-        value = float(values[0])
-        test = method.rpartition("; ")[2]
-        return Estimate("difference", value, value, value, n, f"all differences equal; {test}", p)
-    tail = expanded_tail((1 - confidence) / 2, n)
-    largest = float(np.abs(values).max())
-    ends = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail)) / largest
-    low, high = (round(end, _DECIMALS) * largest for end in ends.tolist())  # what single precision made of 0 is 0
-    name = f"{100 * confidence:g}% expanded percentile bootstrap"
-    return Estimate("difference", mean, low, high, n, f"{name} {method}", p)
-
-
-def expanded_tail(tail: float, n: int) -> float:
-    """The share of a normal distribution that lies beyond √(n / (n − 1)) of Student's t quantile of `tail`."""
-    from scipy.special import stdtrit
-
-    return NormalDist().cdf(sqrt(n / (n - 1)) * float(stdtrit(n - 1, tail)))
 
 
 def cliffs_delta(first: Floats, second: Floats) -> float:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Failure, Score
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import Bools, Floats, Ints, t_quantile, wilson_ends
 
 TIE = 0.5
 _NEAR = 1e-9
@@ -114,8 +114,6 @@ class Ranking:
     note: str = ""
 
 
-Ints = np.ndarray[Any, np.dtype[np.intp]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Orders = Literal[1, 2]
 """In how many orders every pair of texts was meant to be asked."""
 
@@ -270,7 +268,7 @@ def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing],
     for at, system in enumerate(pairs.systems):
         involved = (pairs.a == at) | (pairs.b == at)
         rate = _win_rate(pairs, at, involved)
-        low, high = _wilson_interval(rate, tail)
+        low, high = rate.interval(tail)
         strength = None if strengths is None else float(strengths[at])
         ends = (None, None) if variances is None or strength is None else variances.interval(at, strength, rate, tail)
         sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
@@ -303,6 +301,17 @@ class _Rate(NamedTuple):
     items: int
     pairs: int
 
+    def interval(self, tail: float) -> tuple[float | None, float | None]:
+        """Wilson's interval with Student's t; None for one item.
+
+        It counts as many tries as have the variance that the rate has over items: those are the items where each says 0
+        or 1, and more where they differ by less.
+        """
+        if self.items < 2:
+            return None, None
+        tries = self.value * (1 - self.value) / self.variance if self.variance else self.items
+        return wilson_ends(self.value, tries, t_quantile(tail, self.items - 1))
+
 
 def _win_rate(pairs: _Pairs, at: int, involved: Bools) -> _Rate:
     preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
@@ -311,27 +320,6 @@ def _win_rate(pairs: _Pairs, at: int, involved: Bools) -> _Rate:
     deviations = np.bincount(item_of_pair, preferred - value)
     variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
     return _Rate(value, variance if variance > _NEAR**2 else 0.0, len(items), size)
-
-
-def _wilson_interval(rate: _Rate, tail: float) -> tuple[float | None, float | None]:
-    """Wilson's interval (1927, as Agresti and Coull 1998 write it) with Student's t; None for one item.
-
-    It counts as many tries as have the variance that the rate has over items: those are the items where each says 0 or
-    1, and more where they differ by less.
-    """
-    if rate.items < 2:
-        return None, None
-    even = rate.value * (1 - rate.value)
-    tries = even / rate.variance if rate.variance else rate.items
-    add = _t(tail, rate.items) ** 2 / tries
-    middle, half = rate.value + add / 2, sqrt(add * even + add**2 / 4)
-    return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))
-
-
-def _t(tail: float, items: int) -> float:
-    from scipy.special import stdtrit
-
-    return -float(stdtrit(items - 1, tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +336,7 @@ class _Variances:
         variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
         if not rate.variance:
             variance = float(self.by_model[at]) * rate.pairs / rate.items
-        away = _t(tail, rate.items) * sqrt(variance)
+        away = t_quantile(tail, rate.items - 1) * sqrt(variance)
         return strength - away, strength + away
 
 

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, sqrt
-from statistics import NormalDist
 
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import NORMAL, Floats
 from judge.stats.paired_differences import TESTED, Pair, best_first, differences, pairs, tests
 from judge.table import Table
 
@@ -27,7 +26,6 @@ MIN_ITEMS = 6
 fewer show nothing, and say little of how far differences scatter."""
 _ALL_CONSTANT = "between any two systems the difference is the same in every item that they share"
 _MAX_RATIO = 1e9  # its square is more items than anyone has
-_NORMAL = NormalDist()
 
 
 def min_items(alpha: float = ALPHA) -> int:
@@ -37,7 +35,7 @@ def min_items(alpha: float = ALPHA) -> int:
 
 def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = ALPHA) -> float:
     """The smallest mean of paired differences that a two-sided test of level `alpha` finds with that power."""
-    return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * sd / sqrt(items)
+    return (NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * sd / sqrt(items)
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
@@ -55,14 +53,14 @@ def items_needed(estimate: Estimate, *, alpha: float = ALPHA) -> int | None:
     low, high = estimate.low, estimate.high
     if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
         return None
-    error = (high - low) / (2 * _NORMAL.inv_cdf(1 - ALPHA / 2))
+    error = (high - low) / (2 * NORMAL.inv_cdf(1 - ALPHA / 2))
     return needed(error * sqrt(estimate.n), estimate.value, alpha=alpha)
 
 
 def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
     """The power: how probably so many items show the difference (0–1)."""
-    away, z = abs(difference) * sqrt(items) / sd, _NORMAL.inv_cdf(1 - alpha / 2)
-    return _NORMAL.cdf(away - z) + _NORMAL.cdf(-away - z)
+    away, z = abs(difference) * sqrt(items) / sd, NORMAL.inv_cdf(1 - alpha / 2)
+    return NORMAL.cdf(away - z) + NORMAL.cdf(-away - z)
 
 
 def spreads(rows: Floats) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.core.records import Column, Estimate, Failure
 from judge.stats.analyze import overall
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import Floats, one_thread
 from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -135,6 +135,7 @@ class _SharedNames:
         return cells
 
 
+@one_thread
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
     """What moved between two tables of scores. Items are the unit, drawn anew for all systems and columns alike."""
     shared = _SharedNames(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from math import log
-from typing import Any
 
 import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import Floats, resample_weights
+from judge.stats.bootstrap import Bootstrap, Floats, Ints
 from judge.table import Table
 
 
@@ -32,8 +31,6 @@ _TOLERANCE = 1e-9  # how far equal values may be apart by rounding
 # Of values whose mean square is 1: what a resample without any variation may have by rounding.
 _ROUNDING = 1e-12
 
-Ints = np.ndarray[Any, np.dtype[np.intp]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Text = tuple[str, str]
 """An item and a system."""
 
@@ -150,7 +147,7 @@ def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]
 def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
     """The texts that count; without names where `note` says what is amiss."""
     texts = [text for text in values if text in looks]
-    rows = [(values[text], *astuple(looks[text])) for text in texts]
+    rows = [(values[text], *(getattr(looks[text], name) for name in NAMES)) for text in texts]
     matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
     common = 2 * (~np.isnan(matrix)).sum(axis=0) >= max(1, len(matrix))
     complete = ~np.isnan(matrix[:, common]).any(axis=1)
@@ -194,17 +191,18 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     rows = np.column_stack([np.ones(len(texts.item)), texts.values])
     moments = np.zeros((texts.items, rows.shape[1], rows.shape[1]))
     np.add.at(moments, np.unique(texts.item, return_inverse=True)[1], rows[:, :, None] * rows[:, None, :])
-    values, size = _statistics(moments.sum(axis=0)).tolist(), len(texts.names)
+    bootstrap, size = Bootstrap(n_resamples, seed, confidence), len(texts.names)
+    observed, drawn = bootstrap.observed_and_resampled(
+        lambda counts: _statistics(np.tensordot(counts, moments, 1)), len(moments)
+    )
+    values = observed.tolist()
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
     interval = f"{len(moments)} items: too few for an interval"
     if len(moments) >= _MIN_ITEMS:
-        weights = resample_weights(len(moments), n_resamples, seed)
-        drawn = np.concatenate([_statistics(np.tensordot(counts, moments, 1)) for counts in weights])
-        ends = [
-            _interval(column[~np.isnan(column)], value if place >= size else None, (1 - confidence) / 2)
-            for place, (value, column) in enumerate(zip(values, drawn.T, strict=True))
-        ]
-        interval = f"{100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
+        low, high = bootstrap.interval(drawn)
+        bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
+        low[size:], high[size:] = np.maximum(0.0, low[size:] - bias), np.minimum(1.0, high[size:] - bias)
+        ends, interval = list(zip(low.tolist(), high.tolist(), strict=True)), str(bootstrap)
     scope = "within items" if texts.within else "pooled"
     names_and_descriptions = [("r", f"Pearson's r with {name}, {scope}") for name in texts.names]
     names_and_descriptions += [("R2", f"R² of {name}, {scope}") for name in (*texts.names, ", ".join(texts.names))]
@@ -228,12 +226,3 @@ def _statistics(sums: Floats) -> Floats:
     share = np.einsum("...i,...ij,...j->...", known, inverse, known)
     together = np.where(np.isnan(scale[..., 0]), np.nan, np.clip(share, 0, 1))
     return np.concatenate([r, r**2, together[..., None]], axis=-1)
-
-
-def _interval(drawn: Floats, share: float | None, tail: float) -> tuple[float, float]:
-    """The percentile interval of a correlation, or that of a share less its bias and from 0 to 1."""
-    low, high = map(float, np.quantile(drawn, (tail, 1 - tail)))
-    if share is None:
-        return low, high
-    bias = float(drawn.mean()) - share
-    return max(0.0, low - bias), min(1.0, high - bias)

@@ -15,7 +15,8 @@ from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.format import format_interval, format_p, number, one_line, plural, signed
 from judge.core.records import Estimate, Sample, whole
 from judge.results.result import Result, load
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, Level, change_in_agreement, usual_level
+from judge.stats.coefficients import Level
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, change_in_agreement, usual_level
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.stats.power import MIN_ITEMS as FEWEST
@@ -236,10 +237,10 @@ def agreement_change(
         {(s.item, s.system): score.value for s in rated if (score := side.score(s.item, s.system))} for side in scores
     )
     level = usual_level(rated)
-    shifts, _ = change_in_agreement(
+    change = change_in_agreement(
         rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
     )
-    shift = shifts.get(level)
+    shift = change.shifts.get(level)
     if shift is None or shift.change is None:
         return None
     return AgreementChange(shift.before.value, shift.after.value, shift.change, level)

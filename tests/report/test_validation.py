@@ -13,8 +13,8 @@ from judge.core.records import Estimate
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.calibration import Bin, Calibration
-from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlation import LEVELS, Correlation
+from judge.stats.coefficients import COEFFICIENTS, LEVELS
+from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
 
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"

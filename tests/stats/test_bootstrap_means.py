@@ -53,7 +53,7 @@ def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) 
     data = _data(shape)
     ours = bootstrap_means(_table({"m": {"s": list(data)}}), confidence=confidence)["s", "m"]
     # scipy is handed our resampled means (rounded, so that equal sums are equal floats) and draws none of its own
-    draws = SimpleNamespace(bootstrap_distribution=bootstrap._resampled_means(data[None, :], 2000, 0)[0].round(12))
+    draws = SimpleNamespace(bootstrap_distribution=bootstrap.resampled_means(data[None, :], 2000, 0)[:, 0].round(12))
     theirs = scipy_stats.bootstrap(
         (data,), np.mean, confidence_level=_wider(confidence, len(data)), n_resamples=0, bootstrap_result=draws,
         method="BCa",
@@ -84,7 +84,7 @@ def _brute(values: list[float | None], n_resamples: int, seed: int) -> list[floa
 @pytest.mark.parametrize("values", [[1.0, 2.0, None, 5.0, 3.0], [None, None, 4.0, 1.0], [1.0, 2.0, 4.0, 8.0]])
 def test_missing_values_are_left_out_of_each_resample(values: list[float | None]) -> None:
     block = np.array([[math.nan if v is None else v for v in values]])
-    np.testing.assert_allclose(bootstrap._resampled_means(block, 300, 3)[0], _brute(values, 300, 3), rtol=1e-12)
+    np.testing.assert_allclose(bootstrap.resampled_means(block, 300, 3)[:, 0], _brute(values, 300, 3), rtol=1e-12)
 
 
 def test_a_resample_without_any_scored_item_is_left_out() -> None:
@@ -98,7 +98,7 @@ def test_a_resample_without_any_scored_item_is_left_out() -> None:
 def test_the_same_items_are_drawn_for_every_system_and_column() -> None:
     random = np.random.default_rng(0)
     one = random.random((1, 30))
-    draws = bootstrap._resampled_means(np.concatenate([one, one + 2, 10 * one]), 200, 5)
+    draws = bootstrap.resampled_means(np.concatenate([one, one + 2, 10 * one]), 200, 5).T
     np.testing.assert_allclose(draws[1], draws[0] + 2, rtol=1e-12)
     np.testing.assert_allclose(draws[2], 10 * draws[0], rtol=1e-12)
 
@@ -148,20 +148,21 @@ def test_a_column_without_scores_has_no_estimate() -> None:
     assert bootstrap_means(Table((), (), ())) == {}
 
 
-def test_the_percentile_interval_steps_in_where_the_correction_is_infinite() -> None:
-    values = np.array([0.0, 1.0])
-    drawn = np.full(100, 0.75)  # every resample above the mean: no finite bias correction
-    found = bootstrap._mean_with_interval(values, drawn, 0.9, "100 resamples, seed 0")
-    assert found.method == "90% percentile bootstrap over items, 100 resamples, seed 0"
-    assert (found.low, found.high) == (0.75, 0.75)
-
-
-def test_the_percentile_interval_steps_in_where_the_acceleration_overshoots() -> None:
-    values = np.array([0.0] * 30 + [1.0])  # acceleration about 1/6
-    drawn = np.array([0.0] * 9999 + [1.0])  # bias about 3.7
-    found = bootstrap._mean_with_interval(values, drawn, 0.999, "10000 resamples, seed 0")
-    assert found.method.startswith("99.9% percentile")
-    assert bootstrap._mean_with_interval(values, drawn, 0.9, "10000 resamples, seed 0").method.startswith("90% BCa")
+@pytest.mark.parametrize(
+    ("values", "drawn", "confidence"),
+    [
+        ([0.0, 1.0], [0.75] * 100, 0.9),  # every resample above the mean: no finite bias correction
+        ([0.0] * 30 + [1.0], [0.0] * 9999 + [1.0], 0.999),  # acceleration of about 1/6, bias of about 3.7
+    ],
+)
+def test_the_percentile_interval_steps_in_where_bca_is_undefined(
+    values: list[float], drawn: list[float], confidence: float
+) -> None:
+    method, low, high = bootstrap.bca_tails(np.array(values), np.array(drawn), confidence)
+    n = len(values)
+    tail = scipy_stats.norm.cdf(math.sqrt(n / (n - 1)) * scipy_stats.norm.ppf((1 - confidence) / 2))
+    assert (method, low, high) == ("percentile", pytest.approx(tail), pytest.approx(1 - tail))
+    assert bootstrap.bca_tails(np.array([0.0] * 30 + [1.0]), np.array([0.0] * 9999 + [1.0]), 0.9)[0] == "BCa"
 
 
 def test_a_value_of_all_texts_is_its_own_estimate() -> None:

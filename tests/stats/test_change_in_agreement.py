@@ -26,8 +26,9 @@ def test_values_stand_by_item_and_system() -> None:
 
 def test_by_level_on_the_texts_of_both() -> None:
     before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
-    found, why = change_in_agreement(RATED, "kind", before, AFTER)
-    assert (list(found), why) == (["document", "item", "system"], "")
+    change = change_in_agreement(RATED, "kind", before, AFTER)
+    found = change.shifts
+    assert (list(found), change.lacking) == (["document", "item", "system"], "")
     both = [(before[key], AFTER[key]) for key in before]
     assert found["item"].before.value == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
     assert (found["item"].before.n, found["item"].after.value) == (17, pytest.approx(1.0))
@@ -36,16 +37,17 @@ def test_by_level_on_the_texts_of_both() -> None:
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)
     assert document.change.p == pytest.approx(0.25)  # three items turned, none the other way: 2 / 2³
-    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",))[0]) == ["item"]
+    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",)).shifts) == ["item"]
 
 
 def test_the_seed_is_that_of_the_resamples() -> None:
     one, same, other = (
-        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed)[0]["item"].change
+        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed).shifts["item"].change
         for seed in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_what_is_undefined_says_why() -> None:
-    assert change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == ({}, "all values are equal")
+    change = change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER)
+    assert (change.shifts, change.lacking) == ({}, "all values are equal")

@@ -16,8 +16,8 @@ from scipy import stats
 
 import judge
 from judge.stats.bootstrap import Bootstrap, resample_weights
-from judge.stats.coefficients import COEFFICIENTS, Coefficient, of_means, pooled, williams, within
-from judge.stats.correlation import LEVELS, CorrelationWithRatings, human_ceiling
+from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, within
+from judge.stats.correlation import CorrelationWithRatings, human_ceiling, williams
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -60,7 +60,7 @@ def test_each_row_has_scipys_coefficient_ties_and_gaps_included(coefficient: Coe
 def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
     for one, other in ((x, y), (y, x)):
-        found = pooled(one, other, coefficient)(np.ones((1, 30)))
+        found = of_pair(one, other, "item", coefficient)(np.ones((1, 30)))
         assert found == pytest.approx([scipys(x, y, coefficient)])
 
 
@@ -70,7 +70,7 @@ def test_a_resample_over_all_texts_is_computed_anew(coefficient: Coefficient) ->
     (counts,) = resample_weights(30, 20, 0)
     drawn = [np.repeat(np.arange(30), row.astype(int)) for row in counts]
     expected = [scipys(x[rows], y[rows], coefficient) for rows in drawn]
-    assert pooled(x, y, coefficient)(counts) == pytest.approx(expected)
+    assert of_pair(x, y, "item", coefficient)(counts) == pytest.approx(expected)
 
 
 def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None:
@@ -78,7 +78,7 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
     (counts,) = resample_weights(60, 400, 0)
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
     whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
-    assert np.quantile(pooled(x, y, "kendall")(counts), (0.025, 0.975)) == pytest.approx(whole, abs=0.006)
+    assert np.quantile(of_pair(x, y, "item", "kendall")(counts), (0.025, 0.975)) == pytest.approx(whole, abs=0.006)
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
@@ -89,7 +89,7 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
     (counts,) = resample_weights(12, 20, 3)
     drawn = [np.repeat(np.arange(12), row.astype(int)) for row in counts]
     expected = [scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient) for rows in drawn]
-    assert of_means(x, y, coefficient)(counts) == pytest.approx(expected)
+    assert of_pair(x, y, "system", coefficient)(counts) == pytest.approx(expected)
 
 
 def test_estimates_of_all_levels_say_what_they_are_over() -> None:
@@ -174,9 +174,10 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
     assert found is not None
     assert found.value == pytest.approx(np.nanmean(of[0] - of[1]))
     assert found.n == int((~np.isnan(of[0] - of[1])).sum())
-    for level, statistic in (("item", pooled), ("system", of_means)):
-        other = against.difference(x, z, level)  # type: ignore[arg-type]
-        sides = [statistic(side, shared, "spearman") for side in (x, z)]
+    levels: tuple[Level, ...] = ("item", "system")
+    for level in levels:
+        other = against.difference(x, z, level)
+        sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
         assert other is not None
         assert other.value == pytest.approx(sides[0](np.ones((1, 30)))[0] - sides[1](np.ones((1, 30)))[0])
         ends = np.quantile(
@@ -270,7 +271,7 @@ def test_intervals_hold_what_they_say(coefficient: Coefficient) -> None:
     for seed in range(200):
         x = random.normal(size=(60, 3))
         y = r * x + np.sqrt(1 - r * r) * random.normal(size=x.shape)
-        statistic = pooled(x, y, coefficient)
+        statistic = of_pair(x, y, "item", coefficient)
         low, high = np.quantile(np.concatenate([statistic(c) for c in resample_weights(60, 300, seed)]), (0.025, 0.975))
         held += low <= true <= high
     assert 0.90 <= held / 200 <= 0.99

@@ -11,8 +11,8 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlation import LEVELS, MOST, CorrelationWithRatings, Matrix, matrices
+from judge.stats.coefficients import COEFFICIENTS, LEVELS
+from judge.stats.correlation import MOST, CorrelationWithRatings, Matrix, matrices
 from judge.table import Table
 
 MADE = Provenance("single")

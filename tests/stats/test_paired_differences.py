@@ -7,7 +7,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judge.stats import paired_differences
-from judge.stats.paired_differences import expanded_tail, mean_differences, resampled
+from judge.stats.bootstrap import expanded_tail, resampled_means, t_quantile
+from judge.stats.paired_differences import mean_differences
 
 
 def _scores(n: int, seed: int) -> np.ndarray:
@@ -36,6 +37,12 @@ def test_intervals_are_scipys_paired_bootstrap_at_the_expanded_level(n: int, tes
     )
 
 
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 19, 99, 1_000, 25_599])
+@pytest.mark.parametrize("tail", [0.0004, 0.025, 0.2])
+def test_students_t_is_scipys(tail: float, freedom: int) -> None:
+    assert t_quantile(tail, freedom) == pytest.approx(scipy_stats.t.isf(tail, freedom), rel=1e-10)
+
+
 def test_the_expanded_tail() -> None:
     assert expanded_tail(0.025, 20) == pytest.approx(scipy_stats.norm.cdf(-math.sqrt(20 / 19) * 2.0930), abs=1e-6)
     assert expanded_tail(0.025, 1_000_000) == pytest.approx(0.025, abs=1e-6)
@@ -45,7 +52,7 @@ def test_the_expanded_tail() -> None:
 def test_resamples_are_means_over_the_drawn_items_that_are_there() -> None:
     values = np.array([[1.0, 2.0, math.nan, 5.0], [math.nan, math.nan, 4.0, 1.0], [3.0, 1.0, 2.0, 2.0]])
     drawn = np.random.default_rng(3).integers(4, size=(200, 4))
-    found = resampled(values, 200, 3)
+    found = resampled_means(values, 200, 3, np.float32)
     for row in range(3):
         for place, items in enumerate(drawn):
             picked = [v for v in values[row, items] if not math.isnan(v)]

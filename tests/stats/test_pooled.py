@@ -10,7 +10,7 @@ from scipy import stats
 
 from judge.stats import coefficients as module
 from judge.stats.bootstrap import resample_weights
-from judge.stats.coefficients import pooled
+from judge.stats.coefficients import of_pair
 
 
 def data(items: int, systems: int, seed: int = 0) -> tuple[Any, Any]:
@@ -33,7 +33,7 @@ def test_linear_spearman_has_scipys_value() -> None:
     both = ~np.isnan(x + y)
     for one, other in ((x, y), (y, x)):
         expected = stats.spearmanr(one[both], other[both]).statistic
-        assert whole(pooled(one, other, "spearman", exact=0), 50) == pytest.approx(expected)
+        assert whole(of_pair(one, other, "item", "spearman", exact=0), 50) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("item", [0, 7, 29])
@@ -43,7 +43,7 @@ def test_its_slope_is_the_derivative_by_the_weight_of_an_item(item: int) -> None
     more[0, item] += 1e-6
     slopes = [
         (float(statistic(more)[0]) - whole(statistic, 30)) / 1e-6
-        for statistic in (pooled(x, y, "spearman", exact=0), pooled(x, y, "spearman"))
+        for statistic in (of_pair(x, y, "item", "spearman", exact=0), of_pair(x, y, "item", "spearman"))
     ]
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-5)
 
@@ -51,7 +51,7 @@ def test_its_slope_is_the_derivative_by_the_weight_of_an_item(item: int) -> None
 def test_its_interval_is_that_of_ranking_anew() -> None:
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
-    anew, linear = (np.quantile(pooled(x, y, "spearman", exact=n)(counts), (0.025, 0.975)) for n in (1000, 0))
+    anew, linear = (np.quantile(of_pair(x, y, "item", "spearman", exact=n)(counts), (0.025, 0.975)) for n in (1000, 0))
     assert linear == pytest.approx(anew, abs=0.006)
 
 
@@ -63,9 +63,9 @@ def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone
     y = x + random.normal(size=x.shape)
     counts = np.concatenate(list(resample_weights(200, 400, 0)))
     monkeypatch.setattr(module, "_MAX_CELLS", 10_000_000)
-    exact = pooled(x, y, "kendall")
+    exact = of_pair(x, y, "item", "kendall")
     monkeypatch.setattr(module, "_MAX_CELLS", 1_000)
-    binned = pooled(x, y, "kendall")
+    binned = of_pair(x, y, "item", "kendall")
     assert whole(binned, 200) == pytest.approx(stats.kendalltau(x.ravel(), y.ravel()).statistic, abs=1e-12)
     assert whole(exact, 200) == pytest.approx(whole(binned, 200), abs=1e-12)
     ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (exact, binned)]

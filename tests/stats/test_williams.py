@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from judge.stats.coefficients import williams
+from judge.stats.correlation import williams
 
 
 def test_steigers_example() -> None:

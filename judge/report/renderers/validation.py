@@ -19,7 +19,7 @@ from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, closing, correlation_sentences
 from judge.report.views.validation import block as build_block
 from judge.results.validation import Validation, flat
-from judge.stats.correlation import LEVELS, Level
+from judge.stats.coefficients import LEVELS, Level
 
 CELLS = (
     *("criterion", "name", "kind", "level", "coefficient", "value", "low", "high", "n", "texts"),

@@ -11,7 +11,8 @@ from judge.core.records import Column
 from judge.report.views.columns import compared_columns
 from judge.report.views.leaderboard import Leaderboard, Standing, standing
 from judge.results.result import Result
-from judge.stats.correlation import Level, Matrix
+from judge.stats.coefficients import Level
+from judge.stats.correlation import Matrix
 from judge.stats.paired_differences import MOST
 from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison, Difference

@@ -22,8 +22,8 @@ from judge.report import charts
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.calibration import Calibrated, Calibration, Powered
-from judge.stats.coefficients import COEFFICIENTS
-from judge.stats.correlation import CONCLUSIVE, UNITS, Level
+from judge.stats.coefficients import COEFFICIENTS, Level
+from judge.stats.correlation import CONCLUSIVE, UNITS
 from judge.stats.human_agreement import Rated, Row, Versus
 
 TITLE = "On people's scale"

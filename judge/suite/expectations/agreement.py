@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.coefficients import Coefficient
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, Level, matrix, usual_level
+from judge.stats.coefficients import Coefficient, Level
+from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, matrix, usual_level
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
 from judge.suite.evidence import NEAR, Undecidable, criterion_name, format_estimate, would_take
