@@ -455,7 +455,8 @@ def _item(name: str, outputs: Sequence[Output], *, failed: int, comparisons: tup
     source = next((s.source for s in samples if s.source is not None), None)
     # A sample without a source of its own is compared with the item's. Equal sources are indexed only once.
     texts_of_systems = {sample.system: source if sample.source is None else sample.source for sample in samples}
-    indexed = {text: Source(text, [sample.output for sample in samples]) for text in texts_of_systems.values() if text}
+    outputs_of_item = [sample.output for sample in samples]
+    indexed = {text: Source(text, outputs_of_item) for text in {*texts_of_systems.values()} if text}
     runs = {
         sample.system: indexed[text].runs(sample.output) if (text := texts_of_systems[sample.system]) else ()
         for sample in samples
