@@ -249,7 +249,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     """What has to be judged for a suite, of the samples of its data and of the texts in its cases.
 
     Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
-    texts, with a band or label that its criterion's scale lacks, and for a text without what the criterion reads.
+    texts, with a score or label that its criterion's scale lacks, and for a text without what the criterion reads.
     """
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:

@@ -133,7 +133,7 @@ class Suite:
     """A file of cases. `options` are keys of `RunConfig` with paths resolved, `lines` where top-level keys stand.
 
     `undecided` says what a case counts as whose numbers show neither that it holds nor that it does not. None: `fail`
-    for what a case asserts (band, label, order, agreement), `pass` for drift: either has to be shown.
+    for what a case asserts (a score range, a label, an order, an agreement), `pass` for drift: either has to be shown.
     """
 
     path: Path

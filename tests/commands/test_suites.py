@@ -182,6 +182,10 @@ def test_the_mean_of_a_panel_decides(folder: Path) -> None:
     assert {row.column for row in outcome.ranked.table.scores} == {"shorter", "shorter/a", "shorter/b"}
 
 
+def test_a_function_is_a_judge(folder: Path) -> None:
+    assert verdicts(one(suite(BANDS), lambda prompt: 5 if "x bridge" in prompt else 1))["high"].found == "5.00"
+
+
 def test_an_option_that_no_suite_has(folder: Path) -> None:
     with pytest.raises(ConfigError, match="metrics: a suite has no such option; judge run has"):
         one(suite(BANDS), metrics=["rouge"])

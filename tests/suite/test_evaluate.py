@@ -96,7 +96,7 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
 )
 def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
     found = evaluate_case(case(band), ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
-    assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "band")
+    assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "score_range")
     assert found.found == "3.65 [3.42, 3.88]"
     assert found.said.startswith(said) if said else found.said == ""
 
@@ -751,7 +751,7 @@ def test_the_heuristic_alone_decides_by_its_own_column(made: Any) -> None:
     found = evaluate_case(case(in_range(0), "consistency"), ONE, made.result(row, columns=(own,)))
     assert (found.status, found.found, found.said) == ("passed", "0.50", "")
     label = evaluate_case(case(labelled("4"), "consistency"), ONE, made.result(row, columns=(own,)))
-    assert label.said == "scores of extractive_support are made of no labels: expect a band of values"
+    assert label.said == "scores of extractive_support are made of no labels: expect min or max"
 
 
 # Limits

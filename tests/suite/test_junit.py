@@ -53,7 +53,9 @@ any_text = st.text(st.characters(codec=None), max_size=40)
 
 @given(any_text, any_text, st.sampled_from(["failed", "error", "passed"]))
 def test_any_text_is_xml(name: str, said: str, status: Any) -> None:
-    verdict = Verdict(name, 1, "band", "c", status, status == "passed", "≥ 4", said, said, detail=f"{said}\n{name}")
+    verdict = Verdict(
+        name, 1, "score_range", "c", status, status == "passed", "≥ 4", said, said, detail=f"{said}\n{name}"
+    )
     text = suite.render_junit([Outcome(SUITE, (verdict,))])
     case = ElementTree.fromstring(text.encode()).find(".//testcase")
     assert case is not None

@@ -120,7 +120,7 @@ def test_the_suite(full: Suite, tmp_path: Path) -> None:
     assert full.lines["data"] == 1
     assert full.lines["cases"] == 11
     assert [case.line for case in full.cases] == [12, 17, 21, 25, 30, 31]
-    assert [case.kind for case in full.cases] == ["band", "label", "order", "order", "agreement", "drift"]
+    assert [case.kind for case in full.cases] == ["score_range", "label", "order", "order", "agreement", "drift"]
 
 
 def test_the_cases(full: Suite, tmp_path: Path) -> None:

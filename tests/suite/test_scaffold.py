@@ -97,10 +97,10 @@ def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
     assert kinds(("a", "x", 90), ("b", "x", 20), ("c", "x", 50)) == [
         "agreement"
     ]  # ratings of another scale, one system
-    assert kinds(("a", "x", 4), ("a", "y", 4)) == ["band"]  # the best one
-    assert kinds(("a", "x", 4), ("b", "y", 2)) == ["band", "band"]  # no item that both have
-    assert kinds(("a", "x", 3)) == ["band"]  # as without ratings
-    assert kinds(("a", "x", 2), ("b", "x", 2), ("c", "x", 2)) == ["band"]
+    assert kinds(("a", "x", 4), ("a", "y", 4)) == ["score_range"]  # the best one
+    assert kinds(("a", "x", 4), ("b", "y", 2)) == ["score_range", "score_range"]  # no item that both have
+    assert kinds(("a", "x", 3)) == ["score_range"]  # as without ratings
+    assert kinds(("a", "x", 2), ("b", "x", 2), ("c", "x", 2)) == ["score_range"]
 
 
 def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:

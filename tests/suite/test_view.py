@@ -13,7 +13,7 @@ from judge.results.comparison import Change
 from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Verdict
 
-PASSED = Verdict("a", 1, "band", "c", "passed", True, "≥ 4", "4.5")
+PASSED = Verdict("a", 1, "score_range", "c", "passed", True, "≥ 4", "4.5")
 
 
 def test_what_needs_attention_is_said_first(outcomes: list[Outcome]) -> None:

@@ -73,9 +73,7 @@ class Label(Case):
         lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
         lacking, detail = missing(scored, lost, [text for text in shares_by_text if scored.score(*text)])
         if not any(shares_by_text.values()):
-            raise Undecidable(
-                f"scores of {display_name(scored.column.name)} are made of no labels: expect a band of values"
-            )
+            raise Undecidable(f"scores of {display_name(scored.column.name)} are made of no labels: expect min or max")
         if len(shares_by_text) == 1:
             ((text, shares),) = shares_by_text.items()
             return self._decide_single(scored, text, shares)

@@ -51,7 +51,7 @@ class Range(Keys):
 class ScoreRange(Case):
     """The score of a text, or the mean over the texts, lies in a range."""
 
-    kind: ClassVar[str] = "band"
+    kind: ClassVar[str] = "score_range"
 
     expect: Range
 
