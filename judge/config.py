@@ -1,15 +1,20 @@
-"""`RunConfig`: the settings of a run, from YAML and options. Errors name the file, the line and the key."""
+"""`RunConfig`: every option of a run, said once. Errors name the file, the line and the key.
+
+The command line, the Python signatures, the keys of suites, the JSON schemas and docs/reference.md are made from the
+fields of `RunConfig` and `RankConfig`.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
@@ -20,7 +25,6 @@ from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
-_PATHS = ("data", "out", "cache", "replay", "record")
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
 
@@ -36,19 +40,13 @@ Value = str | int | float | bool
 
 
 class Judge(BaseModel):
-    """One judge of a panel; an address or a key's variable of its own goes before the plan's."""
+    """One judge of a panel; its own address and key variable take precedence over the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1)
-    base_url: str | None = None
-    key_env: Variable | None = None
-
-
-def _as_judges(value: Any) -> Any:
-    """Accept one name, one mapping, or a list of either."""
-    listed = value if isinstance(value, list | tuple) else [value]
-    return tuple({"name": judge} if isinstance(judge, str) else judge for judge in listed)
+    name: str = Field(min_length=1, description="Name of the model.")
+    base_url: str | None = Field(default=None, description="Address of its server.")
+    key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,201 +68,370 @@ class Budget:
         return f"raise {option('budget')} above {Budget(math.ceil(most / step) * step, self.unit)}"
 
 
-def _columns(value: Any) -> Any:
-    """Accept a column's name, or those of several annotators."""
-    names = value if isinstance(value, list | tuple) else [value]
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError("write the name of a column")
-    if len(set(names)) < len(names):
-        raise ValueError("a column stands here twice")
-    return value if isinstance(value, str) else tuple(names)
-
-
-def _check_mapping(mapping: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
-    """Refuse several columns for a field that can have only one."""
-    for field, columns in mapping.items():
-        if not isinstance(columns, str) and not field.startswith("human."):
-            raise ValueError(
-                f"{field} is to be {' and '.join(columns)}: name one column; people's ratings alone (human.CRITERION) "
-                "may have several, one for each annotator"
-            )
-    return mapping
-
-
-def _alternatives(value: Any) -> Any:
-    """Accept one value, or a list of alternatives."""
-    values = tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
-    if not values or not all(isinstance(alternative, str | int | float) for alternative in values):
-        raise ValueError("write a value, such as lang: ja, or a list of values")
-    return values
-
-
-def _seconds(value: Any) -> Any:
-    """Accept a number of seconds, with a better message than pydantic's for `1h`."""
-    try:
-        return None if value is None else float(value)
-    except (TypeError, ValueError):
-        raise ValueError("write a number of seconds, such as 3600") from None
-
-
-def _cache(value: Any) -> Any:
-    if isinstance(value, Path) and is_redis_url(str(value), bare=False):  # a Path drops one of its slashes
-        raise ValueError("an address is a text, not a Path")
-    if isinstance(value, str | RedisUrl):
-        return parse_cache_location(value)
-    if value is None or value is False or isinstance(value, Path):
-        return value
-    raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
-
-
 _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
 _TIMES = {"k": 1e3, "m": 1e6}
 
+Command = Literal["run", "rank", "plan", "audit", "diff", "test", "suite"]
+Group = Literal["Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"]
+_RUNS_ONLY: tuple[Command, ...] = ("audit", "diff", "test", "suite")
 
-def _budget(value: Any) -> Any:
-    """Parse `5usd`, `$5`, `200000tokens` or `2mtokens`."""
-    if value is None or isinstance(value, Budget):
-        return value
-    match = _BUDGET.fullmatch(str(value).strip())
-    if not match:
-        raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
-    dollars, amount, unit = match.groups()
-    number = float(re.sub("[,_]", "", dollars or amount))
-    if number <= 0:
-        raise ValueError("must be more than 0")
-    if dollars or unit.lower() in ("usd", "$"):
-        return Budget(number, "usd")
-    return Budget(number * _TIMES.get(unit[0].lower(), 1), "tokens")
+
+def _option(
+    default: Any, group: Group, description: str, metavar: str = "", *, lacking: tuple[Command, ...] = (), **checks: Any
+) -> Any:
+    """An option's default, heading, one text for all interfaces, and the commands that do not take it."""
+    extra: dict[str, Any] = {"group": group, "metavar": metavar, "lacking": lacking}
+    return Field(default, description=description, json_schema_extra=extra, **checks)
 
 
 class RunConfig(BaseModel):
-    """All that describes a run; the keys of run.yaml and the long options of `judge run` are these names.
+    """Everything that describes a run: the keys of run.yaml and the options of `judge run` and `judge.evaluate`."""
 
-    `mapping` (written `map`) names the data's columns, `systems` the columns of wide data; `where` has the values that
-    a row's columns must have (`{lang: ja}`). `metrics` None means rouge, bleu and chrf where the data has references;
-    `set` are options by metric (`{rouge: {stem: false}}`) and `workers` the processes that measure. `language` None
-    means the data's own. Several judges (`model`) are a panel. `draws` are the replies drawn where a score is a mean of
-    samples; `temperature` None is 1 for those and else 0. `reply` None is each criterion's own kind; `structured` asks
-    for it as a JSON object, `merge_criteria` for all criteria of a text in one reply. `cache` is a folder or the
-    address of one that machines share, None the default and False none at all.
-    `retries` are the tries after a failed first one. `rpm` and `tpm` are the most requests and tokens a minute,
-    `deadline` the longest the judging may take, in seconds, and `budget` the most that may be spent on new requests;
-    where one of the two is reached, the run stops and can be gone on with. `engine` is where requests run and
-    `ray_workers` the processes that send them there, None one for each machine or GPU.
-    `retry_failed` asks again for what failed in the run in `out`, and for nothing else of it. `replay` is a recording
-    that answers in the place of the judges, `record` where to write one. `calibrate` brings the means to people's scale
-    by the ratings that some of the texts have.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
+    data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
+    map: dict[str, str | tuple[str, ...]] = _option(
+        {}, "Data", "Columns of item, system, output, source, references or human.NAME.", "FIELD=COLUMN,..."
+    )
+    systems: tuple[str, ...] = _option((), "Data", "Columns that each hold the outputs of one system.", "COLUMN,...")
+    where: dict[str, tuple[Value, ...]] = _option(
+        {}, "Data", "Only rows with one of these values in the column.", "COLUMN=VALUE,..."
+    )
+    limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
 
-    data: Path | None = None
-    mapping: Annotated[
-        dict[str, Annotated[str | tuple[str, ...], BeforeValidator(_columns, json_schema_input_type=str | list[str])]],
-        AfterValidator(_check_mapping),
-    ] = Field(default_factory=dict, alias="map")
-    systems: tuple[str, ...] = ()
-    where: dict[
-        str, Annotated[tuple[Value, ...], BeforeValidator(_alternatives, json_schema_input_type=Value | list[Value])]
-    ] = Field(default_factory=dict)
-    limit: int | None = Field(None, ge=1)
-    criteria: tuple[str, ...] = DEFAULT_CRITERIA
-    metrics: tuple[str, ...] | None = None
-    set: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    workers: int = Field(1, ge=1)
-    language: Literal["en", "ja", "ko", "zh"] | None = None
-    model: Annotated[tuple[Judge, ...], BeforeValidator(_as_judges)] = ()
-    base_url: str | None = None
-    key_env: Variable = "OPENAI_API_KEY"
-    weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = "auto"
-    draws: int = Field(20, ge=1, le=1000)
-    min_mass: float = Field(0.5, ge=0, le=1)
-    reply: ReplyKind | None = None
-    structured: bool = False
-    merge_criteria: bool = False
-    temperature: float | None = Field(None, ge=0, le=2)
-    max_tokens: int | None = Field(None, ge=1)
-    max_concurrency: int = Field(64, ge=1)
-    timeout: float = Field(120.0, gt=0)
-    retries: int = Field(5, ge=0)
-    rpm: int | None = Field(None, ge=1)
-    tpm: int | None = Field(None, ge=1)
-    deadline: Annotated[float | None, BeforeValidator(_seconds)] = Field(None, gt=0)
-    budget: Annotated[Budget | None, BeforeValidator(_budget)] = None
-    engine: str = "local"
-    ray_workers: int | None = Field(None, ge=1)
-    retry_failed: bool = False
-    cache: Annotated[RedisUrl | Path | Literal[False] | None, BeforeValidator(_cache)] = None
-    replay: Path | None = None
-    record: Path | None = None
-    calibrate: bool = False
-    out: Path | None = None
-    seed: int = Field(0, ge=0)
+    model: tuple[Judge, ...] = _option(
+        (), "Judge", "Model that judges, such as gpt-5.4-mini; several are a panel.", "[VENDOR/]NAME"
+    )
+    base_url: str | None = _option(None, "Judge", "Address of an OpenAI-compatible server, ending in /v1.", "URL")
+    key_env: Variable = _option(
+        "OPENAI_API_KEY", "Judge", "Environment variable with the key; each vendor has its own.", "NAME"
+    )
+    temperature: float | None = _option(
+        None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
+    )
+    max_tokens: int | None = _option(None, "Judge", "Longest reply (default: by the kind of reply).", "N", ge=1)
+    replay: Path | None = _option(None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl")
+
+    criteria: tuple[str, ...] = _option(
+        DEFAULT_CRITERIA, "Scoring", "Built-in criteria or .jinja files; none for metrics alone.", "NAME,...",
+        lacking=("diff",),
+    )  # fmt: skip
+    language: Literal["en", "ja", "ko", "zh"] | None = _option(
+        None, "Scoring", "Language of the prompts (default: the data's).", "LANGUAGE"
+    )
+    weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = _option(
+        "auto", "Scoring", "How a score is computed.", "METHOD"
+    )
+    draws: int = _option(20, "Scoring", "Replies to draw if a score is a mean of samples.", "N", ge=1, le=1000)
+    min_mass: float = _option(
+        0.5, "Scoring", "Least probability on the scale's labels for a valid score.", "P", ge=0, le=1
+    )
+    reply: ReplyKind | None = _option(None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND")
+    structured: bool = _option(False, "Scoring", "Ask for replies as JSON objects (response_format).")
+    merge_criteria: bool = _option(
+        False, "Scoring", "One request for all criteria: cheaper, may cause a halo effect.",
+        lacking=("rank", "audit", "diff"),
+    )  # fmt: skip
+    calibrate: bool = _option(
+        False, "Scoring", "Calibrate means to the human ratings of some texts (PPI++).", lacking=("rank", *_RUNS_ONLY)
+    )
+
+    metrics: tuple[str, ...] | None = _option(
+        None, "Metrics", "Names, or none (default: rouge,bleu,chrf if there are references).", "NAME,...",
+        lacking=_RUNS_ONLY,
+    )  # fmt: skip
+    set: dict[str, dict[str, Any]] = _option(
+        {}, "Metrics", "Option of a metric, such as rouge.stem=false; repeatable.", "METRIC.OPTION=VALUE",
+        lacking=_RUNS_ONLY,
+    )  # fmt: skip
+    workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1)
+
+    budget: Budget | None = _option(
+        None, "Limits and cost", "Stop at this budget (5usd, 200000tokens); re-run to resume.", "AMOUNT"
+    )
+    deadline: float | None = _option(
+        None, "Limits and cost", "Stop judging after this time; re-run to resume.", "SECONDS", gt=0
+    )
+    rpm: int | None = _option(
+        None, "Limits and cost", "Requests per minute (default: the server's rate limit).", "N", ge=1
+    )
+    tpm: int | None = _option(
+        None, "Limits and cost", "Tokens per minute (default: the server's rate limit).", "N", ge=1
+    )
+    max_concurrency: int = _option(64, "Limits and cost", "Maximum requests in flight.", "N", ge=1)
+    timeout: float = _option(120.0, "Limits and cost", "Longest wait for a reply.", "SECONDS", gt=0)
+    retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
+    cache: RedisUrl | Path | Literal[False] | None = _option(
+        None, "Limits and cost", "Folder or redis:// address of the reply cache (default: ~/.cache/judge).",
+        "DIR|ADDRESS",
+    )  # fmt: skip
+
+    out: Path | None = _option(
+        None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
+        lacking=("diff", "suite"),
+    )  # fmt: skip
+    record: Path | None = _option(
+        None, "Output", "Recording to write the replies to, for replay.", "CALLS.jsonl", lacking=("suite",)
+    )
+
+    engine: str = _option(
+        "local", "Advanced", "Where requests run: local, batch (half price) or ray.", "NAME",
+        lacking=("audit", "diff", "suite"),
+    )  # fmt: skip
+    ray_workers: int | None = _option(
+        None, "Advanced", "Processes of engine ray (default: one per machine or GPU).", "N",
+        lacking=("audit", "diff", "suite"), ge=1,
+    )  # fmt: skip
+    retry_failed: bool = _option(
+        False, "Advanced", "Repeat only the failed judgments of the run in out.", lacking=_RUNS_ONLY
+    )
+    seed: int = _option(0, "Advanced", "Random seed.", "N", ge=0)
+
+    @classmethod
+    def load(cls, file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Self:
+        """Return the configuration of a YAML file, if any, overridden by the options of `given`.
+
+        Paths in the file are relative to the file. Raises ConfigError.
+        """
+        values, lines = _read_yaml(Path(file)) if file is not None else ({}, {})
+        overrides = {key: value for key, value in (given or {}).items() if value is not None}
+        if "set" in values and "set" in overrides:  # single options of a metric override those of the file
+            overriding = overrides["set"]
+            overrides["set"] = [values["set"], *(overriding if isinstance(overriding, list) else [overriding])]
+        try:
+            return cls.model_validate(values | overrides)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key, *inner = map(str, first["loc"] or ("",))
+            where = f"{file}:{lines[key]}: {key}" if key in lines.keys() - overrides.keys() else option(key)
+            within = [part for part in inner if not part.isdigit()]
+            innermost = within[-1] if within else key
+            if first["type"] != "extra_forbidden":
+                # A message must not repeat a key, or the password in a Redis address.
+                secret = innermost == "key_env" or (innermost == "cache" and isinstance(first["input"], str | Path))
+                got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
+                message = first["msg"].removeprefix("Value error, ")
+                message = f"{message[0].lower()}{message[1:]}{got}"
+            elif innermost in RankConfig.model_fields:
+                message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
+            else:
+                message = unknown_name_message("key", innermost, sorted((Judge if within else cls).model_fields))
+            raise ConfigError(f"{where}:{''.join(f' {part}:' for part in within)} {message}") from error
+
+    @field_validator("map", mode="before", json_schema_input_type=dict[str, str | list[str]])
+    @classmethod
+    def parse_map(cls, value: Any) -> Any:
+        """Accept `item=doc_id,output=summary`; a repeated field has several columns."""
+        if isinstance(value, str):
+            columns: dict[str, list[str]] = {}
+            for part in split(value):
+                field, equals, column = (piece.strip() for piece in part.partition("="))
+                if not (equals and field and column):
+                    raise ValueError("write FIELD=COLUMN, such as output=summary")
+                columns.setdefault(field, []).append(column)
+            value = {field: names if len(names) > 1 else names[0] for field, names in columns.items()}
+        if not isinstance(value, Mapping):
+            return value
+        mapping = {}
+        for field, names in value.items():
+            several = tuple(names) if isinstance(names, list | tuple) else (names,)
+            if not several or not all(isinstance(name, str) and name for name in several):
+                raise ValueError(f"{field}: write the name of a column")
+            if len({*several}) < len(several):
+                raise ValueError(f"{field}: a column stands here twice")
+            if len(several) > 1 and not str(field).startswith("human."):
+                raise ValueError(
+                    f"{field} is to be {' and '.join(several)}: name one column; only human ratings "
+                    "(human.CRITERION) may have several, one for each annotator"
+                )
+            mapping[field] = names if isinstance(names, str) else several
+        return mapping
+
+    @field_validator("where", mode="before", json_schema_input_type=dict[str, Value | list[Value]])
+    @classmethod
+    def parse_where(cls, value: Any) -> Any:
+        """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives.
+
+        A comma belongs to the value unless COLUMN= follows it.
+        """
+        if isinstance(value, str):
+            conditions: dict[str, list[str]] = {}
+            for part in re.split(r",(?=[^,=]+=)", value):
+                column, equals, text = (piece.strip() for piece in part.partition("="))
+                if not (equals and column and text):
+                    raise ValueError("write COLUMN=VALUE, such as lang=ja")
+                conditions.setdefault(column, []).append(text)
+            return conditions
+        if not isinstance(value, Mapping):
+            return value
+        alternatives = {
+            column: tuple(values) if isinstance(values, list | tuple | frozenset) else (values,)
+            for column, values in value.items()
+        }
+        for column, values in alternatives.items():
+            if not values or not all(isinstance(alternative, str | int | float) for alternative in values):
+                raise ValueError(f"{column}: write a value, such as lang: ja, or a list of values")
+        return alternatives
+
+    @field_validator("set", mode="before", json_schema_input_type=dict[str, dict[str, Any]])
+    @classmethod
+    def parse_metric_options(cls, value: Any) -> Any:
+        """Accept `rouge.stem=false`, whose value is YAML, and layers of options: later ones override single options."""
+        merged: dict[str, Any] = {}
+        for layer in value if isinstance(value, list | tuple) else [value]:
+            options = layer
+            if isinstance(layer, str):
+                name, equals, text = layer.partition("=")
+                metric, dot, key = name.strip().partition(".")
+                if not (equals and dot and metric and key):
+                    raise ValueError("write METRIC.OPTION=VALUE, such as rouge.stem=false")
+                try:
+                    options = {metric: {key: yaml_lines.values(text)}}
+                except yaml_lines.Malformed:
+                    raise ValueError("the value is not YAML; put quotes around a text") from None
+            if not isinstance(options, Mapping):
+                return layer
+            for metric, given in options.items():
+                before = merged.get(metric)
+                merged[metric] = {**before, **given} if isinstance(before, dict) and isinstance(given, dict) else given
+        return merged
+
+    @field_validator("criteria", "metrics", "systems", mode="before", json_schema_input_type=str | list[str])
+    @classmethod
+    def parse_names(cls, value: Any) -> Any:
+        """Accept `a,b`; `none` is the empty list."""
+        return split(value) if isinstance(value, str) else value
+
+    @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
+    @classmethod
+    def parse_model(cls, value: Any) -> Any:
+        """Accept one name, one mapping, or a list of either."""
+        judges = value if isinstance(value, list | tuple) else [value]
+        return tuple({"name": judge} if isinstance(judge, str) else judge for judge in judges)
+
+    @field_validator("budget", mode="before", json_schema_input_type=str)
+    @classmethod
+    def parse_budget(cls, value: Any) -> Any:
+        """Accept `5usd`, `$5`, `200000tokens` or `2mtokens`."""
+        if value is None or isinstance(value, Budget):
+            return value
+        match = _BUDGET.fullmatch(str(value).strip())
+        if not match:
+            raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
+        dollars, amount, unit = match.groups()
+        number = float(re.sub("[,_]", "", dollars or amount))
+        if number <= 0:
+            raise ValueError("must be more than 0")
+        if dollars or unit.lower() in ("usd", "$"):
+            return Budget(number, "usd")
+        return Budget(number * _TIMES.get(unit[0].lower(), 1), "tokens")
+
+    @field_validator("cache", mode="before", json_schema_input_type=Path | Literal[False])
+    @classmethod
+    def parse_cache(cls, value: Any) -> Any:
+        """Accept a folder, the address of a shared cache, or False for none."""
+        if isinstance(value, Path) and is_redis_url(str(value), bare=False):  # a Path drops one of its slashes
+            raise ValueError("an address is a text, not a Path")
+        if isinstance(value, str | RedisUrl):
+            return parse_cache_location(value)
+        if value is None or value is False or isinstance(value, Path):
+            return value
+        raise ValueError("write a folder or an address such as redis://HOST:6379/0, or false for none")
 
 
 class RankConfig(RunConfig):
-    """What `judge rank` adds: `orders` 2 shows each pair of texts both ways round, 1 only one way, drawn by `seed`.
+    """The options of `judge rank`: those of a run, and how texts are paired."""
 
-    `pairs` is the most pairs of texts to compare, spread evenly over the pairs of systems; None means all of them.
-    """
-
-    criteria: tuple[str, ...] = ("overall",)
-    metrics: tuple[str, ...] | None = ()
-    orders: Literal[1, 2] = 2
-    pairs: int | None = Field(None, ge=1)
-
-
-def load_config(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RunConfig:
-    """Return the plan of a YAML file, if any, overridden by the options of `given`.
-
-    Paths in the file are relative to the file. Raises ConfigError.
-    """
-    return _build(RunConfig, file, given)
+    criteria: tuple[str, ...] = _option(
+        ("overall",), "Scoring", "Names from prompts/pairwise, or .jinja files.", "NAME,..."
+    )
+    metrics: tuple[str, ...] | None = _option((), "Metrics", "Names of metrics to compute as well.", "NAME,...")
+    orders: int = _option(2, "Scoring", "Orders of each pair to show: 2, or only 1.", "N", ge=1, le=2)
+    pairs: int | None = _option(None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1)
 
 
-def load_rank_config(file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> RankConfig:
-    """`plan` for a ranking."""
-    return _build(RankConfig, file, given)
+# What the interfaces are made of
 
 
-P = TypeVar("P", bound=RunConfig)
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field of `RunConfig`, as the interfaces show it."""
+
+    name: str
+    description: str
+    group: str
+    metavar: str
+    default: Any
+    annotation: Any
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types that a value may have, without None."""
+        is_union = get_origin(self.annotation) in (Union, UnionType)
+        parts = get_args(self.annotation) if is_union else (self.annotation,)
+        return tuple(part for part in parts if part is not type(None))
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The only values that there are; () for an option of any other value."""
+        return tuple(value for kind in self.kinds if get_origin(kind) is Literal for value in get_args(kind) if value)
 
 
-def _build(kind: type[P], file: str | Path | None, overrides: Mapping[str, Any] | None) -> P:
-    values, lines = _read_yaml(Path(file)) if file is not None else ({}, {})
-    overrides = {key: _split_list(key, value) for key, value in (overrides or {}).items() if value is not None}
-    if isinstance(overrides.get("set"), Mapping) and isinstance(values.get("set"), Mapping):
-        # Override single options of a metric, not all of its options.
-        in_file, on_command_line = values["set"], overrides["set"]
-        merged = {
-            metric: {**in_file[metric], **on_command_line[metric]}
-            for metric in in_file.keys() & on_command_line.keys()
-            if isinstance(in_file[metric], dict) and isinstance(on_command_line[metric], dict)
-        }
-        overrides["set"] = {**in_file, **on_command_line, **merged}
-    values |= overrides
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key, *inner = map(str, first["loc"] or ("",))
-        from_file = key in lines and key not in overrides
-        where = f"{file}:{lines[key]}: {key}" if from_file else option(key)
-        within = [part for part in inner if not part.isdigit()]
-        keys = [field.alias or name for name, field in (Judge if within else kind).model_fields.items()]
-        inside = "".join(f" {part}:" for part in within)
-        innermost = within[-1] if within else key
-        if first["type"] != "extra_forbidden":
-            # A message must not repeat a key, or the password in a Redis address.
-            secret = innermost == "key_env" or (innermost == "cache" and isinstance(first["input"], str | Path))
-            got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
-            message = first["msg"].removeprefix("Value error, ")
-            message = f"{message[0].lower()}{message[1:]}{got}"
-        elif innermost in RankConfig.model_fields:
-            message = f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
-        else:
-            message = unknown_name_message("key", innermost, sorted(keys))
-        raise ConfigError(f"{where}:{inside} {message}") from error
+def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
+    """Return the options that a command takes by name, in the order of their groups."""
+    groups, options = get_args(Group), []
+    for name, field in (config or RunConfig).model_fields.items():
+        extra: Any = field.json_schema_extra
+        if command not in extra["lacking"]:
+            described = field.description or "", extra["group"], extra["metavar"]
+            options.append(Option(name, *described, field.default, field.annotation))
+    return {option.name: option for option in sorted(options, key=lambda option: groups.index(option.group))}
+
+
+def suite_options(config: type[RunConfig] | None = None) -> dict[str, str]:
+    """Return the options that the file of a suite may have, with their descriptions."""
+    return {name: option.description for name, option in run_options("suite", config).items()}
+
+
+def json_schema(model: type[BaseModel], title: str, description: str) -> dict[str, Any]:
+    """Return the JSON schema (2020-12) of a file: as people write it, without nulls."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    return {**head, **_terse(model.model_json_schema()), "description": description}
+
+
+def run_schema(config: type[RunConfig] | None = None) -> dict[str, Any]:
+    """Return the JSON schema of run.yaml, which also has the options of a ranking."""
+    of_run, of_rank = (
+        json_schema(model, "judge.run/1", "Configuration of judge run and judge rank.")
+        for model in (config or RunConfig, RankConfig)
+    )
+    return of_run | {"properties": of_rank["properties"] | of_run["properties"]}
+
+
+def _terse(node: Any) -> Any:
+    """Drop titles, nulls and our own keys, and write `anyOf` of plain types as one list."""
+    if isinstance(node, list):
+        return [_terse(entry) for entry in node if entry != {"type": "null"}]
+    if not isinstance(node, dict):
+        return node
+    ours = {"title", "group", "metavar", "lacking"}
+    fields = {
+        name: _terse(value)
+        for name, value in node.items()
+        if not (name in ours and not isinstance(value, dict)) and not (name == "default" and value in (None, "", [], {}))
+    }
+    either = fields.get("anyOf", [])
+    if len(either) == 1 and "required" not in either[0]:
+        return fields.pop("anyOf")[0] | fields
+    if either and all(entry.keys() == {"type"} for entry in either):
+        fields["type"] = [entry["type"] for entry in fields.pop("anyOf")]
+    return fields
+
+
+# Files
+
+
+load_config = RunConfig.load
 
 
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -283,44 +450,40 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def resolve_value(key: str, value: Any, folder: Path) -> Any:
-    """Make the paths in a value relative to the file's folder, and split lists."""
-    value = _split_list(key, value)
-    if key in _PATHS and isinstance(value, str | Path) and not is_redis_url(value):
+    """Make the paths in a value relative to the file's folder."""
+    field = RunConfig.model_fields.get(key)
+    is_path = field is not None and Path in get_args(field.annotation)
+    if is_path and isinstance(value, str | Path) and not is_redis_url(value):
         return folder / value
-    if key == "criteria" and isinstance(value, list):
-        return [str(folder / name) if str(name).endswith(".jinja") else name for name in value]
+    if key == "criteria" and value is not None:
+        names = split(value) if isinstance(value, str) else value
+        return [str(folder / name) if str(name).endswith(".jinja") else name for name in names]
     if key == "set" and isinstance(value, dict):
-        return {name: _resolve_option_paths(options, folder) for name, options in value.items()}
+
+        def beside(option: Any) -> Any:  # if no such file exists, it may be a model's name
+            if isinstance(option, list):
+                return [beside(path) for path in option]
+            is_path = isinstance(option, str) and option.strip() and (folder / option).exists()
+            return str(folder / option) if is_path else option
+
+        return {
+            metric: {name: beside(option) if name in _OPTION_PATHS else option for name, option in options.items()}
+            if isinstance(options, dict)
+            else options
+            for metric, options in value.items()
+        }
     if key == "model":
-        return [_resolve_judge_path(judge, folder) for judge in (value if isinstance(value, list) else [value])]
+        return [_resolve_judge(judge, folder) for judge in (value if isinstance(value, list) else [value])]
     return value
 
 
-def _resolve_option_paths(options: Any, folder: Path) -> Any:
-    """Make the paths in a metric's options relative to the file's folder."""
-    if not isinstance(options, dict):
-        return options
-
-    def beside(value: Any) -> Any:  # if no such file exists, it may be a model's name
-        if isinstance(value, list):
-            return [beside(path) for path in value]
-        return str(folder / value) if isinstance(value, str) and value.strip() and (folder / value).exists() else value
-
-    return {name: beside(value) if name in _OPTION_PATHS else value for name, value in options.items()}
-
-
-def _resolve_judge_path(model: Any, folder: Path) -> Any:
-    """Make the path of a judge's script or model folder relative to the file's folder."""
+def _resolve_judge(model: Any, folder: Path) -> Any:
+    """Make the path of a judge's script or model folder relative to a folder; return any other judge unchanged."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
-        return {**model, "name": _resolve_judge_path(model["name"], folder)}
-    if isinstance(model, str) and script_of(model) is not None:
-        return script_beside(model, folder)
-    model_folder = (
-        folder / model.removeprefix("local/") if isinstance(model, str) and model.startswith("local/") else None
-    )
-    if model_folder is not None and model_folder.is_dir():  # else a name on the hub
-        return f"local/{model_folder}"
-    return model
+        return {**model, "name": _resolve_judge(model["name"], folder)}
+    kind, slash, path = model.partition("/") if isinstance(model, str) else ("", "", "")
+    is_path = slash and (kind == "scripted" or (kind == "local" and (folder / path).is_dir()))  # else a name on the hub
+    return f"{kind}/{folder / path}" if is_path else model
 
 
 def script_of(model: str) -> Path | None:
@@ -328,62 +491,7 @@ def script_of(model: str) -> Path | None:
     return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
 
 
-def script_beside(model: str, folder: Path) -> str:
-    """Make the path in the name of a scripted judge relative to a folder; return any other name unchanged."""
-    script = script_of(model)
-    return model if script is None else f"{_SCRIPTED}{folder / script}"
-
-
-def _split_list(key: str, value: Any) -> Any:
-    """Split a list that is written as one text with commas."""
-    return split(value) if key in ("criteria", "metrics", "systems") and isinstance(value, str) else value
-
-
 def split(text: str) -> list[str]:
     """Split a comma-separated list; `none` is the empty list."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return [] if parts == ["none"] else parts
-
-
-def settings(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Parse `["rouge.stem=false", ...]` to options by metric; values are YAML. Raises ConfigError."""
-    options_by_metric: dict[str, dict[str, Any]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        metric, dot, option = name.strip().partition(".")
-        if not (equals and dot and metric and option):
-            raise ConfigError(f"--set {text!r}: write METRIC.OPTION=VALUE, for example rouge.stem=false")
-        try:
-            options_by_metric.setdefault(metric, {})[option] = yaml_lines.values(value)
-        except yaml_lines.Malformed as error:
-            raise ConfigError(f"--set {text!r}: the value is not YAML; put quotes around a text") from error
-    return options_by_metric
-
-
-def pairs(text: str) -> dict[str, str | list[str]]:
-    """Parse `item=doc_id,output=summary` to a dict; a repeated field has a list. Raises ConfigError."""
-    mapping: dict[str, str | list[str]] = {}
-    for part in split(text):
-        name, equals, column = (piece.strip() for piece in part.partition("="))
-        if not (equals and name and column):
-            raise ConfigError(f"--map {part!r}: write FIELD=COLUMN, for example output=summary")
-        before = mapping.get(name, [])
-        mapping[name] = [*([before] if isinstance(before, str) else before), column] if name in mapping else column
-    return mapping
-
-
-_NEXT = re.compile(r",(?=[^,=]+=)")
-
-
-def where_values(text: str) -> dict[str, list[str]]:
-    """Parse `lang=ja,channel=email` to values by column; the values of a repeated column are alternatives.
-
-    A comma belongs to the value unless COLUMN= follows it. Raises ConfigError.
-    """
-    values_by_column: dict[str, list[str]] = {}
-    for part in _NEXT.split(text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (equals and name and value):
-            raise ConfigError(f"--where {part!r}: write COLUMN=VALUE, for example lang=ja")
-        values_by_column.setdefault(name, []).append(value)
-    return values_by_column

@@ -1,14 +1,113 @@
-"""YAML and command line to one plan; every mistake is named with its file, line and key."""
+"""`RunConfig`: every option is said once, and YAML, the command line and Python are read to the same configuration."""
 
 from __future__ import annotations
 
+import inspect
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
-from judge.config import DEFAULT_CRITERIA, RunConfig, load_config, pairs, settings, split, where_values
+from judge.cli import app
+from judge.commands.public import option_parameters, public_api
+from judge.config import (
+    DEFAULT_CRITERIA,
+    RankConfig,
+    RunConfig,
+    _option,
+    load_config,
+    run_options,
+    run_schema,
+    suite_options,
+)
 from judge.core.errors import ConfigError
+
+TYPED = Path(__file__).resolve().parents[1] / "judge" / "commands" / "options.py"
+
+
+class Brighter(RunConfig):
+    """One option more than a run has."""
+
+    brightness: int = _option(7, "Advanced", "How bright the report is.", "LUX", ge=1)
+
+
+# An option is said once
+
+
+@pytest.mark.parametrize("name", ["run", "audit", "test"])
+def test_a_new_field_is_an_option_of_the_command(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judge.config.RunConfig", Brighter)
+    shown = CliRunner().invoke(app, [name, "--help"]).output
+    assert "--brightness LUX" in shown.partition("Advanced:")[2]
+    assert "How bright the report is (default: 7)." in " ".join(shown.split())
+
+
+def test_a_new_field_is_an_argument_in_python() -> None:
+    @public_api("run", Brighter)
+    def evaluate(data: str, **options: Any) -> None:
+        """Score texts."""
+
+    parameter = inspect.signature(evaluate).parameters["brightness"]
+    assert (parameter.default, parameter.annotation) == (7, "int | None")
+    assert "    brightness       How bright the report is." in (evaluate.__doc__ or "")
+
+
+def test_a_new_field_is_a_key_of_run_yaml_and_of_suites(tmp_path: Path) -> None:
+    assert Brighter.load(write(tmp_path, "brightness: 3\n")).brightness == 3
+    described = {"description": "How bright the report is.", "default": 7, "minimum": 1, "type": "integer"}
+    assert run_schema(Brighter)["properties"]["brightness"] == described
+    assert suite_options(Brighter)["brightness"] == "How bright the report is."
+
+
+def test_every_description_is_short_and_plain() -> None:
+    for name, option in (run_options("run") | run_options("plan", RankConfig)).items():
+        assert 2 <= len(option.description.split()) <= 12, name
+        assert option.description.endswith("."), name
+
+
+def typed_options() -> str:
+    """The module of the keyword arguments, for editors and type checkers."""
+    everywhere = run_options("audit").keys() & run_options("diff").keys()
+    rank = option_parameters("plan", RankConfig)
+    blocks = [
+        '''"""Keyword arguments of the public functions, for editors and type checkers.
+
+Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+'''
+    ]
+    classes = {
+        ("JudgeOptions", "TypedDict", "Options of all functions that ask a judge."): everywhere,
+        ("RunOptions", "JudgeOptions", "Options of `evaluate`."): run_options("run").keys() - everywhere,
+        ("RankOptions", "RunOptions", "Options of `rank`."): rank.keys() - run_options("run").keys(),
+    }
+    for (name, base, doc), names in classes.items():
+        keys = [
+            f"    {key}: {rank[key][0].annotation}".replace("'", '"')
+            for key in rank
+            if key in names - {"criteria", "model"}
+        ]
+        blocks.append("\n".join(["", f"class {name}({base}, total=False):", f'    """{doc}"""', "", *keys, ""]))
+    return "\n".join(blocks)
+
+
+def test_the_typed_options_are_those_of_the_configuration() -> None:
+    """JUDGE_GOLDEN=write writes them."""
+    if os.environ.get("JUDGE_GOLDEN") == "write":
+        TYPED.write_text(typed_options(), encoding="utf-8")
+    assert TYPED.read_text(encoding="utf-8") == typed_options()
+
+
+# Reading
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -27,7 +126,7 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
     assert made.data == tmp_path / "d.jsonl"
     assert made.out == tmp_path / "runs/x"
     assert [one.name for one in made.model] == [f"scripted/{tmp_path / 'replies.yaml'}"]
-    assert made.mapping == {"output": "summary"}
+    assert made.map == {"output": "summary"}
     assert made.criteria == ("relevance", str(tmp_path / "my.jinja"))
     assert (made.metrics, made.systems, made.cache) == (("rouge", "bleu"), ("a", "b"), False)
 
@@ -85,25 +184,25 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(tmp_path / "latin.yaml")
 
 
-def test_lists_and_mappings_on_the_command_line() -> None:
-    assert split(" a, b,,") == ["a", "b"]
-    assert split("none") == split("") == []
-    assert pairs("item=doc_id, output=summary") == {"item": "doc_id", "output": "summary"}
+def test_texts_are_read_as_the_command_line_writes_them() -> None:
+    made = load_config(given={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"})
+    assert (made.metrics, made.criteria, made.map) == (("a", "b"), (), {"item": "doc_id", "output": "summary"})
     for bad in ("item", "=x", "item="):
-        with pytest.raises(ConfigError, match="FIELD=COLUMN"):
-            pairs(bad)
+        with pytest.raises(ConfigError, match="--map: write FIELD=COLUMN"):
+            load_config(given={"map": bad})
 
 
 def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
-    given = settings(["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "])
-    assert given == {"rouge": {"stem": False, "types": ["rouge1", "rougeL"]}, "bertscore": {"model": "a=b"}}
+    given = {"set": ["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "]}
+    rouge = {"stem": False, "types": ["rouge1", "rougeL"]}
+    assert load_config(given=given).set == {"rouge": rouge, "bertscore": {"model": "a=b"}}
     for bad in ("rouge.stem", "stem=false", ".stem=1", "rouge.=1"):
         with pytest.raises(ConfigError, match=r"METRIC\.OPTION=VALUE"):
-            settings([bad])
+            load_config(given={"set": [bad]})
     with pytest.raises(ConfigError, match="not YAML"):
-        settings(["rouge.types=[a"])
+        load_config(given={"set": ["rouge.types=[a"]})
     path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
-    over = load_config(path, {"set": {"rouge": {"stem": False}, "chrf": {"beta": 1}}}).set
+    over = load_config(path, {"set": ["rouge.stem=false", {"chrf": {"beta": 1}}]}).set
     assert over == {"rouge": {"stem": False, "multi": "mean"}, "bleu": {"smooth": "floor"}, "chrf": {"beta": 1}}
 
 
@@ -144,22 +243,23 @@ def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(tm
 
 
 def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
-    given = pairs("human.relevance=anna, human.relevance=ben,item=doc")
-    assert given == {"human.relevance": ["anna", "ben"], "item": "doc"}
-    assert load_config(given={"map": given}).mapping == {"human.relevance": ("anna", "ben"), "item": "doc"}
+    columns = {"human.relevance": ("anna", "ben"), "item": "doc"}
+    assert load_config(given={"map": "human.relevance=anna, human.relevance=ben,item=doc"}).map == columns
+    assert load_config(given={"map": columns}).map == columns
     with pytest.raises(ConfigError, match="output is to be a and b: name one column"):
-        load_config(given={"map": pairs("output=a,output=b")})
+        load_config(given={"map": "output=a,output=b"})
     with pytest.raises(ConfigError, match="a column stands here twice"):
-        load_config(given={"map": pairs("human.x=a,human.x=a")})
+        load_config(given={"map": "human.x=a,human.x=a"})
 
 
 def test_conditions_are_read_with_their_commas() -> None:
-    assert where_values("lang=ja, title=a, b,lang=ko") == {"lang": ["ja", "ko"], "title": ["a, b"]}
+    wanted = {"lang": ("ja", "ko"), "title": ("a, b",)}
+    assert load_config(given={"where": "lang=ja, title=a, b,lang=ko"}).where == wanted
     assert load_config(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
         "lang": ("ja",), "year": (2020, 2021),
     }  # fmt: skip
     for text in ("lang", "=ja", "lang="):
         with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
-            where_values(text)
+            load_config(given={"where": text})
     with pytest.raises(ConfigError, match="write a value, such as lang: ja"):
         load_config(given={"where": {"lang": None}})

@@ -78,7 +78,7 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     server = replay(name, *flags)
     options: dict[str, Any] = {
         "model": "gpt-4-0125-preview", "base_url": server.url, "metrics": [], "cache": tmp_path,
-        "mapping": {"item": "item_id", "output": "summary"},
+        "map": {"item": "item_id", "output": "summary"},
     }  # fmt: skip
     result = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert {s.item: s.value for s in result.table.scores} == pytest.approx(recorded)
@@ -101,7 +101,7 @@ def test_published_preferences_come_back_from_the_recorded_probabilities(
     result = judge.rank(
         data,
         systems=["output_1", "output_2"],
-        mapping={"item": "id", "source": "instruction"},
+        map={"item": "id", "source": "instruction"},
         model="gpt-4-1106-preview",
         base_url=server.url,
         orders=1,
@@ -128,7 +128,7 @@ def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
             judge.rank(
                 data,
                 systems=["output_1", "output_2"],
-                mapping={"item": "id", "source": "instruction"},
+                map={"item": "id", "source": "instruction"},
                 model="m",
                 base_url=server.url,
                 weighting="logprobs",
@@ -159,7 +159,7 @@ def test_a_server_with_every_fault_costs_no_judgment(
         criteria,
         model="a-reasoning-model",
         base_url=server.url,
-        mapping={"item": "doc_id", "output": "summary"},
+        map={"item": "doc_id", "output": "summary"},
         metrics=[],
         cache=tmp_path,
         max_concurrency=8,
@@ -181,7 +181,7 @@ def test_garbage_is_counted_and_asked_again(
     server = replay(name, "--oracle", 0.5, "--garbage-rate", 0.3)
     options: dict[str, Any] = {
         "model": "m", "base_url": server.url, "metrics": [], "cache": tmp_path,
-        "mapping": {"item": "doc_id", "output": "summary"},
+        "map": {"item": "doc_id", "output": "summary"},
     }  # fmt: skip
     first = judge.evaluate(shared_data(name), ["relevance"], **options)
     failed, asked = len(first.failures), server.stats()["requests"]
@@ -198,7 +198,7 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     name = "summeval.jsonl"
     criteria = ["relevance", "coherence", "consistency", "fluency_5"]
     options: dict[str, Any] = {
-        "model": "m", "metrics": [], "weighting": "single", "mapping": {"item": "doc_id", "output": "summary"},
+        "model": "m", "metrics": [], "weighting": "single", "map": {"item": "doc_id", "output": "summary"},
     }  # fmt: skip
     quiet = replay(name, "--oracle", 0)
     calm = judge.evaluate(shared_data(name), criteria, base_url=quiet.url, cache=False, **options)
@@ -225,7 +225,7 @@ def test_a_rate_limit_costs_no_judgment(replay: Callable[..., Replay], shared_da
     server = replay(name, "--oracle", 0, "--rate-limit", 1_200, "--burst", 10)
     result = judge.evaluate(
         shared_data(name), ["relevance", "coherence", "consistency", "fluency_5"], model="m", base_url=server.url,
-        metrics=[], weighting="single", mapping={"item": "doc_id", "output": "summary"}, cache=False,
+        metrics=[], weighting="single", map={"item": "doc_id", "output": "summary"}, cache=False,
     )  # fmt: skip
     assert server.stats()["status"]["429"] > 0
     assert result.failures == ()
@@ -280,7 +280,7 @@ def test_an_audit_of_people_and_of_chance(replay: Callable[..., Replay], shared_
     server = replay(TEXTS, "--oracle", 0, "--on-miss", "synthetic")
     card = judge.audit(
         shared_data(TEXTS), ["consistency"], model="m", base_url=server.url, cache=False,
-        mapping={"item": "doc_id", "output": "summary"}, weighting="single",
+        map={"item": "doc_id", "output": "summary"}, weighting="single",
     )  # fmt: skip
     assert {cell.change for cell in card.cells} >= {"swapped number", "negated sentence", "shuffled sentences"}
     assert [cell.control for cell in card.attacks] == [False] * 5 + [True]

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import (
-    ASKING,
-    JUDGE,
-    KEEPING,
-    PACE,
-    READING,
-    REPLIES,
-    SCORING,
-    Out,
-    Quiet,
-    Seed,
-    format_option,
-    names_of_criteria,
-    option,
-    to_config,
-    with_options,
-)
+from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
 from judge.cli.run import run_interruptibly
 from judge.cli.terminal import print_message, print_untrusted, use_color
 
@@ -35,52 +18,32 @@ if TYPE_CHECKING:
     from judge.commands.preparation import PreparedRun
 
 
-_JUDGE = Annotated[
-    list[str] | None,
-    option(
-        "The judge, one: gpt-5.4-mini, anthropic/..., ollama/...; heuristic for a baseline offline.",
-        metavar="[VENDOR/]NAME",
-    ),
-]
-_AUDIT_OPTIONS = {
-    "criteria": Annotated[
-        list[str] | None,
-        option("Built-in names or .jinja files (default: all four).", metavar="NAME,...", known=names_of_criteria),
-    ],
-    "items": Annotated[int, option("Items to take, one text of each (default: 100).", metavar="N")],
-    "probes": Annotated[
+@takes("audit")
+def audit_command(
+    data: Data,
+    *,
+    items: Annotated[int, option("Items to take, one text of each (default: 100).", metavar="N")] = 100,
+    probes: Annotated[
         str | None,
         option(
             "What to try: sensitivity,bias,injection (default: all).",
             metavar="NAME,...",
             known=("sensitivity", "bias", "injection"),
         ),
-    ],
-}
-
-
-@with_options(
-    {**JUDGE, "model": _JUDGE}, _AUDIT_OPTIONS, READING, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
-    {"out": Out, "format": Annotated[str, format_option("console", "markdown", "html", "json")], "quiet": Quiet},
-)  # fmt: skip
-def audit_command(
-    data: Annotated[Path, typer.Argument(metavar="DATA|RUN.YAML", help="Texts of yours, or a plan that names them.")],
-    *,
-    items: int = 100,
-    probes: str | None = None,
-    format: str = "console",
-    quiet: bool = False,
-    **params: Any,
+    ] = None,
+    format: Annotated[str, format_option("console", "markdown", "html", "json")] = "console",
+    quiet: Quiet = False,
+    **options: Any,
 ) -> None:
-    """Try a judge on controlled changes to your texts.
+    """Test a judge with controlled changes to your texts.
 
-    What it notices, what it leans to, what it falls for."""
+    Reports which damage it notices, its biases, and whether injected instructions move it."""
     from judge.audits.card import PROBES, check
     from judge.commands.audit import plan_audit
-    from judge.config import load_config
+    from judge.config import RunConfig
 
     check(format)
-    config, folder = to_config(data, params, load_config)
+    config, folder = to_config(data, options, RunConfig)
     card = _run(plan_audit(config, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:
         print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)

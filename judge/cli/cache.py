@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import BaseUrl, CacheFolder, format_option, option
-from judge.cli.terminal import BOTH, Commands, check_format, print_json
+from judge.cli.options import Commands, format_option, option, takes
+from judge.cli.terminal import BOTH, check_format, print_json
 
 if TYPE_CHECKING:
     from judge.core.redis_url import RedisUrl
 
-cache_app = Commands(help="What was paid for or took long, and is kept.")
+cache_app = Commands(help="Inspect, clear or share the cache.")
 _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recording.")]
 
 
 @cache_app.command("stats")
-def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, format_option(*BOTH)] = "console") -> None:
+@takes("run", "cache")
+def cache_stats(*, format: Annotated[str, format_option(*BOTH)] = "console", **options: Any) -> None:
     """Count the stored replies, and what metrics keep."""
     from judge.cache import local_dir, metrics_folder, metrics_size
 
     check_format(format, "what a cache holds")
-    place = _existing_place(cache)
+    place = _existing_place(options)
     folder = local_dir(place)
     places = [
         each_place
@@ -43,15 +45,16 @@ def cache_stats(*, cache: CacheFolder = None, format: Annotated[str, format_opti
 
 
 @cache_app.command("clear")
+@takes("run", "cache")
 def cache_clear(
     *,
-    cache: CacheFolder = None,
-    metrics: Annotated[bool, typer.Option("--metrics", help="Forget what metrics keep, and no reply.")] = False,
+    metrics: Annotated[bool, option("Clear what metrics stored, and no reply.", "--metrics")] = False,
+    **options: Any,
 ) -> None:
     """Forget every stored reply; asking again costs again."""
     from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
 
-    place = _existing_place(cache)
+    place = _existing_place(options)
     folder = local_dir(place)
     if metrics:
         typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
@@ -67,12 +70,13 @@ def cache_clear(
 
 
 @cache_app.command("export")
+@takes("run", "cache")
 def cache_export(
     file: _File,
     *,
     model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
     base_url: Annotated[str | None, option("Only those of this server.", metavar="URL")] = None,
-    cache: CacheFolder = None,
+    **options: Any,
 ) -> None:
     """Write the stored replies into a recording.
 
@@ -80,7 +84,7 @@ def cache_export(
     """
     from judge.commands.cache import export_replies
 
-    export = export_replies(_existing_place(cache), file, model=model, base_url=base_url)
+    export = export_replies(_existing_place(options), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_reply_count(export.written)} written")
     if export.older:
         typer.echo(f"{_reply_count(export.older)} of an older version left out: no prompt is kept with them")
@@ -89,7 +93,8 @@ def cache_export(
 
 
 @cache_app.command("import")
-def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = None) -> None:
+@takes("run", "base_url", "cache")
+def cache_import(file: _File, **options: Any) -> None:
     """Put the replies of a recording into the cache.
 
     A run finds them there and asks nobody. They are taken for those of the server that the file names, else of
@@ -97,27 +102,27 @@ def cache_import(file: _File, *, base_url: BaseUrl = None, cache: CacheFolder = 
     """
     from judge.commands.cache import import_replies
 
-    imported = import_replies(_place(cache), file, base_url=base_url)
+    imported = import_replies(_place(options), file, base_url=options.get("base_url"))
     servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
     typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
     if imported.unfinished is not None:
         typer.echo(f"{file}: line {imported.unfinished:,} is not finished and was left out")
 
 
-def _place(location: str | None) -> RedisUrl | Path:
+def _place(options: Mapping[str, Any]) -> RedisUrl | Path:
     """The place of the cache. Raises ConfigError."""
     from judge.cache import cache_location
     from judge.config import load_config
 
-    return cache_location(load_config(given={"cache": location}).cache or None)
+    return cache_location(load_config(given=options).cache or None)
 
 
-def _existing_place(location: str | None) -> RedisUrl | Path:
+def _existing_place(options: Mapping[str, Any]) -> RedisUrl | Path:
     """The place of the cache. Raises ConfigError if there is none yet."""
     from judge.cache import metrics_folder
     from judge.core.errors import ConfigError
 
-    place = _place(location)
+    place = _place(options)
     if isinstance(place, Path) and not (place / "responses").exists() and not metrics_folder(place).exists():
         raise ConfigError(f"{place}: no cache here; --cache DIR names another")
     return place

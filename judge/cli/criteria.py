@@ -9,34 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import (
-    ASKING,
-    JUDGE,
-    KEEPING,
-    PACE,
-    READING,
-    REPLIES,
-    SCORING,
-    BaseUrl,
-    KeyEnv,
-    Language,
-    Limit,
-    Map,
+    Commands,
+    Output,
     Quiet,
-    Reply,
-    Seed,
-    Structured,
-    Systems,
     format_option,
     names_of_criteria,
     option,
-    parse_option,
-    with_options,
+    takes,
 )
 from judge.cli.run import resume_hint, run_interruptibly
 from judge.cli.terminal import (
     BOTH,
-    PLANS,
-    Commands,
+    CONFIGS,
     check_format,
     check_writable,
     print_json,
@@ -58,14 +42,7 @@ _SIDES = ("A", "B")
 """Names of the two criteria in messages."""
 
 
-@with_options(
-    JUDGE, READING, {"limit": Limit}, SCORING, ASKING, PACE, {"seed": Seed}, REPLIES, KEEPING,
-    {
-        "format": Annotated[str, format_option("console", "markdown", "json")],
-        "output": Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE")],
-        "quiet": Quiet,
-    },
-)  # fmt: skip
+@takes("diff")
 def diff_command(
     before: Annotated[str, typer.Argument(metavar="A", help="A built-in name or a .jinja file.")],
     after: Annotated[str, typer.Argument(metavar="B", help="The other wording.")],
@@ -78,10 +55,10 @@ def diff_command(
     human: Annotated[
         str | None, option("The ratings by people to hold both against (default: the criterion's).", metavar="RATING")
     ] = None,
-    format: str = "console",
-    output: Path | None = None,
-    quiet: bool = False,
-    **params: Any,
+    format: Annotated[str, format_option("console", "markdown", "json")] = "console",
+    output: Output = None,
+    quiet: Quiet = False,
+    **options: Any,
 ) -> None:
     """Show what differs between two criteria.
 
@@ -94,11 +71,10 @@ def diff_command(
     from judge.results.comparison import check_diff_format
 
     check_diff_format(format)
-    options = parse_option(params)
     if data is not None:
         require_existing(data)
-    is_plan = data is not None and data.suffix in PLANS
-    config = load_config(data, options) if is_plan else load_config(given={"data": data, **options})
+    is_config = data is not None and data.suffix in CONFIGS
+    config = load_config(data, options) if is_config else load_config(given={"data": data, **options})
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
     reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, config.replay, config.record])
     check_writable({"--output": output})
@@ -163,12 +139,15 @@ def metrics_list(*, format: _Format = "console") -> None:
 
 
 @criteria_app.command("list")
-def criteria_list(*, language: Language = None, format: _Format = "console") -> None:
+@takes("run", "language")
+def criteria_list(*, format: _Format = "console", **options: Any) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
     check_format(format, "the list")
-    builtin_criteria = {pairwise: builtin(language or "en", pairwise=pairwise) for pairwise in (False, True)}
+    builtin_criteria = {
+        pairwise: builtin(options.get("language", "en"), pairwise=pairwise) for pairwise in (False, True)
+    }
     if format == "json":
         print_json([_criterion_json(criterion) for criteria in builtin_criteria.values() for criterion in criteria])
         return
@@ -180,12 +159,13 @@ def criteria_list(*, language: Language = None, format: _Format = "console") -> 
 
 
 @criteria_app.command("show")
-def criteria_show(name: _Criterion, *, language: Language = None, format: _Format = "console") -> None:
+@takes("run", "language")
+def criteria_show(name: _Criterion, *, format: _Format = "console", **options: Any) -> None:
     """Print a criterion's file, and what a sample needs for it."""
     from judge.criteria import load
 
     check_format(format, "a criterion")
-    criterion = load(name, language=language or "en", pairwise=None)
+    criterion = load(name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
         print_json(_criterion_json(criterion) | {"steps": criterion.steps, "template": criterion.template})
         return
@@ -215,6 +195,7 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
 
 
 @criteria_app.command("render")
+@takes("run", "map", "systems", "language", "reply", "structured")
 def criteria_render(
     name: _Criterion,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, a folder or 'PATTERN' of many.")],
@@ -224,41 +205,27 @@ def criteria_render(
         str | None, option("The system whose output to take (default: the first).", metavar="NAME")
     ] = None,
     rival: Annotated[str | None, option("To compare: the other system (default: the next).", metavar="NAME")] = None,
-    map_: Map = None,
-    systems: Systems = None,
-    language: Language = None,
-    reply: Reply = None,
-    structured: Structured = None,
+    **options: Any,
 ) -> None:
     """Print a prompt exactly as it would be sent. For one sample or one comparison; asks no model."""
     from judge.commands.preparation import prompt
 
-    params = {"map": map_, "systems": systems, "language": language, "reply": reply, "structured": structured}
-    for message in prompt(name, data, item=item, system=system, rival=rival, **parse_option(params)).messages:
+    for message in prompt(name, data, item=item, system=system, rival=rival, **options).messages:
         print_untrusted(message["content"])
 
 
 @criteria_app.command("steps")
+@takes("run", "model", "base_url", "key_env", "language", "max_tokens")
 def criteria_steps(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A .jinja file of yours.")],
     *,
-    model: Annotated[
-        list[str] | None, option("The model that drafts, e.g. gpt-5.4-mini.", metavar="[VENDOR/]NAME")
-    ] = None,
-    base_url: BaseUrl = None,
-    key_env: KeyEnv = None,
-    language: Annotated[
-        str | None, option("Language of the steps: en, ja, ko, zh (default: en).", metavar="LANGUAGE")
-    ] = None,
-    max_tokens: Annotated[int | None, option("Longest reply (default: 1024).", metavar="N")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Write over steps that are there.")] = False,
+    replace: Annotated[bool, option("Replace the steps in the file.", "--replace")] = False,
+    **options: Any,
 ) -> None:
     """Have a model draft a criterion's steps. They are written into the file's header, for you to read."""
     from judge.commands.loaders import draft_steps
     from judge.config import load_config
 
-    params = {"model": model, "base_url": base_url, "key_env": key_env, "language": language, "max_tokens": max_tokens}
-    options = parse_option(params)
     for place, step in enumerate(draft_steps(file, load_config(given=options), replace=replace), 1):
         print_untrusted(f"{place}. {step}")
     typer.echo(f"written into {file}; read them before you judge with them", err=True)

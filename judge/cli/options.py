@@ -1,37 +1,55 @@
-"""The options that commands share, and how their values become a plan."""
+"""The options of commands. Those of a run are the fields of `RunConfig`, which are read when a command is used.
+
+Importing `judge.config` takes longer than all that `judge --help` does.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from inspect import Parameter, Signature, signature
+from functools import partial
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin
 
 import typer
+import typer.main
+from typer.core import TyperCommand
 
-from judge.cli.terminal import PLANS, completed, require_existing
+from judge.cli.terminal import CONFIGS, require_existing
+from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.config import RunConfig
+    from judge import config
 
-Command = TypeVar("Command", bound=Callable[..., None])
+Function = TypeVar("Function", bound=Callable[..., None])
+C = TypeVar("C", bound="config.RunConfig")
 
 
 def option(
-    help: str, *names: str, metavar: str | None = None, known: Callable[[], Iterable[str]] | Sequence[str] | None = None
+    help: str,
+    *names: str,
+    metavar: str | None = None,
+    known: Callable[[], Iterable[str]] | Sequence[str] | None = None,
+    group: str = "Options",
 ) -> Any:
-    """An option whose help says its default; a shell completes those `known` for it."""
-    complete = None if known is None else completed(known if callable(known) else lambda: known)
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False, autocompletion=complete)
+    """An option under a heading of the help; a shell completes the `known` values, also after others and a comma."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        values = known() if callable(known) else known or ()
+        return [f"{before}{comma}{value}" for value in values if value.startswith(last)]
+
+    completion = None if known is None else complete
+    return typer.Option(
+        *names, help=help, metavar=metavar, show_default=False, autocompletion=completion, rich_help_panel=group
+    )
 
 
 def format_option(*formats: str, more: str = "") -> Any:
     """The option `--format` of a command whose result has these formats, the first of them the usual one."""
-    *others, last = formats
-    text = f"{', '.join(others)} or {last}{more} (default: {formats[0]})."
-    return option(text, metavar="FORMAT", known=formats)
+    text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."
+    return option(text, metavar="FORMAT", known=formats, group="Output")
 
 
 def names_of_criteria() -> list[str]:
@@ -41,224 +59,178 @@ def names_of_criteria() -> list[str]:
     return sorted({path.stem for path in builtin_files("en").values()})
 
 
-def names_of_metrics() -> list[str]:
-    """The metrics that a shell offers."""
+def names_of_plugins(kind: Literal["metrics", "engines"]) -> list[str]:
+    """The metrics or engines that a shell offers."""
     from judge.core import plugins
 
-    return plugins.names("metrics")
-
-
-_LANGUAGES = ("en", "ja", "ko", "zh")
-_WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
-_REPLIES = ("score", "score_then_reason", "reason_then_score")
-_ENGINES = ("local", "batch", "ray")
+    return plugins.names(kind)
 
 
 Data = Annotated[
     Path,
-    typer.Argument(
-        metavar="DATA|RUN.YAML", help="A data file, a folder or 'PATTERN' of many, or a plan that names it."
-    ),
+    typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it."),
 ]
-Criteria = Annotated[
-    list[str] | None,
-    option("Built-in names or .jinja files; none for metrics alone.", metavar="NAME,...", known=names_of_criteria),
-]
-Metrics = Annotated[
-    list[str] | None,
-    option(
-        "judge metrics list names them; none for none (default: rouge,bleu,chrf where references are).",
-        metavar="NAME,...",
-        known=names_of_metrics,
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    option("An option of a metric, e.g. rouge.stem=false; repeatable.", "--set", metavar="METRIC.OPTION=VALUE"),
-]
-Workers = Annotated[int | None, option("Processes that measure (default: 1).", metavar="N")]
-Map = Annotated[
-    list[str] | None,
-    option(
-        "The columns that hold item, system, output, source, references, human.", "--map", metavar="FIELD=COLUMN,..."
-    ),
-]
-Systems = Annotated[
-    list[str] | None, option("Wide data: the columns that hold the systems' outputs.", metavar="COLUMN,...")
-]
-Where = Annotated[
-    list[str] | None,
-    option("Only the rows whose column has this value; named twice, either.", metavar="COLUMN=VALUE,..."),
-]
-Language = Annotated[
-    str | None,
-    option("Language of the prompts: en, ja, ko, zh (default: the data's).", metavar="LANGUAGE", known=_LANGUAGES),
-]
-Weighting = Annotated[
-    str | None,
-    option(
-        "How scores are made: auto (the best there is), logprobs, decisions, samples, single.",
-        metavar="WAY",
-        known=_WEIGHTINGS,
-    ),
-]
-Model = Annotated[
-    list[str] | None,
-    option(
-        "The judge: gpt-5.4-mini, anthropic/..., ollama/..., local/FOLDER (docs/models.md); several are a panel; "
-        "heuristic for a baseline offline.",
-        metavar="[VENDOR/]NAME",
-    ),
-]
-BaseUrl = Annotated[str | None, option("Any OpenAI-compatible server, ending in /v1.", metavar="URL")]
-KeyEnv = Annotated[
-    str | None, option("Variable with the key (default: OPENAI_API_KEY, or the vendor's).", metavar="NAME")
-]
-Draws = Annotated[int | None, option("Replies drawn for samples (default: 20).", metavar="N")]
-MinMass = Annotated[float | None, option("Least probability on the scale to trust (default: 0.5).", metavar="P")]
-Reply = Annotated[
-    str | None,
-    option("score, score_then_reason or reason_then_score (default: the criterion's).", metavar="KIND", known=_REPLIES),
-]
-Structured = Annotated[
-    bool | None, typer.Option("--structured", help="Ask for replies as JSON objects (response_format).")
-]
-Temperature = Annotated[float | None, option("Sampling temperature (default: 0, for samples 1).", metavar="T")]
-MaxTokens = Annotated[int | None, option("Longest reply (default: by reply kind).", metavar="N")]
-MaxConcurrency = Annotated[int | None, option("Most requests in flight (default: 64).", metavar="N")]
-Timeout = Annotated[float | None, option("Longest wait for one reply (default: 120).", metavar="SECONDS")]
-Retries = Annotated[int | None, option("Tries after a failed one (default: 5).", metavar="N")]
-Rpm = Annotated[int | None, option("Most requests a minute (default: as the server says).", metavar="N")]
-Tpm = Annotated[int | None, option("Most tokens a minute (default: as the server says).", metavar="N")]
-Deadline = Annotated[str | None, option("Stop judging after so long; can be gone on with.", metavar="SECONDS")]
-Budget = Annotated[
-    str | None,
-    option("Stop before more is spent: 5usd, 200000tokens; can be gone on with.", metavar="AMOUNT"),
-]
-Engine = Annotated[
-    str | None,
-    option(
-        "Where requests run: local (default), batch (half the price, within a day), or ray (workers on a cluster).",
-        metavar="NAME",
-        known=_ENGINES,
-    ),
-]
-RayWorkers = Annotated[
-    int | None, option("Processes that ask, of --engine ray (default: one for each machine or GPU).", metavar="N")
-]
-RetryFailed = Annotated[
-    bool | None, typer.Option("--retry-failed", help="Ask again for what failed in --out's run, and keep the rest.")
-]
-MergeCriteria = Annotated[
-    bool | None, typer.Option("--merge-criteria", help="Ask for all criteria of a text at once: cheaper, with a halo.")
-]
-Limit = Annotated[int | None, option("Only the first N outputs.", metavar="N")]
-Seed = Annotated[int | None, option("Of all that is drawn (default: 0).", metavar="N")]
-Replay = Annotated[
-    Path | None, option("A recording that answers in the place of the model, offline.", metavar="CALLS.jsonl")
-]
-Record = Annotated[Path | None, option("Write the replies into a recording, for --replay.", metavar="CALLS.jsonl")]
-Calibrate = Annotated[
-    bool | None,
-    typer.Option("--calibrate", help="Means on people's scale, by the ratings that some of the texts have (PPI++)."),
-]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep replies.")]
-Out = Annotated[Path | None, option("Folder for the results (default: runs/DATA-TIME).", metavar="DIR")]
-Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no report on the console.")]
-CacheFolder = Annotated[
-    str | None,
-    option(
-        "Cache folder, or redis://HOST:PORT/0 that machines share (default: $JUDGE_CACHE, else ~/.cache/judge).",
-        "--cache",
-        metavar="DIR|ADDRESS",
-    ),
-]
-
-JUDGE = {"model": Model, "base_url": BaseUrl, "key_env": KeyEnv}
-MEASURES = {"metrics": Metrics, "set_": Set, "workers": Workers}
-READING = {"map_": Map, "systems": Systems, "where": Where}
-SCORING = {
-    "language": Language, "weighting": Weighting, "draws": Draws, "min_mass": MinMass, "reply": Reply,
-    "structured": Structured,
-}  # fmt: skip
-ASKING = {
-    "temperature": Temperature, "max_tokens": MaxTokens, "max_concurrency": MaxConcurrency, "timeout": Timeout,
-    "retries": Retries,
-}  # fmt: skip
-PACE = {"rpm": Rpm, "tpm": Tpm, "deadline": Deadline, "budget": Budget}
-ENGINE = {"engine": Engine, "ray_workers": RayWorkers}
-PAIRS = {
-    "orders": Annotated[int | None, option("2: show each pair both ways round (default); 1: one way.", metavar="N")],
-    "pairs": Annotated[int | None, option("Compare a sample of N pairs of texts (default: all).", metavar="N")],
-}
-PART = {"limit": Limit, "seed": Seed}
-REPLIES = {"replay": Replay, "record": Record}
-KEEPING = {"cache": CacheFolder, "no_cache": NoCache}
-RESULTS = {"out": Out, "format": Format, "quiet": Quiet}
+Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
+Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
+_Json = Annotated[bool, option("The same as --format json.", "--json", group="Output")]
 
 
-def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Give a command the options of these groups, in their order, behind the parameters that only it has.
+def takes(command: config.Command, *names: str) -> Callable[[Function], Function]:
+    """Give a function the options of a run that `command` takes, or only those with these names.
 
-    An option that the function names comes there, with its default; the others come in its `**given`.
+    They follow the function's own parameters and come in its `**options`, if they were given. `no_cache` among the
+    names stands for `--no-cache`.
     """
-    offered = {name: kind for group in groups for name, kind in group.items()}
 
-    def decorate(function: Command) -> Command:
-        named = {parameter.name: parameter for parameter in signature(function, eval_str=True).parameters.values()}
-        own_parameters = [
-            parameter
-            for parameter in named.values()
-            if parameter.name not in offered and parameter.kind is not Parameter.VAR_KEYWORD
-        ]
-        # A flag that was not given is False, any other option None.
-        defaults = {
-            name: named[name].default if name in named else (False if get_args(kind)[0] is bool else None)
-            for name, kind in offered.items()
-        }
-        shared = [
-            Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=defaults[name])
-            for name, kind in offered.items()
-        ]
-        function.__signature__ = Signature([*own_parameters, *shared])  # type: ignore[attr-defined]
-        function.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own_parameters, *shared)}
+    def decorate(function: Function) -> Function:
+        function.takes = command, names  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
-def to_config(data: Path, params: Mapping[str, Any], make: Callable[..., RunConfig]) -> tuple[RunConfig, Path]:
-    """The plan of a command's options, and the folder of its results. Raises ConfigError."""
+class Command(TyperCommand):
+    """A command that makes its parameters when they are first needed, and groups its help.
+
+    With `--format` it takes `--json` for `--format json`.
+    """
+
+    def __init__(self, name: str | None, *, function: Callable[..., None], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self._function: Callable[..., None] | None = function
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        if self._function is not None:
+            app = typer.Typer(add_completion=False)
+            app.command()(_with_run_options(self._function))
+            made = typer.main.get_command(app)
+            self.params, self.callback, self._function = made.params, made.callback, None
+        return super().get_params(ctx)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, the command's own options and those of a run by their groups."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            heading = "Arguments" if parameter.param_type_name == "argument" else None
+            if record := parameter.get_help_record(ctx):
+                rows.setdefault(heading or parameter.rich_help_panel or "Options", []).append(record)
+        for heading, records in rows.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+class Commands(typer.Typer):
+    """A group of such commands; without arguments it prints its help."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(no_args_is_help=True, rich_markup_mode=None, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        """As Typer's, with the parameters of the function made late."""
+
+        def decorate(function: Callable[..., None]) -> Callable[..., None]:
+            late: Any = partial(Command, function=function)
+            super(Commands, self).command(name, help=getdoc(function), cls=late, **settings)(lambda: None)
+            return function
+
+        return decorate
+
+
+def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function whose signature has all parameters; it calls the function with the options that were given."""
+    own, usual_format = {}, None
+    for name, parameter in signature(function, eval_str=True).parameters.items():
+        if parameter.kind is not Parameter.VAR_KEYWORD:
+            own[name] = parameter
+        if name == "format":
+            usual_format = parameter.default
+            kind = Annotated[bool, option("The same as --format json.", "--json", group="Output")]
+            own["json"] = Parameter("json", Parameter.KEYWORD_ONLY, annotation=kind, default=False)
+    shared, lists = _run_parameters(*function.takes) if hasattr(function, "takes") else ({}, set())
+    shared = {name: parameter for name, parameter in shared.items() if name not in own}
+
+    def call(**values: Any) -> None:
+        options = {name: values.pop(name) for name in shared}
+        options = {
+            name: ",".join(value) if name in lists else value
+            for name, value in options.items()
+            if value is not None and value is not False
+        }
+        if options.pop("no_cache", False):
+            options["cache"] = False
+        if values.pop("json", False):
+            if values["format"] not in (usual_format, "json"):
+                raise ConfigError(
+                    f"--json is short for --format json, and --format {values['format']} was given; leave out one"
+                )
+            values["format"] = "json"
+        function(**values, **options)
+
+    arguments = [parameter for parameter in own.values() if parameter.kind is not Parameter.KEYWORD_ONLY]
+    parameters = [*arguments, *shared.values(), *(own[name] for name in own if own[name] not in arguments)]
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
+def _run_parameters(command: config.Command, names: Sequence[str]) -> tuple[dict[str, Parameter], set[str]]:
+    """Return the parameters of a run's options, and the names of those whose value is a list with commas."""
+    from judge import config
+
+    completions = {
+        "criteria": names_of_criteria,
+        "metrics": lambda: names_of_plugins("metrics"),
+        "engine": lambda: names_of_plugins("engines"),
+    }
+    annotations: dict[str, Any] = {}
+    lists = set()
+    for run_option in config.run_options(command, config.RankConfig if command in ("rank", "plan") else None).values():
+        name, kind, default = run_option.name, run_option.kinds[0], run_option.default
+        if name == "data" or (names and name not in names):
+            continue
+        choices = list(map(str, run_option.choices))
+        text = run_option.description.removesuffix(".")
+        text += f": {', '.join(choices[:-1])} or {choices[-1]}" if choices else ""
+        if not (default is None or default is False or default in ((), {})):
+            shown = ",".join(default) if isinstance(default, tuple) else format(default, "g" if kind is float else "")
+            text += f" (default: {shown})"
+        if get_origin(kind) in (dict, tuple):
+            kind = list[str]
+            lists |= {name} if run_option.metavar.endswith(",...") else set()
+        elif kind not in (bool, Path):
+            kind = str
+        annotations[name] = Annotated[
+            kind | None,
+            option(
+                f"{text}.",
+                f"--{name.replace('_', '-')}",
+                metavar=run_option.metavar or None,
+                known=completions.get(name, choices),
+                group=run_option.group,
+            ),
+        ]
+        if name == "cache" and (not names or "no_cache" in names):
+            annotations["no_cache"] = Annotated[bool, option("Ignore the cache.", "--no-cache", group=run_option.group)]
+    return {
+        name: Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=None if name != "no_cache" else False)
+        for name, kind in annotations.items()
+    }, lists
+
+
+def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:
+    """The configuration of a command's options, and the folder of its results. Raises ConfigError."""
     from judge.data import samples
 
     require_existing(data)
-    options = parse_option(params)
-    is_plan = data.suffix in PLANS
-    config = make(data if is_plan else None, options if is_plan else {"data": data, **options})
-    folder = config.out or Path("runs") / f"{samples.dataset_name(config.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
-    return config.model_copy(update={"out": folder}), folder
+    is_config = data.suffix in CONFIGS
+    made = kind.load(data, options) if is_config else kind.load(None, {"data": data, **options})
+    folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
+    return made.model_copy(update={"out": folder}), folder
 
 
-def metric_only(metric: str, params: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:
+def metric_only(metric: str, options: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:
     """The options of a command without criteria; `short_options` are short for `--set METRIC.NAME=VALUE`."""
-    short = [
-        f"{metric}.{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in short_options.items()
-        if value is not None
-    ]
-    return {**params, "criteria": ["none"], "set_": [*short, *(params["set_"] or ())]}
-
-
-def parse_option(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The given options as a plan has them; lists and mappings may come with commas or as repeated options."""
-    from judge.config import pairs, settings, split, where_values
-
-    readers = {"criteria": split, "metrics": split, "systems": split, "map": pairs, "where": where_values}
-    values = {name.rstrip("_"): value for name, value in options.items() if value not in (None, (), [])}
-    if values.pop("no_cache", False):
-        values["cache"] = False
-    return {
-        name: settings(value) if name == "set" else readers[name](",".join(value)) if name in readers else value
-        for name, value in values.items()
-    }
+    short = [{metric: {name: value}} for name, value in short_options.items() if value is not None]
+    return {**options, "criteria": "none", "set": [*short, *options.get("set", ())]}

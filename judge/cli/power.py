@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from judge.cli.options import Where, format_option, option, parse_option
+from judge.cli.options import format_option, option, takes
 from judge.cli.terminal import BOTH, check_format, console, print_json
 from judge.core.errors import ConfigError
 
@@ -33,10 +33,10 @@ class _Request(NamedTuple):
     power: float
 
 
+@takes("run", "where")
 def power_command(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run, as a pilot.")] = None,
     *,
-    where: Where = None,
     difference: Annotated[float | None, option("How many items show this difference?", metavar="D")] = None,
     column: Annotated[list[str] | None, option("Only these columns (default: all).", metavar="NAME,...")] = None,
     pair: Annotated[str | None, option("Only these two systems, also at the difference found.", metavar="A,B")] = None,
@@ -46,10 +46,12 @@ def power_command(
     ] = None,
     power: Annotated[float, option("The chance to find the difference (default: 0.8).", metavar="P")] = 0.8,
     format: Annotated[str, format_option(*BOTH)] = "console",
+    **options: Any,
 ) -> None:
     """Say which differences a run can show.
 
     Between systems, and how many items a difference takes."""
+    from judge.config import load_config
     from judge.stats.power import ALPHA
 
     check_format(format, "power")
@@ -62,8 +64,8 @@ def power_command(
         if not holds or value != value:
             raise ConfigError(f"--{name} {value:g}: has to be {requirement}")
     if run is not None and sd is None:
-        values = parse_option({"where": where}).get("where", {})
-        _show_for_run(run, _Request(difference, items, power), column, pair, format=format, where=values)
+        where = load_config(given=options).where
+        _show_for_run(run, _Request(difference, items, power), column, pair, format=format, where=where)
     elif run is None and sd is not None and not (column or pair) and (items or difference):
         _show_for_sd(sd, difference, items, power, format)
     else:
@@ -99,7 +101,7 @@ def _show_for_run(
     pair: str | None,
     *,
     format: str,
-    where: Mapping[str, list[str]],
+    where: Mapping[str, Any],
 ) -> None:
     """Print the same for each column of a run, from the differences between its pairs of systems or one of them."""
     from judge.commands.validate import check_run

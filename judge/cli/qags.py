@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import parse_option, to_config
+from judge.cli.options import format_option, metric_only, option, takes, to_config
 from judge.cli.run import refuse_options
-from judge.cli.terminal import check_format, console, print_json, print_message
+from judge.cli.terminal import BOTH, check_format, console, print_json, print_message
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,16 +20,31 @@ if TYPE_CHECKING:
 _METRIC = "qags"
 
 
-def show_questions(
-    ctx: typer.Context, data: Path, params: Mapping[str, Any], *, item: str | None, system: str | None, format: str
+@takes(
+    "run", "map", "systems", "model", "base_url", "key_env", "max_tokens", "replay", "language", "set", "cache",
+    "no_cache",
+)  # fmt: skip
+def qags_command(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to measure.")],
+    *,
+    item: Annotated[str | None, option("The item to show (default: the first).", metavar="ID")] = None,
+    system: Annotated[str | None, option("The system to show (default: all).", metavar="NAME")] = None,
+    backend: Annotated[str | None, option("lexical (default), models or llm.", metavar="NAME")] = None,
+    similarity: Annotated[str | None, option("exact, f1 (default), rouge1, bertscore, ...", metavar="NAME,...")] = None,
+    format: Annotated[str, format_option(*BOTH)] = "console",
+    **options: Any,
 ) -> None:
-    """Print what was asked and answered: of a finished run as it was, of data after measuring one item."""
+    """Show how QAGS measures one item.
+
+    Prints its themes, questions, both answers and their similarity: of a finished run, or measured now. Writes nothing.
+    """
     from judge.data import samples
 
     check_format(format, "the working of QAGS")
     is_run = not samples.is_data(data)
     if is_run:
-        refuse_options(ctx, data, besides=("item", "system", "format"))
+        refuse_options(ctx, data, besides=("item", "system"))
         from judge.report.views.qags import is_qags
         from judge.results.result import load
 
@@ -38,7 +53,8 @@ def show_questions(
             raise ConfigError(f"{data}: this run has no QAGS: judge qags DATA measures an item")
         rows, items = _choose_samples(result.table.samples, item, system)
     else:
-        result, rows, items = _measure(data, params, item, system)
+        options = metric_only(_METRIC, options, backend=backend, similarity=similarity)
+        result, rows, items = _measure(data, options, item, system)
     if item is None and items > 1:
         print_message(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
@@ -53,26 +69,24 @@ def show_questions(
 
 
 def _measure(
-    data: Path, params: Mapping[str, Any], item: str | None, system: str | None
+    data: Path, options: Mapping[str, Any], item: str | None, system: str | None
 ) -> tuple[Result, list[Sample], int]:
-    """Measure now: result, outputs to show, number of items. A plan's other metrics and criteria are ignored."""
+    """Measure now: result, outputs to show, number of items. Other metrics and criteria of a run.yaml are ignored."""
     import asyncio
 
     from judge.commands.pipeline import run_pipeline
     from judge.commands.preparation import prepare
-    from judge.config import load_config
+    from judge.config import RunConfig, load_config
     from judge.data import samples
 
-    config, _ = to_config(data, {**params, "metrics": [_METRIC]}, load_config)
-    named = {_METRIC, *parse_option({"set": params["set_"]}).get("set", {})}
-    options = {name: values for name, values in config.set.items() if name in named}
+    config, _ = to_config(data, {**options, "metrics": _METRIC}, RunConfig)
+    named = {_METRIC, *load_config(given={"set": options["set"]}).set}
+    metric_options = {name: values for name, values in config.set.items() if name in named}
     judges = tuple(judge for judge in config.model if judge.name != "heuristic")
-    config = config.model_copy(update={"out": None, "record": None, "set": options, "model": judges})
+    config = config.model_copy(update={"out": None, "record": None, "set": metric_options, "model": judges})
     if config.data is None:
         raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
-    rows, items = _choose_samples(
-        samples.load(config.data, mapping=config.mapping, systems=config.systems), item, system
-    )
+    rows, items = _choose_samples(samples.load(config.data, mapping=config.map, systems=config.systems), item, system)
     return asyncio.run(run_pipeline(prepare(config, rows))), rows, items
 
 

@@ -1,16 +1,16 @@
-"""Run a plan: show its progress, its result and how to resume it after Ctrl-C."""
+"""`judge run`, `rank`, `score` and `plan`: show the progress of a run, its result, and how to resume after Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import to_config
-from judge.cli.terminal import print_message, print_untrusted, use_color
+from judge.cli.options import Data, Quiet, format_option, metric_only, option, takes, to_config
+from judge.cli.terminal import BOTH, check_format, console, print_json, print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,6 +22,88 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
+
+
+Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg")]
+
+
+@takes("run")
+def run_command(data: Data, *, format: Format = "console", quiet: Quiet = False, **options: Any) -> None:
+    """Judge and measure every output, and compare the systems."""
+    from judge.config import RunConfig
+
+    _run(data, options, RunConfig, format=format, quiet=quiet)
+
+
+@takes("rank")
+def rank_command(data: Data, *, format: Format = "console", quiet: Quiet = False, **options: Any) -> None:
+    """Compare the systems' texts two by two, and rank the systems."""
+    from judge.config import RankConfig
+
+    _run(data, options, RankConfig, format=format, quiet=quiet)
+
+
+@takes("run", "map", "systems", "where", "limit", "metrics", "set", "workers", "cache", "no_cache", "out", "seed")
+def score_command(
+    data: Data,
+    *,
+    precision: Annotated[
+        str | None, option("Of bertscore: fp32 (default) or bf16.", metavar="NAME", group="Metrics")
+    ] = None,
+    backend: Annotated[
+        str | None, option("Of bertscore: torch (default) or onnx.", metavar="NAME", group="Metrics")
+    ] = None,
+    fit: Annotated[
+        str | None,
+        option("Fit the corrected bertscore to these human ratings.", metavar="RATING", group="Metrics"),
+    ] = None,
+    format: Format = "console",
+    quiet: Quiet = False,
+    **options: Any,
+) -> None:
+    """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
+    from judge.config import RunConfig
+
+    options = metric_only("bertscore", options, precision=precision, backend=backend, fit=fit)
+    _run(data, options, RunConfig, format=format, quiet=quiet)
+
+
+def _run(data: Path, options: Mapping[str, Any], kind: type[RunConfig], *, format: str, quiet: bool) -> None:
+    """Make the configuration, run it, show the result and exit with its status."""
+    from judge.core import plugins
+
+    plugins.load("formats", format)  # an unknown format is an error before anything is paid
+    config, folder = to_config(data, options, kind)
+    result, progress = execute(config, folder, quiet=quiet)
+    if not quiet:
+        show(result, format)
+    exit_with_status(result, progress, folder)
+
+
+@takes("plan")
+def plan_command(
+    data: Data,
+    *,
+    rank: Annotated[bool, option("Estimate judge rank, which compares texts two by two.", "--rank")] = False,
+    items: Annotated[int | None, option("Estimate for N items like these (default: these).", metavar="N")] = None,
+    format: Annotated[str, format_option(*BOTH)] = "console",
+    **options: Any,
+) -> None:
+    """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
+    from judge.commands.cost_estimate import estimate_cost
+    from judge.commands.judge_models import open_offline
+    from judge.commands.plan import show
+    from judge.commands.preparation import prepare
+    from judge.config import RankConfig, RunConfig
+
+    check_format(format, "a plan")
+    config, _ = to_config(data, options, RankConfig if rank else RunConfig)
+    config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    estimate = estimate_cost(prepare(config, providers=open_offline(config)), items=items)
+    if format == "json":
+        print_json(estimate.to_dict())
+    else:
+        show(console(), estimate)
 
 
 def run_interruptibly(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
@@ -77,31 +159,19 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def run(data: Path, params: Mapping[str, Any], make: Callable[..., RunConfig], *, format: str, quiet: bool) -> None:
-    """Run a whole command: make the plan, run it, show the result and exit with its status."""
-    from judge.core import plugins
-
-    plugins.load("formats", format)  # an unknown format is an error before anything is paid
-    config, folder = to_config(data, params, make)
-    result, progress = execute(config, folder, quiet=quiet)
-    if not quiet:
-        show(result, format)
-    exit_with_status(result, progress, folder)
-
-
 def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
-    for name in sorted(ctx.params.keys() - {"data", *besides}):
+    for name in sorted(ctx.params.keys() - {"data", "format", "json", *besides}):
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            option = name.rstrip("_").replace("_", "-")
-            raise ConfigError(f"--{option}: the run in {folder} is taken as it is; give its data in order to run again")
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag}: the run in {folder} is taken as it is; give its data in order to run again")
 
 
 def execute(
     config: RunConfig, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
-    """Run a plan. `check` may raise for its samples before anything is paid."""
+    """Run a configuration. `check` may raise for its samples before anything is paid."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.pipeline import run_pipeline

@@ -1,4 +1,4 @@
-"""Input and output of commands: check files before anything is paid, print, complete names, offer `--json`."""
+"""Input and output of commands: check files before anything is paid, print."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-import typer.main
-from typer.core import TyperCommand
 
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PLANS = (".yaml", ".yml")
+CONFIGS = (".yaml", ".yml")
 _MOST_NAMES = 3
 
 
 def require_existing(data: Path) -> None:
-    """Raise ConfigError if data or a plan does not exist, and name similar files; a pattern may match nothing."""
+    """Raise ConfigError if data or a run.yaml does not exist, and name similar files; a pattern may match nothing."""
     from judge.data.rows import SUFFIXES
 
     folder = data.parent
@@ -33,13 +30,13 @@ def require_existing(data: Path) -> None:
         return
     if not folder.is_dir():
         raise ConfigError(f"{data}: no such file: there is no folder {folder}")
-    kinds = PLANS if data.suffix in PLANS else SUFFIXES
+    kinds = CONFIGS if data.suffix in CONFIGS else SUFFIXES
     beside = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)
     if near := difflib.get_close_matches(data.name, beside, n=_MOST_NAMES):
         raise ConfigError(f"{data}: no such file; near it: {', '.join(near)}")
     if not beside:
         raise ConfigError(
-            f"{data}: no such file, and no {'plan' if data.suffix in PLANS else 'data'} file is in {folder}"
+            f"{data}: no such file, and no {'run.yaml' if data.suffix in CONFIGS else 'data file'} is in {folder}"
         )
     more = f" and {len(beside) - _MOST_NAMES} more" if len(beside) > _MOST_NAMES else ""
     raise ConfigError(f"{data}: no such file; there: {', '.join(beside[:_MOST_NAMES])}{more}")
@@ -89,59 +86,6 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
             file.write(text)
     except OSError as error:
         raise StorageError(f"{flag} {path}: {error.strerror}") from error
-
-
-class Command(TyperCommand):
-    """A command that, if it has `--format`, takes `--json` for `--format json`."""
-
-    def __init__(self, name: str | None, *, params: list[Any] | None = None, **settings: Any) -> None:
-        with_json: list[Any] = []
-        for parameter in params or ():
-            with_json += [parameter, _json_option()] if parameter.name == "format" else [parameter]
-        super().__init__(name, params=with_json, **settings)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Replace the parameter `json` by `format`. Raises ConfigError if both were given and differ."""
-        rest: list[str] = super().parse_args(ctx, args)
-        if ctx.params.pop("json", False) and not ctx.resilient_parsing:
-            format_given = ctx.get_parameter_source("format").name == "COMMANDLINE"
-            if format_given and (format := ctx.params["format"]) != "json":
-                raise ConfigError(f"--json is short for --format json, and --format {format} was given; leave out one")
-            ctx.params["format"] = "json"
-            ctx.set_parameter_source("format", ctx.get_parameter_source("json"))
-        return rest
-
-
-class Commands(typer.Typer):
-    """A group of such commands; without arguments it prints its help."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(no_args_is_help=True, rich_markup_mode=None, **settings)
-
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        """As Typer's; `cls` is `Command`."""
-        return super().command(name, cls=Command, **settings)
-
-
-@cache
-def _json_option() -> Any:
-    """The option `--json`; only Typer can make one, out of a command."""
-    app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def _command(json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False) -> None: ...
-
-    return next(parameter for parameter in typer.main.get_command(app).params if parameter.name == "json")
-
-
-def completed(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """A shell's completion of one of the known names, also after others and a comma."""
-
-    def complete(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",")
-        return [f"{before}{comma}{name}" for name in known() if name.startswith(last)]
-
-    return complete
 
 
 BOTH = ("console", "json")

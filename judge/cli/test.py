@@ -11,29 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import (
-    ASKING,
-    JUDGE,
-    KEEPING,
-    PACE,
-    READING,
-    REPLIES,
-    SCORING,
-    Criteria,
-    Limit,
-    Map,
-    MergeCriteria,
-    Model,
-    Seed,
-    Systems,
-    format_option,
-    option,
-    parse_option,
-    with_options,
-)
+from judge.cli.options import Commands, Quiet, format_option, option, takes
 from judge.cli.run import run_interruptibly
 from judge.cli.terminal import (
-    Commands,
     check_writable,
     print_message,
     print_untrusted,
@@ -52,12 +32,6 @@ if TYPE_CHECKING:
     from judge.suite.evaluate import Outcomes
     from judge.suite.expectations.case import Policy
 
-_SUITE_OPTIONS = (
-    "data", "map", "systems", "limit", "language", "model", "base_url", "key_env", "weighting", "draws", "min_mass",
-    "reply", "structured", "merge_criteria", "temperature", "max_tokens", "replay", "seed",
-)  # fmt: skip
-"""The options that scores depend on: a suite whose baseline is a run takes them from it."""
-
 _Output = Annotated[
     Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
 ]
@@ -65,27 +39,28 @@ suite_app = Commands(help="Suites of cases for judge test.")
 
 
 @suite_app.command("init")
-@with_options({"criteria": Criteria, "map_": Map, "systems": Systems, "model": Model}, {"output": _Output})
+@takes("run", "criteria", "map", "systems", "model")
 def suite_init(
     data: Annotated[
         Path, typer.Argument(metavar="DATA|RUN", help="Data: a file, a folder or 'PATTERN' of many; or a run's.")
     ],
     *,
-    output: Path | None = None,
-    **params: Any,
+    output: _Output = None,
+    **options: Any,
 ) -> None:
-    """Write a suite to begin with.
+    """Write a first suite.
 
-    From data and people's ratings of it, or from a run, which becomes its baseline."""
+    From data and its human ratings, or from a run, which becomes the suite's baseline."""
+    from judge.config import load_config, split
     from judge.core.format import one_line
     from judge.data import samples
     from judge.suite.load import SUFFIX, load
     from judge.suite.scaffold import UNUSED, create_suite
 
-    options = parse_option(params)
-    if params["model"] is not None and not all(options.get("model") or ()):
+    if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
-    names = options.pop("criteria", [])
+    options |= {name: getattr(load_config(given=options), name) for name in ("map", "systems") if name in options}
+    names = split(options.pop("criteria", ""))
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, options)
@@ -113,14 +88,6 @@ def suite_init(
         )
 
 
-@suite_app.command("schema")
-def suite_schema() -> None:
-    """Print the JSON schema of suites, for editors."""
-    from judge.suite.schema import schema_text
-
-    typer.echo(schema_text(), nl=False)
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """The content of a new suite; `criteria` are names and paths, known only from a run."""
@@ -130,9 +97,9 @@ class _Source:
     criteria: list[str]
 
 
-def _read_run(folder: Path, params: Mapping[str, Any]) -> _Source:
-    """Read a finished run. Its options count unless `params` has others. Raises ConfigError."""
-    from judge.config import RunConfig
+def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
+    """Read a finished run. `options` override its own. Raises ConfigError."""
+    from judge.config import RunConfig, run_options
     from judge.criteria import builtin_prompts
     from judge.data import samples
     from judge.results.result import load
@@ -150,68 +117,59 @@ def _read_run(folder: Path, params: Mapping[str, Any]) -> _Source:
         has_data = False
     if not has_data:
         raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
-    usual = RunConfig.model_validate({}).model_dump(mode="json", by_alias=True)
-    run_options = {key: config[key] for key in _SUITE_OPTIONS if key in config and config[key] != usual[key]}
+    usual = RunConfig().model_dump(mode="json")
+    # A suite has limits of its own, and names its criteria by their files.
+    names = [name for name, option in run_options("suite").items() if option.group != "Limits and cost"]
+    of_run = {
+        name: config[name] for name in names if name != "criteria" and config.get(name, usual[name]) != usual[name]
+    }
     criteria = []
     for name, info in result.info.get("criteria", {}).items():
         path = Path(info["path"])
         criteria.append(name if path.is_relative_to(builtin_prompts()) else str(path))
-    return _Source(result.table.samples, {**run_options, **params}, criteria)
+    return _Source(result.table.samples, {**of_run, **options}, criteria)
 
 
 _FORMATS = ("console", "markdown", "json")
 
-_TEST_OPTIONS = {
-    "criteria": Annotated[
-        list[str] | None,
-        option(
-            "In the place of the suites' criteria those of the same name: new/relevance.jinja for relevance.",
-            metavar="NAME,...",
-        ),
-    ],
-    "cases": Annotated[str | None, option("Only the cases in whose name this text stands.", metavar="TEXT")],
-    "baseline": Annotated[
-        Path | None,
-        option("The runs to hold these against: DIR/SUITE of each suite, or DIR, a run itself.", metavar="DIR"),
-    ],
-    "update_baseline": Annotated[
-        bool, typer.Option("--update-baseline", help="Make this run the baseline, where all but what moved is met.")
-    ],
-    "undecided": Annotated[
-        str | None, option("What a case counts as that the numbers leave open: pass or fail.", metavar="pass|fail")
-    ],
-    "junit": Annotated[Path | None, option("Write the verdicts as JUnit XML.", metavar="FILE")],
-    "markdown": Annotated[Path | None, option("Write a summary for a pull request.", metavar="FILE")],
-    "out": Annotated[Path | None, option("Keep each suite's run, to look at, in DIR/SUITE.", metavar="DIR")],
-}
 
-
-@with_options(
-    JUDGE, REPLIES, READING, {"limit": Limit}, SCORING, {"merge_criteria": MergeCriteria}, ASKING, PACE, {"seed": Seed},
-    _TEST_OPTIONS, KEEPING,
-    {
-        "format": Annotated[str, format_option(*_FORMATS)],
-        "quiet": Annotated[bool, option("No progress, nothing on the console.", "--quiet", "-q")],
-    },
-)  # fmt: skip
+@takes("test")
 def suites_command(
     suites: Annotated[
         list[Path], typer.Argument(metavar="SUITE|FOLDER...", help="Suites, or folders of *.judge.yaml files.")
     ],
     *,
-    undecided: str | None = None,
-    junit: Path | None = None,
-    markdown: Path | None = None,
-    format: str = "console",
-    quiet: bool = False,
-    **params: Any,
+    criteria: Annotated[
+        list[str] | None,
+        option("Replace the suites' criteria of the same name by these files.", metavar="NAME,..."),
+    ] = None,
+    cases: Annotated[str | None, option("Only the cases whose name contains this text.", metavar="TEXT")] = None,
+    baseline: Annotated[
+        Path | None, option("Runs to compare with: DIR/SUITE of each suite, or one run.", metavar="DIR")
+    ] = None,
+    update_baseline: Annotated[
+        bool, option("Make this run the baseline if only changes from it fail.", "--update-baseline")
+    ] = False,
+    undecided: Annotated[
+        str | None, option("Treat inconclusive cases as pass or fail.", metavar="pass|fail", known=("pass", "fail"))
+    ] = None,
+    junit: Annotated[Path | None, option("Write the verdicts as JUnit XML.", metavar="FILE", group="Output")] = None,
+    markdown: Annotated[
+        Path | None, option("Write a summary for a pull request.", metavar="FILE", group="Output")
+    ] = None,
+    out: Annotated[
+        Path | None, option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output")
+    ] = None,
+    format: Annotated[str, format_option(*_FORMATS)] = "console",
+    quiet: Quiet = False,
+    **options: Any,
 ) -> None:
-    """Hold a judge's scores against what suites expect of them.
+    """Run suites and check their expectations.
 
-    Leaves with 0 where every verdict is met, 1 where one is not, 2 where a suite could not be run.
+    Exits with 0 if all expectations are met, 1 if one is not, 2 if a suite could not run.
     """
     outputs = {"--junit": junit, "--markdown": markdown}
-    reject_overlap(outputs, [*suites, params["replay"], params["record"]])
+    reject_overlap(outputs, [*suites, options.get("replay"), options.get("record")])
     reject_input_as_output(outputs)
     try:
         if format not in _FORMATS:
@@ -221,7 +179,16 @@ def suites_command(
             raise ConfigError(f"--undecided {undecided}: a case that the numbers leave open counts as pass or fail")
         from judge.commands.test import prepare_suites
 
-        prepared = prepare_suites(suites, undecided=known[undecided], **parse_option(params))
+        prepared = prepare_suites(
+            suites,
+            criteria=",".join(criteria) if criteria else None,
+            cases=cases,
+            baseline=baseline,
+            update_baseline=update_baseline,
+            undecided=known[undecided],
+            out=out,
+            **options,
+        )
         check_writable(outputs)
         outcomes = _run(prepared, quiet=quiet)
     except JudgeError as error:

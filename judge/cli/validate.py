@@ -8,24 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import (
-    ASKING,
-    JUDGE,
-    KEEPING,
-    MEASURES,
-    PART,
-    READING,
-    REPLIES,
-    SCORING,
-    Calibrate,
-    Criteria,
-    Out,
-    format_option,
-    option,
-    parse_option,
-    to_config,
-    with_options,
-)
+from judge.cli.options import Quiet, format_option, option, takes, to_config
 from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import print_untrusted, use_color
 from judge.core.errors import ConfigError
@@ -35,14 +18,7 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 
-@with_options(
-    JUDGE, {"criteria": Criteria}, MEASURES, READING, SCORING, ASKING, PART, REPLIES, {"calibrate": Calibrate}, KEEPING,
-    {
-        "out": Out,
-        "format": Annotated[str, format_option("console", "markdown", "json", "csv", "latex")],
-        "quiet": Annotated[bool, option("No progress.", "--quiet", "-q")],
-    },
-)  # fmt: skip
+@takes("run")
 def validate_command(
     ctx: typer.Context,
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
@@ -59,15 +35,13 @@ def validate_command(
             known=("document", "item", "system"),
         ),
     ] = "document",
-    format: str = "console",
-    quiet: bool = False,
-    **params: Any,
+    format: Annotated[str, format_option("console", "markdown", "json", "csv", "latex")] = "console",
+    quiet: Quiet = False,
+    **options: Any,
 ) -> None:
-    """Hold a judge against people's ratings.
-
-    It stands between what needs no judge and what people reach."""
+    """Compare a judge with human ratings, between baselines and inter-annotator agreement."""
     from judge.commands.validate import check_rated, check_run
-    from judge.config import load_config
+    from judge.config import RunConfig
     from judge.data import samples
     from judge.results.validation import check
 
@@ -78,12 +52,11 @@ def validate_command(
             raise ConfigError(f"{run}: no folder of a run to set beside {data}")
         check_run(run)
     if not samples.is_data(data):
-        refuse_options(ctx, data, besides=("others", "level", "format", "quiet", "seed", "calibrate", "where"))
-        where = parse_option({"where": params["where"]}).get("where", {})
-        calibrate = bool(params["calibrate"])
-        _show((data, *runs), params["seed"] or 0, format, level, calibrate=calibrate, where=where)
+        refuse_options(ctx, data, besides=("others", "level", "quiet", "seed", "calibrate", "where"))
+        config = RunConfig.load(given=options)
+        _show((data, *runs), config.seed, format, level, calibrate=config.calibrate, where=config.where)
         return
-    config, folder = to_config(data, params, load_config)
+    config, folder = to_config(data, options, RunConfig)
     result, progress = execute(config, folder, quiet=quiet, check=check_rated)
     _show((result, *runs), config.seed, format, level)
     exit_with_status(result, progress, folder)

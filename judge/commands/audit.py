@@ -15,12 +15,13 @@ from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models, judge_run, prompt_language
 from judge.commands.cost_estimate import dollars, duration, estimate_cost
-from judge.commands.evaluate import Criteria, JudgeOptions, reject_run_only_settings, reject_unsupported, to_config
+from judge.commands.evaluate import Criteria, reject_unsupported, to_config
+from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, RankConfig, RunConfig, load_config, script_of, split
+from judge.config import Judge, RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import plural
 from judge.core.plugins import unknown_name_message
@@ -51,7 +52,7 @@ _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 _USED_UP: dict[str, Any] = {
     "metrics": (),
     "set": {},
-    "mapping": {},
+    "map": {},
     "systems": (),
     "where": {},
     "limit": None,
@@ -81,13 +82,7 @@ class AuditPlan:
         return sum(len(judge_run.judgments(run, name)) for run in self.runs.values() for name in run.judges)
 
 
-class AuditOptions(JudgeOptions, total=False):
-    """What `audit` takes besides: keys of `config.RunConfig`."""
-
-    out: str | Path
-
-
-@public_api(AuditOptions)
+@public_api("audit")
 def audit(
     data: Data,
     criteria: Criteria | None = None,
@@ -96,7 +91,8 @@ def audit(
     items: int = 100,
     probes: str | Sequence[str] = PROBES,
     progress: Watch = None,
-    **options: Unpack[AuditOptions],
+    out: str | Path | None = None,
+    **options: Unpack[JudgeOptions],
 ) -> JudgeCard:
     """Try a judge on controlled changes to one text of each of `items` items of the data: what it notices, leans to.
 
@@ -109,11 +105,13 @@ def audit(
     data or the endpoint.
     """
     return run_sync(
-        lambda: audit_async(data, criteria, model=model, items=items, probes=probes, progress=progress, **options)
+        lambda: audit_async(
+            data, criteria, model=model, items=items, probes=probes, progress=progress, out=out, **options
+        )
     )
 
 
-@async_public_api(AuditOptions)
+@async_public_api("audit")
 async def audit_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -122,11 +120,12 @@ async def audit_async(
     items: int = 100,
     probes: str | Sequence[str] = PROBES,
     progress: Watch = None,
-    **options: Unpack[AuditOptions],
+    out: str | Path | None = None,
+    **options: Unpack[JudgeOptions],
 ) -> JudgeCard:
     """`audit` for callers with an event loop of their own."""
-    reject_unsupported(options, AuditOptions, "an audit")
-    config, providers, custom_criteria = to_config(load_config, data, criteria, model, options)
+    reject_unsupported(options, "audit", "an audit")
+    config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, {"out": out, **options})
     audit_plan = plan_audit(
         config, data, items=items, probes=probes, providers=providers, custom_criteria=custom_criteria
     )
@@ -147,7 +146,7 @@ def plan_audit(
     chosen_probes = _parse_probes(probes)
     judges = config.model if providers is None else providers
     source = data if data is not None else config.data
-    reject_run_only_settings(config, "an audit")
+    reject_unsupported(config, "audit", "an audit")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
     if len(judges) > 1:
@@ -157,7 +156,7 @@ def plan_audit(
     check_output_dir(config.out)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=config.mapping, systems=config.systems, where=config.where)[: config.limit]
+    rows = samples.load(source, mapping=config.map, systems=config.systems, where=config.where)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
     base_plan = config.model_copy(update={**_USED_UP, "language": language})
     scales = _criterion_scales(base_plan, judges, custom_criteria or {})

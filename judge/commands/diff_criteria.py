@@ -16,15 +16,16 @@ import numpy as np
 from judge import criteria, text
 from judge.commands.compare import compare
 from judge.commands.count_requests import count_requests
-from judge.commands.evaluate import JudgeOptions, Model, reject_run_only_settings, reject_unsupported, to_config
+from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
+from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import run_sequentially
 from judge.commands.preparation import PreparedRun, choose_pairs, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.commands.run_metadata import prompt_skeletons
-from judge.config import Judge, RunConfig, load_config
+from judge.config import Judge, RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
@@ -73,7 +74,7 @@ class DiffPlan:
     rows: Sequence[Sample] = ()
 
 
-@public_api(JudgeOptions)
+@public_api("diff")
 def diff(
     before: str | Criterion,
     after: str | Criterion,
@@ -95,8 +96,8 @@ def diff(
 
     Raises JudgeError.
     """
-    reject_unsupported(options, JudgeOptions, "a diff of criteria")
-    config, judges, _ = to_config(load_config, data, None, model, options)
+    reject_unsupported(options, "diff", "a diff of criteria")
+    config, judges, _ = to_config(RunConfig, data, None, model, options)
     diff_plan = plan_diff(before, after, config, data, providers=judges, item=item, system=system, human=human)
 
     async def run() -> CriterionDiff:
@@ -118,7 +119,7 @@ def plan_diff(
     human: str | None = None,
 ) -> DiffPlan:
     """Compare two criteria without a judge, and prepare the runs if one is named. Raises JudgeError."""
-    reject_run_only_settings(config, "a diff of criteria")
+    reject_unsupported(config, "diff", "a diff of criteria")
     judges = config.model if providers is None else providers
     asking = bool(judges or config.replay)
     source = data if data is not None else config.data
@@ -155,7 +156,7 @@ def plan_diff(
 
 def _load_texts(config: RunConfig, source: Any, item: str | None, system: str | None) -> list[Sample]:
     """Load the texts, only those of one item or system if it is named."""
-    rows = samples.load(source, mapping=config.mapping, systems=config.systems, where=config.where)
+    rows = samples.load(source, mapping=config.map, systems=config.systems, where=config.where)
     for field, name in (("item", item), ("system", system)):
         if name is not None:
             known = dict.fromkeys(getattr(row, field) for row in rows)
@@ -232,7 +233,7 @@ def _prepare_runs(
         )
     if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
         raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
-    used_up: dict[str, Any] = {"mapping": {}, "systems": (), "where": {}, "limit": None}
+    used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     config = config.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     unrated = [replace(row, human={}, ratings={}) for row in rows]
     first, second = (

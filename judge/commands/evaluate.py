@@ -1,17 +1,18 @@
-"""`judge.evaluate` and `judge.rank`, and how Python arguments become a plan."""
+"""`judge.evaluate` and `judge.rank`, and how Python arguments become a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from judge import criteria
+from judge.commands.options import RankOptions, RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import Judge, RankConfig, RunConfig, load_config, load_rank_config
+from judge.config import Command, Judge, RankConfig, RunConfig, run_options
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
 from judge.providers import Provider
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
 _PROVIDER_ATTRIBUTES = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
-_RUN_ONLY_SETTINGS = ("merge_criteria", "engine", "ray_workers", "retry_failed", "calibrate")
-"""Settings of a plan file that apply only to runs."""
+_UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out")
+"""Options that a command may find in the file of a run without using them."""
 
 SingleModel = str | Provider | Mapping[str, str] | Function
 Model = SingleModel | Sequence[SingleModel]
@@ -33,66 +34,14 @@ Model = SingleModel | Sequence[SingleModel]
 Criteria = str | Path | Criterion | Sequence[str | Path | Criterion]
 
 
-class JudgeOptions(TypedDict, total=False):
-    """Options of every function that asks a judge: keys of `config.RunConfig`."""
-
-    map: Mapping[str, str | Sequence[str]]
-    mapping: Mapping[str, str | Sequence[str]]
-    systems: str | Sequence[str]
-    where: Mapping[str, Any]
-    limit: int
-    language: str
-    base_url: str
-    key_env: str
-    weighting: str
-    draws: int
-    min_mass: float
-    reply: str
-    structured: bool
-    temperature: float
-    max_tokens: int
-    max_concurrency: int
-    timeout: float
-    retries: int
-    rpm: int
-    tpm: int
-    deadline: float
-    budget: str
-    cache: str | Path | Literal[False]
-    replay: str | Path
-    record: str | Path
-    seed: int
-
-
-class Options(JudgeOptions, total=False):
-    """Options of `evaluate` besides data, criteria, model and progress: keys of `config.RunConfig`."""
-
-    metrics: str | Sequence[str]
-    set: Mapping[str, Mapping[str, Any]]
-    workers: int
-    merge_criteria: bool
-    engine: str
-    ray_workers: int
-    retry_failed: bool
-    calibrate: bool
-    out: str | Path
-
-
-class RankOptions(Options, total=False):
-    """Further options of `rank`: keys of `config.RankConfig`."""
-
-    orders: int
-    pairs: int
-
-
-@public_api(Options)
+@public_api("run")
 def evaluate(
     data: Data,
     criteria: Criteria | None = None,
     *,
     model: Model | None = None,
     progress: Watch = None,
-    **options: Unpack[Options],
+    **options: Unpack[RunOptions],
 ) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
@@ -109,20 +58,20 @@ def evaluate(
     return run_sync(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_public_api(Options)
+@async_public_api("run")
 async def evaluate_async(
     data: Data,
     criteria: Criteria | None = None,
     *,
     model: Model | None = None,
     progress: Watch = None,
-    **options: Unpack[Options],
+    **options: Unpack[RunOptions],
 ) -> Result:
     """`evaluate` for callers with an event loop of their own."""
-    return await _run(load_config, data, criteria, model=model, progress=progress, options=options)
+    return await _run(RunConfig, data, criteria, model=model, progress=progress, options=options)
 
 
-@public_api(RankOptions, RankConfig)
+@public_api("rank", RankConfig)
 def rank(
     data: Data,
     criteria: Criteria | None = None,
@@ -140,7 +89,7 @@ def rank(
     return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_public_api(RankOptions, RankConfig)
+@async_public_api("rank", RankConfig)
 async def rank_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -150,11 +99,11 @@ async def rank_async(
     **options: Unpack[RankOptions],
 ) -> Result:
     """`rank` for callers with an event loop of their own."""
-    return await _run(load_rank_config, data, criteria, model=model, progress=progress, options=options)
+    return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
 
 
 async def _run(
-    make: Callable[..., RunConfig],
+    kind: type[RunConfig],
     data: Data,
     criteria: Criteria | None,
     *,
@@ -162,15 +111,16 @@ async def _run(
     progress: Watch,
     options: Mapping[str, Any],
 ) -> Result:
-    config, providers, custom_criteria = to_config(make, data, criteria, model, options)
+    config, providers, custom_criteria = to_config(kind, data, criteria, model, options)
     async with displayed(progress) as counts:
         return await run_pipeline(prepare(config, data, providers=providers, loaded_criteria=custom_criteria), counts)
 
 
 class ParsedArguments(NamedTuple):
-    """A plan and the arguments that it cannot hold.
+    """A configuration and the arguments that it cannot hold.
 
-    `providers` are all judges in order, None for those of the plan; `custom_criteria` are Criterion objects by name.
+    `providers` are all judges in order, None for those of the configuration; `custom_criteria` are Criterion objects by
+    name.
     """
 
     config: RunConfig
@@ -179,14 +129,14 @@ class ParsedArguments(NamedTuple):
 
 
 def to_config(
-    make: Callable[..., RunConfig],
+    kind: type[RunConfig],
     data: Data | None,
     criteria: Criteria | None,
     model: Model | None,
     options: Mapping[str, Any],
 ) -> ParsedArguments:
-    """Turn arguments into a plan. Raises ConfigError and CriterionError."""
-    settings = {"map" if name == "mapping" else name: value for name, value in options.items()}
+    """Turn arguments into a configuration. Raises ConfigError and CriterionError."""
+    settings = dict(options)
     custom_criteria: dict[str, Criterion] = {}
     if criteria is not None:
         settings["criteria"] = _criterion_names(criteria, custom_criteria)
@@ -198,7 +148,7 @@ def to_config(
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
-    config = make(given=settings)
+    config = kind.load(given=settings)
     judges = iter(config.model)
     providers = [next(judges) if isinstance(entry, str | Mapping | Judge) else _to_provider(entry) for entry in models]
     return ParsedArguments(config, providers if models else None, custom_criteria)
@@ -219,25 +169,18 @@ def _criterion_names(chosen: Any, custom_criteria: dict[str, Criterion]) -> str 
     return names
 
 
-def reject_unsupported(options: Mapping[str, Any], supported: type, caller: str) -> None:
-    """Raise ConfigError for an option of a run that is not among the `supported` ones."""
-    for name in options:
-        if options[name] is not None and name in Options.__annotations__ and name not in supported.__annotations__:
-            raise _unsupported_option(name, caller)
+def reject_unsupported(options: Mapping[str, Any] | RunConfig, command: Command, caller: str) -> None:
+    """Raise ConfigError for an option of a run that a command does not take.
 
-
-def reject_run_only_settings(config: RunConfig, caller: str) -> None:
-    """Raise ConfigError if a plan has settings of judgments that apply only to runs.
-
-    Settings of metrics are accepted, so that the file of a run can be used: metrics ask no model.
+    The file of a run can be used for other commands: what it says about metrics and results is ignored.
     """
-    for name in _RUN_ONLY_SETTINGS:
-        if getattr(config, name) != RunConfig.model_fields[name].default:
-            raise _unsupported_option(name, caller)
-
-
-def _unsupported_option(name: str, caller: str) -> ConfigError:
-    return ConfigError(f"{name}: {caller} has no such option; judge run has")
+    for name in run_options("run").keys() - run_options(command).keys():
+        if isinstance(options, RunConfig):
+            is_set = name not in _UNUSED_SETTINGS and getattr(options, name) != RunConfig.model_fields[name].default
+        else:
+            is_set = options.get(name) is not None
+        if is_set:
+            raise ConfigError(f"{name}: {caller} has no such option; judge run has")
 
 
 def _is_function(model: object) -> bool:

@@ -14,11 +14,12 @@ from rich.text import Text
 
 from judge.commands.cost_estimate import dollars, duration, estimate_cost
 from judge.commands.count_requests import JudgeForecast, RunForecast
-from judge.commands.evaluate import Criteria, Model, RankOptions, to_config
+from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.judge_models import open_offline
+from judge.commands.options import RankOptions
 from judge.commands.preparation import prepare
 from judge.commands.public import public_api
-from judge.config import Budget, Judge, RankConfig, load_config, load_rank_config
+from judge.config import Budget, Judge, RankConfig, RunConfig
 from judge.core.errors import ConfigError
 from judge.core.format import to_json
 from judge.core.messages import option, speaking_to
@@ -58,7 +59,7 @@ class Forecast(RunForecast):
             return "".join(_html(self))
 
 
-@public_api(RankOptions, RankConfig)
+@public_api("plan", RankConfig)
 def plan(
     data: Data,
     criteria: Criteria | None = None,
@@ -74,9 +75,7 @@ def plan(
     counted. Raises JudgeError.
     """
     run_options: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
-    config, judges, loaded_criteria = to_config(
-        load_rank_config if rank else load_config, data, criteria, model, run_options
-    )
+    config, judges, loaded_criteria = to_config(RankConfig if rank else RunConfig, data, criteria, model, run_options)
     config = config.model_copy(update={"retry_failed": False})
     providers = open_offline(config)
     if judges is not None:  # providers that the caller made keep their places between those of the plan

@@ -340,7 +340,7 @@ def _build_metrics(
 
 def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
     """Read the samples; if they exceed the limit and the run can stream them, return the rest unread."""
-    stream = samples.stream(source, mapping=config.mapping, systems=config.systems, where=config.where)
+    stream = samples.stream(source, mapping=config.map, systems=config.systems, where=config.where)
     reader = islice(stream, config.limit)
     if isinstance(config, RankConfig) or config.calibrate or config.retry_failed:
         return list(reader), None
@@ -373,7 +373,7 @@ def prompt(
     `item`, `system` and `rival` default to the first ones of the data. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
-    rows = samples.load(data, mapping=config.mapping, systems=config.systems, where=config.where)
+    rows = samples.load(data, mapping=config.map, systems=config.systems, where=config.where)
     language = config.language or text.language_of(rows)
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import textwrap
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter
-from typing import Any, ForwardRef, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from judge.config import DEFAULT_CRITERIA, RunConfig
+from judge.config import Command, RunConfig, json_schema, run_options
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 
@@ -47,86 +46,52 @@ def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return future.result()
 
 
-LINES: Mapping[str, str] = {
-    "map": "the data's columns by our names: {'output': 'reply', 'item': 'ticket', 'human.relevance': 'rating'}",
-    "systems": "the columns that hold one system's texts each, where a row has several",
-    "where": "only rows whose columns have these values: {'channel': 'email'}",
-    "limit": "only so many texts, from the first",
-    "language": "the prompts' language: en, ja, ko or zh; None: that of the data",
-    "base_url": "the address of an OpenAI-compatible server",
-    "key_env": "the environment variable that holds the server's key",
-    "weighting": "how a score is made: auto, logprobs, decisions, samples or single",
-    "draws": "replies drawn where a score is the mean of samples",
-    "min_mass": "the least probability on the scale's labels with which a score counts",
-    "reply": "score, score_then_reason or reason_then_score; None: as each criterion says",
-    "structured": "ask for replies as JSON objects",
-    "temperature": "of the judge; None: 1 where replies are drawn, else 0",
-    "max_tokens": "the longest reply; None: by the kind of reply",
-    "max_concurrency": "requests under way at once",
-    "timeout": "seconds for one reply",
-    "retries": "tries after a failed first one",
-    "rpm": "the most requests a minute",
-    "tpm": "the most tokens a minute",
-    "deadline": "the most seconds that judging may take; the run then stops and can be gone on with",
-    "budget": "the most that new requests may cost: '5usd', '200000tokens'",
-    "cache": "a folder or a redis:// address for replies; None: the default folder; False: none",
-    "replay": "a recording whose replies stand in for the judge's",
-    "record": "where to write down what the judge replies",
-    "seed": "of all that is drawn",
-    "metrics": "'rouge', ['rouge', 'chrf'] or [] for none; None: rouge, bleu and chrf where there are references",
-    "set": "options of metrics: {'rouge': {'stem': False}}",
-    "workers": "processes that measure",
-    "merge_criteria": "ask about all criteria of a text in one request",
-    "engine": "where requests run: local, batch or ray",
-    "ray_workers": "processes that send requests with engine='ray'",
-    "retry_failed": "ask again only for what failed in the run in `out`",
-    "calibrate": "bring the means to people's scale by the ratings that some texts have",
-    "out": "a folder for the result: tables, run.json and the report",
-    "orders": "2: each pair of texts is shown both ways round; 1: one way",
-    "pairs": "the most pairs of texts to compare",
-    "model": "the judge, as in judge.evaluate",
-    "criteria": "names or files in the place of the suites' criteria of the same name",
-    "progress": "True for a line that says how far it is",
-    "cases": "only the cases in whose name this text stands, or with these names",
-    "baseline": "a run, or a folder of runs by suite, to hold this one against",
-    "update_baseline": "put this run in the baseline's place",
-    "undecided": "what a case counts as that the numbers leave open",
-}
-_HIDDEN = ("mapping",)
-"""Alias of `map`."""
+def python_type(schema: Mapping[str, Any]) -> str:
+    """Return the type of the values that a JSON schema allows, as an annotation."""
+    if either := schema.get("anyOf"):
+        return " | ".join(dict.fromkeys(map(python_type, either)))
+    if choices := schema.get("enum", [schema[key] for key in ("const",) if key in schema]):
+        return f"Literal[{', '.join(map(repr, choices))}]"
+    kind, items = schema.get("type"), schema.get("items") or schema.get("additionalProperties")
+    if isinstance(kind, list):
+        return " | ".join(_TYPES[name] for name in kind)
+    if kind in ("array", "object"):
+        inner = python_type(items) if isinstance(items, Mapping) else "Any"
+        return f"Sequence[{inner}]" if kind == "array" else f"Mapping[str, {inner}]"
+    return "str | Path" if schema.get("format") == "path" else _TYPES.get(str(kind), "Any")
 
 
-def parameters(options: type, config: type | None = None) -> Iterator[Parameter]:
-    """Yield the keys of a TypedDict as keyword arguments, with the defaults of the plan, or None."""
-    of_plan: type[RunConfig] = config or RunConfig
-    defaults = {field.alias or name: field.get_default(call_default_factory=True) for name, field in
-                of_plan.model_fields.items()}  # fmt: skip
-    for name, kind in options.__annotations__.items():
-        if name not in _HIDDEN:
-            annotation = kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
-            default = defaults.get(name)
-            if default in ({}, (), DEFAULT_CRITERIA):
-                default = None
-            yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
-def options_help(names: Iterable[str]) -> str:
-    """Return an indented line for each option."""
-    rows = [
-        textwrap.fill(LINES[name], 110, initial_indent=f"    {name:<16} ", subsequent_indent=" " * 21) for name in names
-    ]
-    return "\n".join(rows)
+def option_parameters(command: Command, config: type[RunConfig] | None = None) -> dict[str, tuple[Parameter, str]]:
+    """Return the options of a command as keyword arguments with their descriptions."""
+    properties = json_schema(config or RunConfig, "", "")["properties"]
+    return {
+        name: (
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=None if option.default in ({}, ()) else option.default,
+                annotation=f"{python_type(properties[name])} | None",
+            ),
+            option.description,
+        )
+        for name, option in run_options(command, config).items()
+        if name != "data"
+    }
 
 
 P = ParamSpec("P")
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
 
 
-def public_api(options: type | None = None, config: type | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def public_api(
+    command: Command | None = None, config: type[RunConfig] | None = None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a public function: a JudgeError ends at the caller's line, with messages in Python's terms.
 
-    `options` is the TypedDict of its keyword arguments. The signature and help then list them, with the defaults of
-    the `plan`.
+    Its signature and help list the options that the `command` takes.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -142,14 +107,14 @@ def public_api(options: type | None = None, config: type | None = None) -> Calla
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, options, config)
+        _document_options(wrapper, function, command, config)
         return wrapper
 
     return decorate
 
 
 def async_public_api(
-    options: type | None = None, config: type | None = None
+    command: Command | None = None, config: type[RunConfig] | None = None
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
     """`public_api` for a coroutine function."""
 
@@ -166,23 +131,25 @@ def async_public_api(
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, options, config)
+        _document_options(wrapper, function, command, config)
         return wrapper
 
     return decorate
 
 
-def _document_options(wrapper: Any, function: Callable[..., Any], options: type | None, config: type | None) -> None:
+def _document_options(
+    wrapper: Any, function: Callable[..., Any], command: Command | None, config: type[RunConfig] | None
+) -> None:
     """Put the options into the signature and the docstring."""
-    if options is None:
+    if command is None:
         return
     signature = inspect.signature(function)
     declared = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
-    more = [parameter for parameter in parameters(options, config) if parameter.name not in signature.parameters]
-    wrapper.__signature__ = signature.replace(parameters=[*declared, *more])
-    wrapper.__doc__ = (
-        f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{options_help(parameter.name for parameter in more)}"
-    )
+    options = option_parameters(command, config)
+    more = [options[name] for name in options if name not in signature.parameters]
+    wrapper.__signature__ = signature.replace(parameters=[*declared, *(parameter for parameter, _ in more)])
+    lines = "\n".join(f"    {parameter.name:<16} {description}" for parameter, description in more)
+    wrapper.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}"
 
 
 def _positional_names(function: Callable[..., Any]) -> list[str]:

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from judge import criteria, text
-from judge.commands.evaluate import Options, evaluate, rank
+from judge.commands.evaluate import evaluate, rank
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
-from judge.config import Judge, resolve_value, script_of
+from judge.config import Judge, resolve_value, run_options, script_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
@@ -164,10 +164,10 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
 
 T = TypeVar("T")
 _TEXT, _BETTER, _WORSE = "text", "better", "worse"
-_WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "mapping", "set", "workers", "systems", "limit", "out"}
+_WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "set", "workers", "systems", "limit", "out"}
 _WHOLE_RUN_KEYS |= {"retry_failed", "calibrate", "engine", "ray_workers"}
 """Options of a run that mean nothing for a single text."""
-_MARKER_KEYS = sorted({"model", *Options.__annotations__} - _WHOLE_RUN_KEYS)
+_MARKER_KEYS = sorted(run_options("run").keys() - _WHOLE_RUN_KEYS)
 _RESERVED_COLUMNS = ("item", "system", "human")
 
 

@@ -13,13 +13,14 @@ from typing import Any, Unpack
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import longest_prompt_tokens, uncached_price
-from judge.commands.evaluate import Model, Options, to_config
+from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_run import require_all_recorded
+from judge.commands.options import RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import load_config, load_rank_config, script_of, split
+from judge.config import RankConfig, RunConfig, load_config, script_of, split
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
@@ -40,8 +41,6 @@ from judge.table.scores import split_rows
 
 _SELECTION_KEYS = ("limit", "where")
 """Keys that select the data to read; they mean nothing afterwards."""
-_METRIC_KEYS = ("metrics", "set", "workers", "calibrate", "retry_failed")
-"""Keys of a plan that mean nothing for a suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,8 @@ class SuiteOverrides:
         """Check the arguments. Raises ConfigError for an option that no suite has, and for no criteria."""
         if criteria is not None and not criteria:
             raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
-        if wrong := [name for name in _METRIC_KEYS if options.get(name) is not None]:
-            raise ConfigError(f"{wrong[0]}: a suite has no such option; judge run has")
-        named = {"map" if name == "mapping" else name: value for name, value in options.items() if value is not None}
+        reject_unsupported(options, "test", "a suite")
+        named = {name: value for name, value in options.items() if value is not None}
         if model is not None and model != []:
             named["model"] = model
         return cls(named, criteria or (), None if out is None else Path(out))
@@ -100,7 +98,7 @@ def _prepare_run(
     if pairwise:
         options["merge_criteria"] = False
     model = options.pop("model", None)
-    parsed = to_config(load_rank_config if pairwise else load_config, None, None, model, options)
+    parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
     config, rows = parsed.config, list(asked.samples)
     prepared = prepare(
         config,
@@ -173,20 +171,19 @@ class PreparedSuite:
         return all(run.config.cache is not False for run in self.runs)
 
 
-class SuiteOptions(Options, total=False):
-    """The options of `test`."""
-
-    model: Model
-    criteria: str | Sequence[str]
-    progress: Watch
-    cases: str | Collection[str]
-    baseline: str | Path
-    update_baseline: bool
-    undecided: Policy
-
-
-@public_api(SuiteOptions)
-def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
+@public_api("test")
+def test(
+    paths: Paths,
+    *,
+    model: Model | None = None,
+    criteria: str | Sequence[str] | None = None,
+    cases: str | Collection[str] | None = None,
+    baseline: str | Path | None = None,
+    update_baseline: bool = False,
+    undecided: Policy | None = None,
+    progress: Watch = None,
+    **options: Unpack[RunOptions],
+) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
 
     `model` and the keys of `RunConfig` that a suite may have stand in the place of what the files say: a model also
@@ -201,18 +198,50 @@ def test(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
     arguments, the files, the data or the baseline of any suite raises a JudgeError with all of it, before anything is
     sent.
     """
-    return run_sync(lambda: test_async(paths, **options))
+    return run_sync(
+        lambda: test_async(
+            paths,
+            model=model,
+            criteria=criteria,
+            cases=cases,
+            baseline=baseline,
+            update_baseline=update_baseline,
+            undecided=undecided,
+            progress=progress,
+            **options,
+        )
+    )
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
-@async_public_api(SuiteOptions)
-async def test_async(paths: Paths, **options: Unpack[SuiteOptions]) -> Outcomes:
+@async_public_api("test")
+async def test_async(
+    paths: Paths,
+    *,
+    model: Model | None = None,
+    criteria: str | Sequence[str] | None = None,
+    cases: str | Collection[str] | None = None,
+    baseline: str | Path | None = None,
+    update_baseline: bool = False,
+    undecided: Policy | None = None,
+    progress: Watch = None,
+    **options: Unpack[RunOptions],
+) -> Outcomes:
     """`test` for callers with an event loop of their own."""
-    progress = options.pop("progress", None)
+    suites = prepare_suites(
+        paths,
+        model=model,
+        criteria=criteria,
+        cases=cases,
+        baseline=baseline,
+        update_baseline=update_baseline,
+        undecided=undecided,
+        **options,
+    )
     async with displayed(progress) as counts:
-        return await run_suites(prepare_suites(paths, **options), counts)
+        return await run_suites(suites, counts)
 
 
 # Reading and checking

@@ -69,7 +69,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
     if config is None or spec is None:
         raise file.error()
-    options = {key: getattr(config, "mapping" if key == "map" else key) for key in OPTIONS if key in written}
+    options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
     _check_files(file, options, given)

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
 
-from judge.config import Budget, RunConfig
+from judge.config import Budget, RunConfig, json_schema, suite_options
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
@@ -28,37 +28,8 @@ from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 from judge.suite.expectations.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 
 Loc = tuple[int | str, ...]
-OPTIONS: Mapping[str, str] = {
-    "data": "The texts: a .jsonl, .json, .csv, .tsv or .parquet file, a folder or a pattern, from this file's folder.",
-    "map": "The data's columns by our names, such as {item: doc_id, output: summary}.",
-    "systems": "Of wide data: the columns that hold the systems' texts.",
-    "where": "Only the rows whose columns have these values, such as {lang: ja}.",
-    "limit": "Only so many texts of the data.",
-    "language": "Language of the prompts (default: the texts').",
-    "criteria": "Built-in names or .jinja files (default: those that the cases name).",
-    "model": "The judge; several are a panel.",
-    "base_url": "An OpenAI-compatible server, ending in /v1.",
-    "key_env": "The variable with the key.",
-    "weighting": "How scores are made.",
-    "draws": "Replies drawn where a score is a mean of samples.",
-    "min_mass": "The least probability on the scale to trust.",
-    "reply": "What is asked for (default: the criterion's own).",
-    "structured": "Ask for replies as JSON objects.",
-    "merge_criteria": "Ask for all criteria of a text at once.",
-    "temperature": "Sampling temperature (default: 0, for samples 1).",
-    "max_tokens": "The longest reply.",
-    "max_concurrency": "Most requests in flight.",
-    "timeout": "The longest wait for a reply, in seconds.",
-    "retries": "Tries after a failed one.",
-    "rpm": "Most requests a minute.",
-    "tpm": "Most tokens a minute.",
-    "deadline": "The longest that the judging may take, in seconds.",
-    "budget": "The most that may be spent, such as 5usd or 200000tokens.",
-    "cache": "The folder of kept replies, or the address of a Redis that machines share; false for none.",
-    "replay": "A recording that answers in the place of the model.",
-    "seed": "Of all that is drawn.",
-}
-"""The keys of `config.RunConfig` that a suite may have, with what each is."""
+OPTIONS = suite_options()
+"""The options of a run that a suite may have, with what each is."""
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
@@ -172,58 +143,16 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(inner)
 
 
-_TEXTS = {"type": ["string", "array"], "items": {"type": "string"}}
-_JUDGE = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Judge"}]}
-_WRITTEN: Mapping[str, Any] = {
-    "systems": _TEXTS,
-    "criteria": _TEXTS,
-    "model": {"anyOf": [*_JUDGE["anyOf"], {"type": "array", "items": _JUDGE}]},
-    "deadline": {"type": ["number", "string"]},
-    "budget": {"type": "string"},
-}
-"""How a file writes what a plan holds in another form."""
-
-
 def schema() -> dict[str, Any]:
     """The JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
-    suite_schema, config = Spec.model_json_schema(), RunConfig.model_json_schema()
-    options = {
-        name: {"description": description, **_WRITTEN.get(name, config["properties"][name])}
-        for name, description in OPTIONS.items()
-    }
-    document = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "judge.suite/1",
-        "description": "Cases that a judge's scores have to meet.",
-        **{name: suite_schema[name] for name in ("type", "additionalProperties", "required")},
-        "properties": options | suite_schema["properties"],
-        "$defs": {"Judge": config["$defs"]["Judge"], **suite_schema["$defs"]},
-    }
-    terse: dict[str, Any] = _terse(document)
-    return terse | {"title": document["title"]}
+    document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
+    of_run = json_schema(RunConfig, "", "")
+    options = {name: of_run["properties"][name] for name in OPTIONS}
+    return document | {"properties": options | document["properties"], "$defs": of_run["$defs"] | document["$defs"]}
 
 
 def schema_text() -> str:
     return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
-
-
-def _terse(node: Any) -> Any:
-    """Without titles and nulls, and `anyOf` of plain types as one list."""
-    if isinstance(node, list):
-        return [_terse(entry) for entry in node if entry != {"type": "null"}]
-    if not isinstance(node, dict):
-        return node
-    fields = {
-        name: _terse(value)
-        for name, value in node.items()
-        if not (name == "title" and isinstance(value, str)) and not (name == "default" and value in (None, "", [], {}))
-    }
-    either = fields.get("anyOf", [])
-    if len(either) == 1 and "required" not in either[0]:
-        return fields.pop("anyOf")[0] | fields
-    if either and all(entry.keys() == {"type"} for entry in either):
-        fields["type"] = [entry["type"] for entry in fields.pop("anyOf")]
-    return fields
 
 
 _MAX_MISTAKES, _CLIP = 20, 60  # mistakes in one error, and characters of a quoted value

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+import typer.main
+
+from judge.cli import app
 
 
 @dataclass
@@ -31,3 +35,19 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Done(int(left.value.code or 0), printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def parameters() -> dict[str, list[Any]]:
+    """The parameters of every command, by what is typed for it."""
+
+    def commands(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+        for word, inner in node.commands.items():
+            whole = f"{name} {word}".strip()
+            yield from commands(inner, whole) if hasattr(inner, "commands") else [(whole, inner)]
+
+    tree = dict(commands(typer.main.get_command(app)))
+    return {
+        name: [part for part in command.get_params(typer.Context(command)) if part.name != "help"]
+        for name, command in tree.items()
+    }

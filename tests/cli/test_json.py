@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
-
-from judge.cli import app
 
 ROWS = [
     {"item": i, "system": s, "source": f"Source of {i}.", "output": f"{s} wrote this about {i}."}
@@ -18,15 +15,6 @@ ROWS = [
     for s in ("x", "y")
 ]
 SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--metrics", "none")
-
-
-def commands(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    for word, one in node.commands.items():
-        whole = f"{name} {word}".strip()
-        yield from commands(one, whole) if hasattr(one, "commands") else [(whole, one)]
-
-
-TREE = dict(commands(typer.main.get_command(app)))
 
 
 @pytest.fixture
@@ -45,17 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_json_stands_beside_every_format_and_nowhere_else() -> None:
-    for name, one in TREE.items():
-        words = [parameter.name for parameter in one.params]
-        assert ("json" in words) == ("format" in words), name
-        if "format" in words:
-            assert words.index("json") == words.index("format") + 1, name
-
-
-def test_what_a_script_may_want_has_json() -> None:
-    with_json = {name for name, one in TREE.items() if any(p.name == "json" for p in one.params)}
-    assert with_json == {
+def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, list[Any]]) -> None:
+    for command, parts in parameters.items():
+        names = [part.name for part in parts]
+        assert ("json" in names) == ("format" in names), command
+        if "format" in names:
+            assert names.index("json") == names.index("format") + 1, command
+    assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
         "run", "score", "rank", "plan", "report", "validate", "compare", "power", "test", "audit", "qags", "doctor",
         "criteria diff", "criteria list", "criteria show", "metrics list", "cache stats",
     }  # fmt: skip

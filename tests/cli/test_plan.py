@@ -157,7 +157,10 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
     [
         (["--format", "html"], "console or as json"),
         (["--budget", "0"], "amount with its unit"),
-        (["--deadline", "1h"], "--deadline: write a number of seconds, such as 3600, not '1h'"),
+        (
+            ["--deadline", "1h"],
+            "--deadline: input should be a valid number, unable to parse string as a number, not '1h'",
+        ),
         (["--model", "a,b"], "for several: --model a --model b"),
     ],
 )

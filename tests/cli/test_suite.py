@@ -1,4 +1,4 @@
-"""`judge suite`: the schema, and suites to begin with."""
+"""`judge suite init`: suites to begin with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 import judge as package
 from judge.providers.scripted import ScriptedProvider
 from judge.suite.load import load
-from judge.suite.schema import schema
 
 ROWS = [
     {"item": f"i{n}", "system": s, "source": f"Day {n}.", "output": f"{s} {n}", "human": {"relevance": n + (s == "a")}}
@@ -28,12 +27,6 @@ def suite(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.Monke
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
     return lambda *args: command("suite", *args)
-
-
-def test_schema(suite: Callable[..., Any]) -> None:
-    done = suite("schema")
-    assert done.code == 0
-    assert json.loads(done.out) == schema()
 
 
 def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Callable[..., Any]) -> None:

@@ -111,7 +111,7 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
         "budget": Budget(2, "usd"),
     }
     made = load_config(given=full.options)
-    assert (made.mapping, made.model, made.cache) == ({"output": "summary"}, full.options["model"], False)
+    assert (made.map, made.model, made.cache) == ({"output": "summary"}, full.options["model"], False)
 
 
 def test_the_suite(full: Suite, tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Keyword arguments of the public functions, for editors and type checkers.
+
+Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+
+class JudgeOptions(TypedDict, total=False):
+    """Options of all functions that ask a judge."""
+
+    map: Mapping[str, str | Sequence[str]] | None
+    systems: str | Sequence[str] | None
+    where: Mapping[str, str | int | float | bool | Sequence[str | int | float | bool]] | None
+    limit: int | None
+    base_url: str | None
+    key_env: str | None
+    temperature: float | None
+    max_tokens: int | None
+    replay: str | Path | None
+    language: Literal["en", "ja", "ko", "zh"] | None
+    weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] | None
+    draws: int | None
+    min_mass: float | None
+    reply: Literal["score", "score_then_reason", "reason_then_score"] | None
+    structured: bool | None
+    budget: str | None
+    deadline: float | None
+    rpm: int | None
+    tpm: int | None
+    max_concurrency: int | None
+    timeout: float | None
+    retries: int | None
+    cache: str | Path | Literal[False] | None
+    record: str | Path | None
+    seed: int | None
+
+
+class RunOptions(JudgeOptions, total=False):
+    """Options of `evaluate`."""
+
+    merge_criteria: bool | None
+    calibrate: bool | None
+    metrics: str | Sequence[str] | None
+    set: Mapping[str, Mapping[str, Any]] | None
+    workers: int | None
+    out: str | Path | None
+    engine: str | None
+    ray_workers: int | None
+    retry_failed: bool | None
+
+
+class RankOptions(RunOptions, total=False):
+    """Options of `rank`."""
+
+    orders: Literal[1, 2] | None
+    pairs: int | None
