@@ -346,7 +346,7 @@ class RankConfig(RunConfig):
         ("overall",), "Scoring", "Names from prompts/pairwise, or .jinja files.", "NAME,..."
     )
     metrics: tuple[str, ...] | None = _option((), "Metrics", "Names of metrics to compute as well.", "NAME,...")
-    orders: int = _option(2, "Scoring", "Orders of each pair to show: 2, or only 1.", "N", ge=1, le=2)
+    orders: Literal[1, 2] = _option(2, "Scoring", "Orders in which to show each pair of texts.", "N")
     pairs: int | None = _option(None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1)
 
 
@@ -408,17 +408,20 @@ def run_schema(config: type[RunConfig] | None = None) -> dict[str, Any]:
     return of_run | {"properties": of_rank["properties"] | of_run["properties"]}
 
 
+_OURS = ("title", "group", "metavar", "lacking")
+
+
 def _terse(node: Any) -> Any:
     """Drop titles, nulls and our own keys, and write `anyOf` of plain types as one list."""
     if isinstance(node, list):
         return [_terse(entry) for entry in node if entry != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    ours = {"title", "group", "metavar", "lacking"}
     fields = {
         name: _terse(value)
         for name, value in node.items()
-        if not (name in ours and not isinstance(value, dict)) and not (name == "default" and value in (None, "", [], {}))
+        if not (name in _OURS and not isinstance(value, dict))
+        and not (name == "default" and value in (None, "", [], {}))
     }
     either = fields.get("anyOf", [])
     if len(either) == 1 and "required" not in either[0]:

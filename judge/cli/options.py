@@ -200,7 +200,7 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> tuple[dict
             kind = list[str]
             lists |= {name} if run_option.metavar.endswith(",...") else set()
         elif kind not in (bool, Path):
-            kind = str
+            kind = type((*run_option.choices, "")[0])
         annotations[name] = Annotated[
             kind | None,
             option(

@@ -57,5 +57,5 @@ class RunOptions(JudgeOptions, total=False):
 class RankOptions(RunOptions, total=False):
     """Options of `rank`."""
 
-    orders: Literal[1, 2] | None
+    orders: int | None
     pairs: int | None

@@ -10,7 +10,7 @@ import pytest
 
 import judge
 from judge.commands.preparation import prepare
-from judge.config import load_rank_config
+from judge.config import RankConfig
 from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import load
@@ -99,6 +99,6 @@ def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, messa
 
 
 def test_a_ranking_has_no_scores_to_calibrate() -> None:
-    made = load_rank_config(given={"calibrate": True})
+    made = RankConfig.load(given={"calibrate": True})
     with pytest.raises(ConfigError, match="this run makes none"):
         prepare(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])

@@ -15,7 +15,7 @@ from judge.commands.cost_estimate import dollars, duration, estimate_cost, one_l
 from judge.commands.count_requests import RunForecast, count_requests
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, prepare
-from judge.config import Budget, load_config, load_rank_config
+from judge.config import Budget, RankConfig, load_config
 from judge.core.errors import BudgetReached, ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.execution import budget
@@ -69,7 +69,7 @@ class OneByOne(Asked):
 
 
 def prepared(judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any) -> PreparedRun:
-    run_plan = (load_rank_config if given.pop("pairwise", False) else load_config)(
+    run_plan = (RankConfig.load if given.pop("pairwise", False) else load_config)(
         given={"criteria": WORDS, "metrics": []} | given
     )
     return prepare(run_plan, rows, providers=[judge])

@@ -15,10 +15,9 @@ import pandas as pd
 import pytest
 
 import judge
-from judge.commands.evaluate import Options
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare, prompt
-from judge.config import RunConfig, load_config
+from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, CriterionError, DataError, ProviderError, Refused, StorageError
 from judge.core.records import Column, Provenance, Score
@@ -195,11 +194,6 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
     assert any(note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"])
-
-
-def test_every_option_is_a_key_of_the_plan_and_the_other_way_round() -> None:
-    elsewhere = {"data", "criteria", "model"}
-    assert set(Options.__annotations__) == {*RunConfig.model_fields, "map"} - elsewhere
 
 
 def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:

@@ -13,7 +13,7 @@ import judge
 from judge.commands.cost_estimate import one_line_estimate
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
-from judge.config import load_rank_config
+from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
@@ -133,7 +133,7 @@ def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
 
 
 def test_what_it_will_ask_is_said_before() -> None:
-    plan = load_rank_config(given={"pairs": 5})
+    plan = RankConfig.load(given={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
     said = one_line_estimate(prepared)

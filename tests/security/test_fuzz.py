@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.cache import base
 from judge.cache.disk import DiskCache
-from judge.config import RankConfig, load_config, load_rank_config
+from judge.config import RankConfig, load_config
 from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Response, Sample, Scale, Score
 from judge.criteria.render import Renderer
@@ -80,7 +80,7 @@ def test_a_damaged_parquet(tmp_path: Path, cut: int, at: int, byte: int) -> None
         samples.load(path)
 
 
-@pytest.mark.parametrize("load", [load_config, load_rank_config, load_suite])
+@pytest.mark.parametrize("load", [load_config, RankConfig.load, load_suite])
 @EACH
 @given(data=BYTES | YAML.map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
@@ -96,7 +96,7 @@ def test_a_plans_values(tmp_path: Path, key: str, value: Any) -> None:
     path = tmp_path / "run.yaml"
     path.write_text(json.dumps({key: value}))
     with suppress(JudgeError):
-        load_rank_config(path)
+        RankConfig.load(path)
 
 
 FILES = st.builds("---\n{}\n---\n{}".format, YAML, st.lists(WORDS, max_size=20).map("".join))
