@@ -57,5 +57,5 @@ class RunOptions(JudgeOptions, total=False):
 class RankOptions(RunOptions, total=False):
     """Options of `rank`."""
 
-    orders: int | None
+    orders: Literal[1, 2] | None
     pairs: int | None

@@ -59,7 +59,8 @@ class SuiteOverrides:
         if criteria is not None and not criteria:
             raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
         reject_unsupported(options, "test", "a suite")
-        named = {name: value for name, value in options.items() if value is not None}
+        checked = load_config(given=options)
+        named: dict[str, Any] = {name: getattr(checked, name) for name in checked.model_fields_set}
         if model is not None and model != []:
             named["model"] = model
         return cls(named, criteria or (), None if out is None else Path(out))

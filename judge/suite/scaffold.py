@@ -27,7 +27,7 @@ _PATHS = ("data", "replay")
 UNUSED = "# Columns that nothing here reads: "
 _HEAD = """\
 # judge test {name}{flag}
-# An editor completes the keys by what `judge suite schema > suite.schema.json` writes, once the first line here is
+# An editor completes the keys by what `judge schema suite > suite.schema.json` writes, once the first line here is
 # # yaml-language-server: $schema=suite.schema.json
 """
 

@@ -525,7 +525,7 @@ def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
 ) -> None:
     rows = shared_data("summeval_smoke.jsonl")
     columns = {"item": "doc_id", "output": "summary"}
-    card = audit(rows, ["fluency_5"], model="m", base_url=oracle, mapping=columns, cache=False)
+    card = audit(rows, ["fluency_5"], model="m", base_url=oracle, map=columns, cache=False)
     assert (card.failures, card.info["texts"]) == ({}, 5)
     assert {cell.move.value for cell in card.attacks if cell.move} == {0.0}
     still = [

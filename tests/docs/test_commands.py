@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +83,9 @@ def test_every_rule_about_what_is_not_run_is_needed(harness: ModuleType) -> None
 def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) -> None:
     tree = harness.command_tree()
     plugin = (ROOT / "judge/pytest_plugin.py").read_text("utf-8")
-    options = {option for node in walk(tree) for parameter in node.params for option in parameter.opts}
+    options = {
+        option for node in walk(tree) for parameter in node.get_params(typer.Context(node)) for option in parameter.opts
+    }
     options |= {"--help", "-h", *(f"--{name}" for name in re.findall(r'"--([\w-]+)"', plugin))}
     wrong = []
     for token in MarkdownIt().parse(page.read_text("utf-8")):

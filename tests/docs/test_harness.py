@@ -63,7 +63,7 @@ def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness:
         ("judge run data.jsonl --modle NAME", "No such option"),
         ("judge run", "Missing argument"),
         ("judge criteria frobnicate", "no command judge criteria frobnicate"),
-        ("judge run data.jsonl --draws many", "valid int"),
+        ("judge rank data.jsonl --orders many", "valid int"),
         ("judge report runs/first --format csv | head", ""),
         ("make demo", ""),
         ("make coffee", "no target coffee"),
