@@ -27,7 +27,6 @@ from judge.core.errors import ConfigError, DataError, JudgeError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.commands.test import PreparedSuite
     from judge.core.records import Sample
     from judge.suite.evaluate import Outcomes
 
@@ -170,30 +169,19 @@ def suites_command(
     outputs = {"--junit": junit, "--markdown": markdown}
     reject_overlap(outputs, [*suites, options.get("replay"), options.get("record")])
     reject_input_as_output(outputs)
+    options |= {"cases": cases, "baseline": baseline, "update_baseline": update_baseline, "undecided": undecided}
+    options |= {"criteria": ",".join(criteria) if criteria else None, "out": out}
     try:
         if format not in _FORMATS:
             raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
-        from judge.commands.test import prepare_suites
-
-        prepared = prepare_suites(
-            suites,
-            criteria=",".join(criteria) if criteria else None,
-            cases=cases,
-            baseline=baseline,
-            update_baseline=update_baseline,
-            undecided=undecided,
-            out=out,
-            **options,
-        )
-        check_writable(outputs)
-        outcomes = _run(prepared, quiet=quiet)
+        outcomes = _run(suites, options, outputs, quiet=quiet)
     except JudgeError as error:
-        with suppress(StorageError):
-            from judge.suite.evaluate import Outcome, Outcomes
-            from judge.suite.schema import Suite
+        from judge.suite.evaluate import Outcome, Outcomes
+        from judge.suite.schema import Suite
 
-            # A CI job reads the reports, so they have to tell of the error too.
-            suite = Suite(suites[0], suites[0].name.removesuffix(".judge.yaml"), {}, ())
+        # A CI job reads the reports, so they have to tell of the error too.
+        suite = Suite(suites[0], suites[0].name.removesuffix(".judge.yaml"), {}, ())
+        with suppress(StorageError):
             _write_reports(Outcomes([Outcome(suite, trouble=str(error))]), junit, markdown)
         raise
     if not quiet:
@@ -202,14 +190,18 @@ def suites_command(
     raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
 
 
-def _run(prepared_suites: Sequence[PreparedSuite], *, quiet: bool) -> Outcomes:
+def _run(
+    paths: Sequence[Path], options: Mapping[str, Any], outputs: Mapping[str, Path | None], *, quiet: bool
+) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
     from judge.cli.progress_bar import watch
     from judge.commands.cost_estimate import cost_summary
-    from judge.commands.test import run_suites
+    from judge.commands.test import prepare_suites, run_suites
     from judge.core.format import plural
     from judge.execution.progress import Progress
 
+    prepared_suites = prepare_suites(paths, **options)
+    check_writable(outputs)
     judgments = sum(suite.judgments for suite in prepared_suites)
     if not quiet and judgments:
         parts = [

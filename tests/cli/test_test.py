@@ -106,7 +106,6 @@ def test_what_cannot_be_run(run: Callable[..., Any]) -> None:
     [
         (["none.judge.yaml"], "none.judge.yaml: no such file or folder; did you mean 's.judge.yaml'?"),
         (["s.judge.yaml", "--format", "pdf"], "--format pdf: verdicts are shown on the console, as markdown or json"),
-        (["s.judge.yaml", "--undecided", "maybe"], "'maybe' is not one of 'pass', 'fail'"),
         (["s.judge.yaml", "--cases", "sais it"], "--cases: unknown case 'sais it'; did you mean 'says it'?"),
         (["s.judge.yaml", "--baseline", "s.judge.yaml"], "--baseline: there is no run in s.judge.yaml"),
         (["s.judge.yaml", "--criteria", "none"], "criteria: none: a suite holds a judge's scores"),
