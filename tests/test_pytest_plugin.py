@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from itertools import permutations
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +50,8 @@ def test_score(judge):
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
     """What judges is loaded here, and not by each of the sessions inside: numpy can be loaded only once."""
+    for module in ("openai", "aiohttp"):
+        import_module(module)
     judge = JudgeFixture(SuiteSession(), {"model": ScriptedProvider(lambda _: "A"), "cache": False}, Path())
     assert not judge.prefers("One.", over="Another.", criterion="overall", source="A.")
 
@@ -76,15 +76,6 @@ def run(folder: pytest.Pytester, *args: str, **outcomes: int) -> pytest.RunResul
     result = folder.runpytest_inprocess("-W", "error", "-p", "no:cacheprovider", *args)
     result.assert_outcomes(**outcomes)
     return result
-
-
-def test_importing_it_loads_nothing_else() -> None:
-    code = (
-        "import sys, importlib, typing, pytest; before = set(sys.modules); import judge.pytest_plugin;"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["judge", "judge.core", "judge.core.version", "judge.pytest_plugin"]
 
 
 def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -> None:
@@ -328,10 +319,10 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
 def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, weighting: str) -> None:
     """Of a score that is all of the probability, or one reply, the difference decides: by 0.00 none is better."""
     folder.makefile(".yaml", replies="- {when: [Good.], reply: {4: 0.4, 5: 0.6}}\n- reply: {4: 0.5, 5: 0.5}")
-    outputs = {"a": "Good.", "b": "As good.", "c": "Fair.", "d": "Just as fair."}
+    outputs = {"a": "Good.", "b": "As good.", "c": "Fair."}
     rows = [{"item": 1, "source": "A.", "system": name, "output": output} for name, output in outputs.items()]
     (folder.path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    asked = [(*pair, margin) for pair in permutations(outputs, 2) for margin in (0, 0.05, 2)]
+    asked = [(*pair, margin) for pair in ("ab", "ba", "bc") for margin in (0, 0.05, 2)]
     cases = [{"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]} for case in asked]
     options = {"model": "scripted/replies.yaml", "cache": False, "weighting": weighting}
     suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
@@ -352,28 +343,38 @@ def test_a_margin_that_would_prefer_anything_is_refused(tmp_path: Path, margin: 
         JudgeFixture(SuiteSession(), {}, tmp_path).prefers("A.", over="B.", criterion="coherence", margin=margin)
 
 
-@pytest.mark.parametrize("where", ["nowhere", "ini", "marker", "addopts", "environment"])
+@pytest.mark.parametrize(
+    "where", ["", "judge_model = gpt-5.4-mini", "addopts = --judge-model=gpt-5.4-mini", "environment"]
+)
 def test_no_server_is_asked_unless_a_model_is_typed(
     folder: pytest.Pytester, server: Any, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marked = 'import pytest\npytestmark = pytest.mark.judge(model="gpt-5.4-mini")\n'
-    folder.makepyfile((marked if where == "marker" else "") + SCORE)
-    ini = {"ini": "judge_model = gpt-5.4-mini", "addopts": "addopts = --judge-model=gpt-5.4-mini"}
-    folder.makeini(f"[pytest]\n{ini.get(where, '')}")
+    folder.makepyfile(test_plain=SCORE, test_marked=marked + SCORE)
+    folder.makefile(".judge.yaml", suite=ASKING)
+    folder.makeini(f"[pytest]\n{where if '=' in where else ''}")
     if where == "environment":
         monkeypatch.setenv("PYTEST_ADDOPTS", "--judge-model gpt-5.4-mini")
-    named = "" if where == "nowhere" else "*would ask gpt-5.4-mini."
-    result = run(folder, failed=1)
-    result.stdout.fnmatch_lines([f"E *no test asks a server unless --judge-model is typed{named}*", "*--judge-replay*"])
+    result = run(folder, failed=5)
+    unasked = "no test asks a server unless --judge-model is typed"
+    named = "*would ask gpt-5.4-mini." if where else ""
+    result.stdout.fnmatch_lines_random(
+        [
+            f"E *{unasked}{named}*",
+            f"E *{unasked}*would ask gpt-5.4-mini.*",
+            f"{unasked}*would ask gpt-5.4-mini*",
+            "*--judge-replay*",
+        ]
+    )  # fmt: skip
     assert not server.bodies
 
 
-@pytest.mark.parametrize("typed", [["--judge-model", "gpt-5.4-mini"], ["--judge-model=gpt-5.4-mini"]])
-def test_a_model_that_is_typed_is_asked(folder: pytest.Pytester, server: Any, typed: list[str]) -> None:
+def test_a_model_that_is_typed_is_asked_once_for_a_suite(folder: pytest.Pytester, server: Any) -> None:
     folder.makepyfile(SCORE)
+    folder.makefile(".judge.yaml", suite=ASKING)
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
-    run(folder, *typed, passed=1).stdout.fnmatch_lines(["judge: gpt-5.4-mini may be asked"])
-    assert {body["model"] for body in server.bodies} == {"gpt-5.4-mini"}
+    run(folder, "--judge-model=gpt-5.4-mini", passed=4).stdout.fnmatch_lines(["judge: gpt-5.4-mini may be asked"])
+    assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (1 + 2)
 
 
 def test_a_server_of_ones_own_is_asked_where_the_command_says(
@@ -448,14 +449,6 @@ def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple
 )
 def test_what_is_said_closer_counts(ini: Any, own: Any, command: Any, found: dict[str, str]) -> None:
     assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(own) == found
-
-
-def test_a_suite_asks_nobody_unless_a_model_is_typed(folder: pytest.Pytester, server: Any) -> None:
-    folder.makefile(".judge.yaml", suite=ASKING)
-    run(folder, failed=3).stdout.fnmatch_lines(["no test asks a server*would ask gpt-5.4-mini*"])
-    assert not server.bodies
-    run(folder, "--judge-model", "gpt-5.4-mini", passed=3)
-    assert server.bodies
 
 
 def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -> None:
@@ -571,43 +564,41 @@ def test_cases_are_chosen_as_tests_are(folder: pytest.Pytester, args: Any, outco
     run(folder, "--strict-markers", *args, **outcomes)
 
 
-def test_a_suite_is_run_once(folder: pytest.Pytester, server: Any) -> None:
-    folder.makefile(".judge.yaml", suite=ASKING)
-    run(folder, "--judge-model", "gpt-5.4-mini", passed=3)
-    assert len(server.bodies) == 2
-
-
 def test_of_one_case_nothing_else_is_asked(folder: pytest.Pytester, server: Any) -> None:
     folder.makefile(".judge.yaml", suite=ASKING)
     run(folder, "--judge-model", "gpt-5.4-mini", "suite.judge.yaml::clear", passed=1)
     assert len(server.bodies) == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (SUITE.replace("criterion", "criterium", 1), "suite.judge.yaml:5: *did you mean 'criterion'*"),
-        (SUITE.replace("expect: {min: 4}", "expect: {min: 4}\n    better: a\n    worse: b", 1), "suite.judge.yaml:*"),
-        (SUITE.replace("replies.yaml", "nowhere.yaml"), "suite.judge.yaml:1: *no such file*"),
-        ("cases: []\n", "suite.judge.yaml:1: *"),
-    ],
-)
-def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester, wrong: str, said: str) -> None:
-    folder.makefile(".judge.yaml", suite=wrong)
-    run(folder, errors=1).stdout.fnmatch_lines([f"*{said}"])
+def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester) -> None:
+    key = SUITE.replace("criterion", "criterium", 1)
+    several = SUITE.replace("expect: {min: 4}", "expect: {min: 4}\n    better: a\n    worse: b", 1)
+    script = SUITE.replace("replies.yaml", "nowhere.yaml")
+    folder.makefile(".judge.yaml", key=key, several=several, script=script, empty="cases: []\n")
+    run(folder, errors=4).stdout.fnmatch_lines_random(
+        [
+            "*key.judge.yaml:5: *did you mean 'criterion'*", "*several.judge.yaml:4: *make 2 cases of it",
+            "*script.judge.yaml:1: *no such file*", "*empty.judge.yaml:1: *",
+        ]
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (SUITE.replace("coherence", "coherance", 1), "*suite.judge.yaml:4: *did you mean 'coherence'*"),
-        (SUITE.replace("min: 4", "min: 7", 1), "*suite.judge.yaml:4: *7*"),
-        ("baseline: nowhere\n" + SUITE, "*suite.judge.yaml:1: *nowhere*"),
-    ],
-)
-def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester, wrong: str, said: str) -> None:
-    folder.makefile(".judge.yaml", suite=wrong)
-    run(folder, failed=wrong.startswith("baseline") + 3).stdout.fnmatch_lines([said])
+def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester) -> None:
+    criterion, score = SUITE.replace("coherence", "coherance", 1), SUITE.replace("min: 4", "min: 7", 1)
+    recording = SUITE.replace("model: scripted/replies.yaml", "replay: gone.jsonl")
+    folder.makefile(
+        ".judge.yaml", criterion=criterion, score=score, recording=recording, baseline="baseline: nowhere\n" + SUITE
+    )
+    folder.makepyfile("def test_nothing(): pass")
+    done = run(folder, passed=1, failed=13)
+    done.stdout.fnmatch_lines_random(
+        [
+            "*criterion.judge.yaml:4: *did you mean 'coherence'*", "*score.judge.yaml:4: *7*",
+            "*baseline.judge.yaml:1: *nowhere*", "*gone.jsonl: No such file*", "the suite could not be run: see *",
+        ]
+    )  # fmt: skip
+    said, _, _ = str(done.stdout).partition("short test summary info")  # which has the whole message where CI is set
+    assert said.count("gone.jsonl: No such file") == 1
 
 
 def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
@@ -633,23 +624,15 @@ def test_a_baseline_that_nothing_is_compared_with_is_skipped(folder: pytest.Pyte
     run(folder, passed=2, skipped=1)  # the case of drift says all there is to say, and nobody rated the texts
 
 
-def test_a_recording_that_is_not_there_fails_the_tests_of_its_suite(folder: pytest.Pytester) -> None:
-    folder.makefile(".judge.yaml", suite=SUITE.replace("model: scripted/replies.yaml", "replay: gone.jsonl"))
-    folder.makepyfile("def test_nothing(): pass")
-    done = run(folder, passed=1, failed=3)
-    done.stdout.fnmatch_lines(["*gone.jsonl: No such file*", "the suite could not be run: see *"])
-    said, _, _ = str(done.stdout).partition("short test summary info")  # which has the whole message where CI is set
-    assert said.count("gone.jsonl: No such file") == 1
-
-
 def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE.replace("output: Clear.", "output: Silent."))
     run(folder, failed=3).stdout.fnmatch_lines(["error: *", "*reply: I would rather not say.", "*:4"])
 
 
-@pytest.fixture
-def workers(folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A suite of eight texts, whose replies are not kept, and six tests of one text, of a judge that is asked."""
+def test_several_workers_pay_once_and_record_into_one_file(
+    folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suite of eight texts, whose replies are not kept, and six tests of one text; only the typed model is asked."""
     pytest.importorskip("xdist")
     monkeypatch.setenv("TMPDIR", str(folder.mkdir("temporary")))
     cases = "".join(
@@ -657,20 +640,11 @@ def workers(folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatc
     )
     folder.makefile(".judge.yaml", suite=f"weighting: single\ncache: false\ncases:\n{cases}")
     folder.makepyfile("\n".join(SCORE.replace("test_score", f"test_{n}") for n in range(6)))
-    return folder
-
-
-def test_several_workers_pay_once_and_record_into_one_file(workers: pytest.Pytester, server: Any) -> None:
-    args = ("-W", "error", "-p", "no:cacheprovider")
+    folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
     typed = ("-n", "2", "--judge-model", "gpt-5.4-mini", "--judge-record", "calls.jsonl")
-    workers.runpytest_subprocess(*args, *typed).assert_outcomes(passed=15)
+    folder.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider", *typed).assert_outcomes(passed=15)
+    assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (8 + 1)
+    folder.makeini("[pytest]")
+    run(folder, "--judge-replay", "calls.jsonl", passed=15)
     assert len(server.bodies) == 8 + 1
-    run(workers, "--judge-replay", "calls.jsonl", passed=15)
-    assert len(server.bodies) == 8 + 1
-    assert not list((workers.path / "temporary").glob("judge-*"))
-
-
-def test_workers_ask_nobody_unless_a_model_is_typed(workers: pytest.Pytester, server: Any) -> None:
-    workers.makeini("[pytest]\naddopts = --judge-model gpt-5.4-mini\njudge_model = gpt-5.4-mini")
-    workers.runpytest_subprocess("-n", "2").assert_outcomes(failed=15)
-    assert not server.bodies
+    assert not list((folder.path / "temporary").glob("judge-*"))
