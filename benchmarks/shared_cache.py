@@ -1,7 +1,8 @@
-"""6,400 judgments of SummEval answered from a Redis that machines share, beside the cache of this machine alone."""
+"""A cache that several use: two runs on one folder at once, and 6,400 judgments of SummEval answered from a Redis."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -12,13 +13,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
-from common import CRITERIA, SUMMEVAL, command, judged
+from common import CRITERIA, JUDGE, SUMMEVAL, command, judged, mock_server
 
 from judge.cache import open_cache
 from judge.core.redis_url import RedisUrl
 
 TIMES = 5
+TEXTS, LATENCY = 200, 0.2
 
 
 @contextmanager
@@ -61,7 +64,42 @@ def whole(machine: Path, place: object, folder: Path) -> float:
     return command(*given, "--out", folder / "out", JUDGE_CACHE=machine)
 
 
+def at_once(folder: Path, runs: int, *, kill: bool = False) -> tuple[int, float]:
+    """Requests of so many runs on one folder at once, and seconds; the first one may be killed half-way."""
+    with mock_server(LATENCY) as url:
+        start = time.perf_counter()
+        given = ["run", SUMMEVAL, "--map", "item=doc_id,output=summary", "--criteria", ",".join(CRITERIA)]
+        given += ["--limit", TEXTS, "--metrics", "none", "--quiet", "--model", "m", "--base-url", url]
+        given += ["--cache", folder / "cache"]
+        commands = [[*JUDGE, *map(str, [*given, "--out", folder / str(n)])] for n in range(runs)]
+        started = [subprocess.Popen(arguments, stdout=subprocess.DEVNULL) for arguments in commands]
+
+        def requests() -> int:
+            with urlopen(f"{url}/stats") as reply:
+                return int(json.load(reply)["requests"])
+
+        if kill:
+            while requests() < TEXTS * len(CRITERIA) / 2:
+                time.sleep(0.02)
+            started[0].kill()
+        for run in started:
+            run.wait()
+        return requests(), time.perf_counter() - start
+
+
+def compare_runs_at_once() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        distinct, alone = at_once(folder / "alone", 1)
+        print(f"one run on a folder: {distinct:,} requests, {alone:.1f} s")
+        for runs, kill in ((2, False), (2, True), (4, False)):
+            sent, seconds = at_once(folder / f"{runs}{kill}", runs, kill=kill)
+            what = f"{runs} runs at once" + ", one killed half-way" * kill
+            print(f"{what}: {sent:,} requests, {sent / distinct:.3f} times, {seconds:.1f} s")
+
+
 def main() -> None:
+    compare_runs_at_once()
     with tempfile.TemporaryDirectory() as name, redis() as url:
         folder, address = Path(name), RedisUrl.read(url)
         show("cold: every reply asked for", [passed(folder / "first", address)])

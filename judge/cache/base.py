@@ -95,12 +95,12 @@ class InspectableCache(ABC, Cache):
         """Delete every response; return how many there were."""
 
     @abstractmethod
-    def _blocks(self) -> Iterator[Mapping[str, str]]:
-        """The rows of all replies, some at a time; one may come twice."""
+    def key_blocks(self) -> Iterator[Sequence[str]]:
+        """The keys of all replies, some at a time; one may come twice."""
 
     @abstractmethod
-    def _prompts(self, keys: Sequence[str]) -> Mapping[str, str]:
-        """The rows of these prompts."""
+    def rows(self, keys: Sequence[str]) -> dict[str, str]:
+        """The rows with these keys, as they were written."""
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         self.put_rows(encode(key, response, request))
@@ -110,8 +110,9 @@ class InspectableCache(ABC, Cache):
 
         Rows that cannot be read back are left out.
         """
-        for rows in self._blocks():
-            prompts = self._prompts(prompt_keys(rows.values()))
+        for keys in self.key_blocks():
+            rows = self.rows(keys)
+            prompts = self.rows(prompt_keys(rows.values()))
             for text in rows.values():
                 with suppress(ValueError):
                     yield decode_reply(text), _decode_request(text, prompts)

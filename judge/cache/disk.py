@@ -10,11 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from io import FileIO
 from itertools import islice
-from os import stat_result
-from os.path import samestat
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -30,7 +27,6 @@ _TIMEOUT = 60.0
 """Seconds to wait for another process that writes."""
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_REBUILT = "rebuilt-"
 _OTHER_ROWS = "rows that are no replies"
 """The key of their number, which counts its own row."""
 _LOCKABLE = sys.platform != "win32"
@@ -70,7 +66,7 @@ class DiskCache(base.InspectableCache):
         self._leases = FolderLeases(self.folder / "leases")
         self._pending: dict[str, str] = {}
         self._store: Any = None
-        self._opened_stat: stat_result | None = None
+        self._identity: tuple[int, int] | None = None
         self._with_file(lambda: None)
 
     @property
@@ -80,15 +76,9 @@ class DiskCache(base.InspectableCache):
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         return base.decode_replies(self.rows(keys))
 
-    def rows(self, keys: Iterable[str]) -> dict[str, str]:
-        """The rows with these keys, as they were written."""
-        rows, missing = {}, []
-        for key in keys:
-            if key in self._pending:
-                rows[key] = self._pending[key]
-            else:
-                missing.append(key)
-        if missing:
+    def rows(self, keys: Sequence[str]) -> dict[str, str]:
+        rows = {key: self._pending[key] for key in keys if key in self._pending}
+        if missing := [key for key in keys if key not in rows]:
             rows |= self._with_file(lambda: {key: text for key in missing if (text := self._store.get(key))})
         return rows
 
@@ -118,12 +108,7 @@ class DiskCache(base.InspectableCache):
             self._close_store()
 
     def stats(self) -> dict[str, int]:
-        return self._with_file(
-            lambda: {
-                "responses": len(self._store) - int(self._store.get(_OTHER_ROWS, "0")),
-                "bytes": int(self._store.volume()),
-            }
-        )
+        return self._with_file(lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())})
 
     def clear(self) -> int:
         count = self.stats()["responses"]
@@ -135,7 +120,7 @@ class DiskCache(base.InspectableCache):
         self._with_file(delete)
         return count
 
-    def _blocks(self) -> Iterator[Mapping[str, str]]:
+    def key_blocks(self) -> Iterator[Sequence[str]]:
         store, keys = None, iter(())
 
         def block() -> list[str]:
@@ -145,57 +130,57 @@ class DiskCache(base.InspectableCache):
             return list(islice(keys, _BATCH))
 
         while some := self._with_file(block):
-            yield self.rows(key for key in some if not key.startswith(base.PROMPT))
-
-    def _prompts(self, keys: Sequence[str]) -> Mapping[str, str]:
-        return self.rows(keys)
+            yield [key for key in some if not key.startswith(base.PROMPT)]
 
     # The file, and what becomes of it.
 
     def _with_file(self, work: Callable[[], T]) -> T:
         """Work with the file that is there now; if that is damaged, with the one that replaces it."""
-        for attempt in range(2):
+        try:
             try:
-                _make_own_folder(self.folder)
-                with files.locked(self._lock, shared=True):
-                    self._open_current_file()
-                    return work()
+                return self._try_with_file(work)
             except _ERRORS as error:
-                reason = _cause(error)
-                self._close_store()  # whatever transaction an error has left open ends here
-                if attempt or getattr(reason, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
-                    message = f"cache {self.folder}: {reason or type(reason).__name__}; {_advice(reason)}"
-                    raise StorageError(message) from error
-            try:
-                self._set_aside(str(reason))
-            except _ERRORS as error:
-                raise StorageError(f"cache {self.folder}: {error}; {_advice(error)}") from error
-        raise AssertionError("either returned or raised")
+                self._close_store()  # whatever transaction the error has left open ends here
+                damage = _cause(error)
+                if getattr(damage, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                    raise
+            self._replace_damaged(damage)
+            return self._try_with_file(work)
+        except _ERRORS as error:
+            self._close_store()
+            cause = _cause(error)
+            raise StorageError(f"cache {self.folder}: {cause or type(cause).__name__}; {_advice(cause)}") from error
 
-    def _open_current_file(self) -> None:
-        """Open the file that is there, unless it is the one that is open: another process may have replaced it."""
-        current = _stat(self._file)
-        if self._store is not None and current and self._opened_stat and samestat(current, self._opened_stat):
-            return
-        self._close_store()
-        self._opened_stat = current
-        self._store = _open(self.folder)
-        self._opened_stat = _stat(self._file)
-        _write(self._store, _earlier_prompts(self._file))
+    def _try_with_file(self, work: Callable[[], T]) -> T:
+        """Work with the file that is there: another process may have replaced the one that is open."""
+        _make_own_folder(self.folder)
+        with files.locked(self._lock, shared=True):
+            if self._store is None or self._identity != _identity(self._file):
+                self._close_store()
+                self._identity = _identity(self._file)
+                self._store = _open(self.folder)
+                self._identity = _identity(self._file)
+                _write(self._store, _earlier_prompts(self._file))
+            return work()
 
-    def _set_aside(self, reason: str) -> None:
-        """Replace a damaged file by a new one with all rows that can be read, and keep it under another name."""
+    def _replace_damaged(self, reason: BaseException) -> None:
+        """Put a new file with all rows that can be read in the place of a damaged one, which gets another name."""
         with files.locked(self._lock):
-            current = _stat(self._file)
-            if current is None or self._opened_stat is None or not samestat(current, self._opened_stat):
+            if self._identity != _identity(self._file):
                 return  # another process has done it
             sys.stderr.write(f"judge: the cache {self._file} is damaged ({reason}); rebuilding it\n")
-            name = f"{self._file.name}.damaged-{datetime.now():%Y%m%d-%H%M%S}"
-            aside, suffix = self._file.with_name(name), 1
-            while aside.exists():
-                suffix += 1
-                aside = self._file.with_name(f"{name}-{suffix}")
-            count = _rebuild(self._file, aside)
+            folder = self.folder / "rebuilt"
+            rmtree(folder, ignore_errors=True)  # of a process that was killed
+            files.make_private_dir(folder)
+            with closing(_open(folder)) as store:
+                _write(store, (row for row in _readable_rows(self._file) if base.is_intact(*row)))
+                count = _count(store)
+            aside = f"{self._file}.damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
+            for end in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._file}{end}").rename(f"{aside}{end}")
+            (folder / self._file.name).rename(self._file)
+            rmtree(folder, ignore_errors=True)
         self.notes.append(
             f"The cache was damaged ({reason}) and built anew: {count:,} replies were carried over, "
             f"and the damaged file is kept as {aside}."
@@ -334,32 +319,6 @@ def _earlier_prompts(file: Path) -> Iterator[tuple[str, str]]:
             earlier.execute("DROP TABLE Prompts")
 
 
-def _rebuild(file: Path, aside: Path) -> int:
-    """Put a new file in the place of a damaged one, which gets another name; how many replies were carried over."""
-    for leftover in file.parent.glob(f"{_REBUILT}*"):  # by one who was killed
-        rmtree(leftover, ignore_errors=True)
-    folder = Path(mkdtemp(prefix=_REBUILT, dir=file.parent))
-    try:
-        with closing(_open(folder)) as store:
-            _write(store, (row for row in _readable_rows(file) if base.is_intact(*row)))
-            count = len(store) - int(store.get(_OTHER_ROWS, "0"))
-        for end in ("", "-wal", "-shm"):
-            damaged, second_name = Path(f"{file}{end}"), Path(f"{aside}{end}")
-            with suppress(FileNotFoundError):
-                try:
-                    second_name.hardlink_to(damaged)
-                except FileNotFoundError:
-                    raise
-                except OSError:  # the file system has no second names
-                    damaged.rename(second_name)
-        for end in ("-wal", "-shm"):
-            Path(f"{file}{end}").unlink(missing_ok=True)
-        (folder / file.name).replace(file)
-    finally:
-        rmtree(folder, ignore_errors=True)
-    return count
-
-
 def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
     """The rows of a damaged file that can be reached from either end of its table or its index."""
     seen: set[str] = set()
@@ -376,11 +335,17 @@ def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
         yield from _earlier_prompts(file)
 
 
-def _stat(path: Path) -> stat_result | None:
+def _identity(file: Path) -> tuple[int, int] | None:
+    """What tells a file from another that takes its place; None if there is none."""
     try:
-        return path.stat()
+        stat = file.stat()
     except FileNotFoundError:
         return None
+    return stat.st_dev, stat.st_ino
+
+
+def _count(store: Any) -> int:
+    return len(store) - int(store.get(_OTHER_ROWS, "0"))
 
 
 def _cause(error: BaseException) -> BaseException:

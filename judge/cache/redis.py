@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 from uuid import uuid4
@@ -31,33 +30,26 @@ _MAX_PENDING = 20_000
 """Texts that may be on their way at once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WriteBatch:
-    """Rows to be written, and `new` ones where there are none; then claims to be released."""
+@dataclass(slots=True)
+class Writes:
+    """Rows to be written, those in `new` if there are none yet; then leases to be ended."""
 
     rows: dict[str, str] = field(default_factory=dict)
-    new: dict[str, str] = field(default_factory=dict)
-    released: Sequence[str] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows) + len(self.new)
+    new: set[str] = field(default_factory=set)
+    released: set[str] = field(default_factory=set)
 
 
 class WriteBehindQueue:
-    """Hands batches to `send` in their order, several at once; it returns whether all of them were taken.
+    """Hands writes to `send`, many at once; it returns whether they were taken.
 
-    `beat` is called by the same thread whenever the seconds that `pause` returns have gone by.
+    The same thread calls `beat` whenever the seconds that `pause` returns have gone by.
     """
 
-    def __init__(
-        self, send: Callable[[Sequence[WriteBatch]], bool], beat: Callable[[], None], pause: Callable[[], float]
-    ) -> None:
+    def __init__(self, send: Callable[[Writes], bool], beat: Callable[[], None], pause: Callable[[], float]) -> None:
         self._send, self._beat, self._pause = send, beat, pause
-        self._queue: deque[WriteBatch] = deque()
-        self._in_flight: list[WriteBatch] = []
-        self._rows: dict[str, str] = {}
+        self._queued, self._in_flight = Writes(), Writes()
         self._rejected: list[str] = []
-        self._count, self._closed = 0, False
+        self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
@@ -69,40 +61,47 @@ class WriteBehindQueue:
                 self._thread.start()
             self._changed.notify_all()
 
-    def add(self, batch: WriteBatch) -> bool:
-        """Have it sent; False where too much is on its way already."""
+    def add(self, writes: Writes) -> bool:
+        """Have them sent; False if too much is on its way already."""
         with self._changed:
-            if self._closed or (len(batch) and self._count + len(batch) > _MAX_PENDING):
+            queued = self._queued
+            count = len(self._in_flight.rows) + len(queued.rows) + len(writes.rows)
+            if self._closed or (writes.rows and count > _MAX_PENDING):
                 return False
-            self._queue.append(batch)
-            self._rows.update(batch.rows)
-            self._count += len(batch)
+            queued.new = (queued.new - writes.rows.keys()) | (writes.new - queued.rows.keys())
+            queued.rows |= writes.rows
+            queued.released |= writes.released
         self.start()
         return True
 
     def waiting(self, keys: Collection[str]) -> dict[str, str]:
-        """The rows with these keys that are on their way."""
+        """The rows with these keys that are on their way, unless Redis may keep another."""
         with self._changed:
-            return {key: self._rows[key] for key in keys if key in self._rows}
+            both = [(writes, key) for writes in (self._in_flight, self._queued) for key in keys if key in writes.rows]
+            return {key: writes.rows[key] for writes, key in both if key not in writes.new}
 
-    def returned(self) -> list[str]:
+    def rejected(self) -> list[str]:
         """The keys of rows that were not taken since this was last called."""
         with self._changed:
             keys, self._rejected = self._rejected, []
         return keys
 
     def drain(self, released: Collection[str] | None = None) -> None:
-        """Wait until nothing is on its way; with `released`, none of these."""
-        keys = set(released or ())
+        """Wait until nothing is on its way; with `released`, none of these leases."""
+
+        def busy(writes: Writes) -> bool:
+            return (
+                bool(writes.rows or writes.released) if released is None else not writes.released.isdisjoint(released)
+            )
+
         with self._changed:
-            while self._thread is not None and self._thread.is_alive():
-                batches = [*self._in_flight, *self._queue]
-                if not any(released is None or not keys.isdisjoint(batch.released) for batch in batches):
-                    return
+            while (
+                self._thread is not None and self._thread.is_alive() and (busy(self._in_flight) or busy(self._queued))
+            ):
                 self._changed.wait(0.1)
 
     def close(self) -> bool:
-        """Send what is left, and end; False where the thread still waits for an answer."""
+        """Send what is left, and end; False if the thread still waits for an answer."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -113,33 +112,30 @@ class WriteBehindQueue:
 
     def _run(self) -> None:
         last = time.monotonic()
-        while self._take_next(last):
-            if self._in_flight:
+        while True:
+            with self._changed:
+                queued = self._queued
+                while not (queued.rows or queued.released or self._closed):
+                    if (remaining := last + self._pause() - time.monotonic()) <= 0:
+                        break
+                    self._changed.wait(remaining)
+                rows = {key: queued.rows.pop(key) for key in list(islice(queued.rows, BLOCK))}
+                self._in_flight = Writes(rows, queued.new & rows.keys())
+                queued.new -= rows.keys()
+                if not queued.rows:  # a lease ends after its row is written
+                    self._in_flight.released, queued.released = queued.released, set()
+            if rows or self._in_flight.released:
                 taken = self._send(self._in_flight)
                 with self._changed:
-                    for batch in self._in_flight:
-                        self._count -= len(batch)
-                        for key, text in batch.rows.items():
-                            if self._rows.get(key) is text:
-                                del self._rows[key]
-                        if not taken:
-                            self._rejected += batch.rows
-                    self._in_flight = []
+                    if not taken:
+                        self._rejected += rows
+                    self._in_flight = Writes()
                     self._changed.notify_all()
+            elif self._closed:
+                return
             if time.monotonic() >= last + self._pause():
                 self._beat()
                 last = time.monotonic()
-
-    def _take_next(self, last: float) -> bool:
-        """Wait for something to send or the time to beat, and take what there is; False at the end."""
-        with self._changed:
-            while not self._queue and not self._closed and (remaining := last + self._pause() - time.monotonic()) > 0:
-                self._changed.wait(remaining)
-            count = 0
-            while self._queue and count < BLOCK:
-                self._in_flight.append(self._queue.popleft())
-                count += 1 + len(self._in_flight[-1])
-            return bool(self._in_flight) or not self._closed
 
 
 _TIMEOUT = 3.0
@@ -222,15 +218,17 @@ class RedisClient:
             self._mark_down(error)
 
     def get(self, keys: Sequence[str]) -> dict[str, str]:
-        """The rows with these keys; what is not text is an empty one."""
+        """The rows with these keys."""
         return self._try(lambda: self._get(keys), {})
 
     def put(self, rows: dict[str, str], *, new: dict[str, str] | None = None) -> bool:
-        """Have rows written, and `new` ones and prompts where there are none; False if that is of no use now.
+        """Have rows written, and `new` ones and prompts if there are none; False if that is of no use now.
 
         Nobody waits for it; rows that are not taken in the end are in `rejected`.
         """
-        return self.writable and self._sender.add(WriteBatch(rows, new or {}))
+        new = new or {}
+        prompts = {key for key in rows if key.startswith(base.PROMPT)}
+        return self.writable and self._sender.add(Writes(rows | new, new.keys() | prompts))
 
     def waiting(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows with these keys that are on their way."""
@@ -238,7 +236,7 @@ class RedisClient:
 
     def rejected(self) -> list[str]:
         """The keys of rows that were to be written and were not taken, since this was last called."""
-        return self._sender.returned()
+        return self._sender.rejected()
 
     def join(self) -> None:
         """Wait until nothing is on its way."""
@@ -259,8 +257,8 @@ class RedisClient:
         with self._claims:
             held = [key for key in keys if key in self._held]
             self._held.difference_update(held)
-        for some in blocks(held if self._down_since is None else ()):
-            self._sender.add(WriteBatch(released=some))
+        if held and self._down_since is None:
+            self._sender.add(Writes(released=set(held)))
 
     def close(self) -> None:
         """Write what is on its way, and let go of what is held and of the connection."""
@@ -281,17 +279,17 @@ class RedisClient:
 
     def stats(self) -> dict[str, int]:
         """Number of `responses`, and `bytes` of these and their prompts. Raises StorageError."""
-        replies, prompts, size = set[str](), set[str](), 0
-        for seen, blocks_of_keys in ((replies, self.keys("reply")), (prompts, self.keys("prompt"))):
-            for some in blocks_of_keys:
-                fresh = set(some) - seen
-                seen |= fresh
-                with self._strict():
-                    pipe = self._redis.pipeline(transaction=False)
-                    for key in fresh:
-                        pipe.strlen(_name(key))
-                    size += sum(length for length in pipe.execute(raise_on_error=False) if isinstance(length, int))
-        return {"responses": len(replies), "bytes": size}
+        sizes: dict[str, object] = {}
+        for some in chain(self.keys("reply"), self.keys("prompt")):
+            with self._strict():
+                pipe = self._redis.pipeline(transaction=False)
+                for key in some:
+                    pipe.strlen(_name(key))
+                sizes |= zip(some, pipe.execute(raise_on_error=False), strict=True)
+        return {
+            "responses": sum(not key.startswith(base.PROMPT) for key in sizes),
+            "bytes": sum(size for size in sizes.values() if isinstance(size, int)),
+        }
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
         """`get`, which raises StorageError."""
@@ -300,12 +298,12 @@ class RedisClient:
 
     def clear(self) -> int:
         """Delete every row; return how many replies there were. Raises StorageError."""
-        replies, _ = (sum(map(self._delete, keys)) for keys in (self.keys("reply"), self.keys("prompt")))
-        return replies
-
-    def _delete(self, keys: Sequence[str]) -> int:
-        with self._strict():
-            return int(self._redis.unlink(*map(_name, keys)))
+        count = 0
+        for some in chain(self.keys("reply"), self.keys("prompt")):
+            with self._strict():
+                deleted = int(self._redis.unlink(*map(_name, some)))
+            count += 0 if some[0].startswith(base.PROMPT) else deleted
+        return count
 
     @contextmanager
     def _strict(self) -> Iterator[None]:
@@ -323,7 +321,8 @@ class RedisClient:
         texts: dict[str, str] = {}
         for some in blocks(keys):
             values = self._redis.mget(list(map(_name, some)))
-            texts |= {key: _text(value) for key, value in zip(some, values, strict=True) if value is not None}
+            pairs = zip(some, values, strict=True)
+            texts |= {key: value.decode("utf-8", "replace") for key, value in pairs if value is not None}
         return texts
 
     def _claim(self, keys: Sequence[str]) -> set[str]:
@@ -343,23 +342,18 @@ class RedisClient:
         self._sender.start()
         return {key for key, holder in zip(keys, holders, strict=True) if holder not in (None, token)}
 
-    def _deliver(self, batches: Sequence[WriteBatch]) -> bool:
+    def _deliver(self, writes: Writes) -> bool:
         def write() -> bool:
             pipe = self._redis.pipeline(transaction=False)
-            for batch in batches:
-                for key, text in (batch.rows | batch.new).items():
-                    pipe.set(_name(key), text, nx=key in batch.new or key.startswith(base.PROMPT))
-                if names := list(map(_lease, batch.released)):
-                    pipe.eval(_RELEASE, len(names), *names, self._token)
+            for key in writes.rows.keys() & writes.new:
+                pipe.set(_name(key), writes.rows[key], nx=True)
+            if texts := {_name(key): text for key, text in writes.rows.items() if key not in writes.new}:
+                pipe.mset(texts)
+            if names := list(map(_lease, writes.released)):
+                pipe.eval(_RELEASE, len(names), *names, self._token)
             return self._accepted(pipe.execute(raise_on_error=False))
 
         return self._try(write, False)
-
-    def _renew(self, keys: Sequence[str]) -> None:
-        try:
-            self._redis.eval(_RENEW, len(keys), *map(_lease, keys), self._token, _LEASE)
-        except redis.ResponseError as error:
-            self._accepted([error])
 
     def _accepted(self, answers: Iterable[Any]) -> bool:
         """Whether none of these answers is a refusal, for which it is left alone for a while."""
@@ -395,9 +389,11 @@ class RedisClient:
         """Renew what is held, or look whether what was lost is back."""
         if self._down_since is None:
             with self._claims:
-                held = list(self._held)
-            for some in blocks(held):  # what is released meanwhile is so after this, by the same thread
-                self._try(lambda some=some: self._renew(some), None)  # type: ignore[misc]
+                names = list(map(_lease, self._held))
+            pipe = self._redis.pipeline(transaction=False)
+            for some in blocks(names):  # what is released meanwhile is so after this, by the same thread
+                pipe.eval(_RENEW, len(some), *some, self._token, _LEASE)
+            self._try(lambda: self._accepted(pipe.execute(raise_on_error=False)), False)
             return
         with suppress(*_CONNECTION_ERRORS):
             self._probe()
@@ -446,10 +442,3 @@ def _name(key: str) -> str:
 
 def _lease(key: str) -> str:
     return f"judge:claim:{key}"
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return ""

@@ -45,7 +45,7 @@ class TieredCache(base.InspectableCache):
             responses |= base.decode_replies(pending | from_redis)
             if self._disk is not None:
                 self._copy_to_disk(self._disk, {key: text for key, text in from_redis.items() if key in responses})
-                from_disk = self._disk.rows(key for key in block if key not in responses)
+                from_disk = self._disk.rows([key for key in block if key not in responses])
                 responses |= (read := base.decode_replies(from_disk))
                 self._copy_to_redis(self._disk, {key: from_disk[key] for key in read}, unreadable=from_redis)
         return responses
@@ -100,18 +100,18 @@ class TieredCache(base.InspectableCache):
         self._remote.join()
         return self._remote.clear()
 
-    def _blocks(self) -> Iterator[Mapping[str, str]]:
+    def key_blocks(self) -> Iterator[Sequence[str]]:
         self._remote.join()
-        return map(self._remote.rows, self._remote.keys("reply"))
+        return self._remote.keys("reply")
 
-    def _prompts(self, keys: Sequence[str]) -> Mapping[str, str]:
+    def rows(self, keys: Sequence[str]) -> dict[str, str]:
         return self._remote.rows(keys)
 
     # Up to Redis and down to the disk.
 
     def _copy_to_disk(self, disk: DiskCache, rows: Mapping[str, str]) -> None:
         """Have on the disk what Redis has."""
-        stored = disk.rows(rows)
+        stored = disk.rows(list(rows))
         new = {key: text for key, text in rows.items() if key not in stored}
         prompts = base.prompt_keys(new.values())
         stored = disk.rows(prompts)
