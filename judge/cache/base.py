@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, Self
@@ -21,11 +20,6 @@ PROMPT = "prompt:"
 
 class Cache(Protocol):
     """What a run needs of a cache."""
-
-    @property
-    def shared(self) -> bool:
-        """Whether another process has used this cache since it was opened: replies may appear at any time."""
-        ...
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The stored responses among these keys; one that cannot be read back counts as absent."""
@@ -58,8 +52,6 @@ class Cache(Protocol):
 class NoCache:
     """Remembers nothing (`--no-cache`)."""
 
-    shared = False
-
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         return {}
 
@@ -79,28 +71,28 @@ class NoCache:
         return
 
 
-class InspectableCache(ABC, Cache):
+class InspectableCache(Cache, Protocol):
     """A cache of rows, to be counted, copied or cleared. Methods raise StorageError."""
 
-    @abstractmethod
     def put_rows(self, rows: Mapping[str, str]) -> None:
         """Keep rows by their keys; safe after the next `flush`."""
+        ...
 
-    @abstractmethod
     def stats(self) -> dict[str, int]:
         """Number of `responses` and `bytes` that are stored."""
+        ...
 
-    @abstractmethod
     def clear(self) -> int:
         """Delete every response; return how many there were."""
+        ...
 
-    @abstractmethod
     def key_blocks(self) -> Iterator[Sequence[str]]:
         """The keys of all replies, some at a time; one may come twice."""
+        ...
 
-    @abstractmethod
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
         """The rows with these keys, as they were written."""
+        ...
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         self.put_rows(encode(key, response, request))
@@ -115,7 +107,7 @@ class InspectableCache(ABC, Cache):
             prompts = self.rows(prompt_keys(rows.values()))
             for text in rows.values():
                 with suppress(ValueError):
-                    yield decode_reply(text), _decode_request(text, prompts)
+                    yield decode_reply(text), decode_request(text, prompts)
 
     def __enter__(self) -> Self:
         return self
@@ -167,7 +159,7 @@ def is_intact(key: str, text: str) -> bool:
     return False
 
 
-def _decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
+def decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
     """The request of a row; None if the row does not hold it or its prompt is missing. Raises ValueError."""
     if (fields := _request_fields(text)) is None:
         return None

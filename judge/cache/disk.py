@@ -36,9 +36,6 @@ T = TypeVar("T")
 class TextDisk(diskcache.Disk):  # type: ignore[misc]
     """Text in, text out. A key or value of any other kind, above all a pickle, stays unread: it is empty text."""
 
-    def put(self, key: Any) -> tuple[str, bool]:
-        return key, True
-
     def get(self, key: Any, raw: bool) -> str:
         return key if raw and isinstance(key, str) else ""
 
@@ -68,10 +65,6 @@ class DiskCache(base.InspectableCache):
         self._store: Any = None
         self._identity: tuple[int, int] | None = None
         self._with_file(lambda: None)
-
-    @property
-    def shared(self) -> bool:
-        return self._leases.shared
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         return base.decode_replies(self.rows(keys))
@@ -201,7 +194,6 @@ class FolderLeases:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.shared = False
         self._folder = folder
         self._path = folder / uuid4().hex
         self._file: FileIO | None = None
@@ -238,7 +230,6 @@ class FolderLeases:
                 if files.try_lock(file):
                     path.unlink(missing_ok=True)
                 else:
-                    self.shared = True
                     keys.update(file.readall().decode().split())
         return keys
 
@@ -286,10 +277,8 @@ def _open(folder: Path) -> Any:
         disk=TextDisk,
         disk_min_file_size=2**40,
         eviction_policy="none",
-        cull_limit=0,
-        size_limit=2**62,
+        cull_limit=0,  # nothing is ever deleted to make room
         statistics=0,
-        tag_index=0,
         sqlite_synchronous=2,
         sqlite_mmap_size=0,  # a file cut short under a map ends the process
     )

@@ -150,10 +150,11 @@ _REFUSAL_PAUSE = 30.0
 """Seconds for which nothing is written to a Redis that refused something."""
 _CONNECTION_ERRORS = (redis.RedisError, OSError, UnicodeError)
 _CLUSTER_ERRORS = (redis.exceptions.ClusterError, redis.exceptions.AskError, redis.exceptions.ClusterCrossSlotError)
-_HOLDERS = (  # a claim without an end is nobody's
-    "local held = redis.call('mget', unpack(KEYS)) for i = 1, #KEYS do "
-    "if held[i] and held[i] ~= ARGV[1] and redis.call('pttl', KEYS[i]) == -1 "
-    "and redis.pcall('set', KEYS[i], ARGV[1], 'PX', ARGV[2])['ok'] then held[i] = ARGV[1] end end return held"
+_CLAIM = (  # 0: leased by this process now, 1: leased by another, 2: no text, so nobody's; a lease without an end, too
+    "local states = {} for i, key in ipairs(KEYS) do local holder = redis.pcall('get', key) "
+    "if type(holder) == 'table' then states[i] = 2 "
+    "elseif holder and holder ~= ARGV[1] and redis.call('pttl', key) ~= -1 then states[i] = 1 "
+    "else redis.call('set', key, ARGV[1], 'PX', ARGV[2]) states[i] = 0 end end return states"
 )
 _RENEW = (
     "for i = 1, #KEYS do local own = redis.call('get', KEYS[i]) "
@@ -186,7 +187,7 @@ class RedisClient:
         self._token = uuid4().hex
         self._held: set[str] = set()
         self._claims, self._state = threading.Lock(), threading.Lock()
-        self._sender = WriteBehindQueue(
+        self.outbox = WriteBehindQueue(
             self._deliver, self._heartbeat, lambda: _HEARTBEAT if self._down_since is None else _PROBE_INTERVAL
         )
         try:
@@ -228,28 +229,19 @@ class RedisClient:
         """
         new = new or {}
         prompts = {key for key in rows if key.startswith(base.PROMPT)}
-        return self.writable and self._sender.add(Writes(rows | new, new.keys() | prompts))
-
-    def waiting(self, keys: Sequence[str]) -> dict[str, str]:
-        """The rows with these keys that are on their way."""
-        return self._sender.waiting(keys)
-
-    def rejected(self) -> list[str]:
-        """The keys of rows that were to be written and were not taken, since this was last called."""
-        return self._sender.rejected()
-
-    def join(self) -> None:
-        """Wait until nothing is on its way."""
-        self._sender.drain()
+        return self.writable and self.outbox.add(Writes(rows | new, new.keys() | prompts))
 
     def claim(self, keys: Sequence[str]) -> set[str]:
-        """Those of these keys that another holds; the others are held from now on, as long as it can be written to."""
+        """Lease these keys, as long as Redis can be written to, and return those that another process has leased."""
         others: set[str] = set()
-        self._sender.drain(keys)  # a release that comes after the claim would end it
+        self.outbox.drain(keys)  # a release that comes after the claim would end it
         for some in blocks(keys):
-            if not self.writable:
-                break
-            others |= self._try(lambda some=some: self._claim(some), set())  # type: ignore[misc]
+            states = self._try(lambda some=some: self._run_script(_CLAIM, some), None) if self.writable else None  # type: ignore[misc]
+            if states is not None:
+                others.update(key for key, state in zip(some, states, strict=True) if state == 1)
+                with self._claims:
+                    self._held.update(key for key, state in zip(some, states, strict=True) if state == 0)
+                self.outbox.start()
         return others
 
     def release(self, keys: Iterable[str]) -> None:
@@ -258,12 +250,12 @@ class RedisClient:
             held = [key for key in keys if key in self._held]
             self._held.difference_update(held)
         if held and self._down_since is None:
-            self._sender.add(Writes(released=set(held)))
+            self.outbox.add(Writes(released=set(held)))
 
     def close(self) -> None:
         """Write what is on its way, and let go of what is held and of the connection."""
         self.release(tuple(self._held))
-        if self._sender.close():
+        if self.outbox.close():
             with suppress(*_CONNECTION_ERRORS):
                 self._redis.close()
 
@@ -325,22 +317,12 @@ class RedisClient:
             texts |= {key: value.decode("utf-8", "replace") for key, value in pairs if value is not None}
         return texts
 
-    def _claim(self, keys: Sequence[str]) -> set[str]:
+    def _run_script(self, script: str, keys: Sequence[str]) -> Any:
+        """What a script returns for the leases of these keys; None if Redis refuses it."""
         pipe = self._redis.pipeline(transaction=False)
-        names = list(map(_lease, keys))
-        for name in names:
-            pipe.set(name, self._token, nx=True, px=_LEASE)
-        pipe.eval(_HOLDERS, len(names), *names, self._token, _LEASE)
-        *done, holders = pipe.execute(raise_on_error=False)
-        self._accepted([*done, holders])
-        if not isinstance(holders, list):
-            holders = [None] * len(keys)
-        token = self._token.encode()
-        with self._claims:
-            outcomes = zip(keys, done, holders, strict=True)
-            self._held.update(key for key, new, holder in outcomes if new is True or holder == token)
-        self._sender.start()
-        return {key for key, holder in zip(keys, holders, strict=True) if holder not in (None, token)}
+        pipe.eval(script, len(keys), *map(_lease, keys), self._token, _LEASE)
+        answers = pipe.execute(raise_on_error=False)
+        return answers[0] if self._accepted(answers) else None
 
     def _deliver(self, writes: Writes) -> bool:
         def write() -> bool:
@@ -383,17 +365,15 @@ class RedisClient:
             self._down_since = time.monotonic()
             self.losses.append((time.time(), self._explain(error)))
         self.on_change()
-        self._sender.start()
+        self.outbox.start()
 
     def _heartbeat(self) -> None:
         """Renew what is held, or look whether what was lost is back."""
         if self._down_since is None:
             with self._claims:
-                names = list(map(_lease, self._held))
-            pipe = self._redis.pipeline(transaction=False)
-            for some in blocks(names):  # what is released meanwhile is so after this, by the same thread
-                pipe.eval(_RENEW, len(some), *some, self._token, _LEASE)
-            self._try(lambda: self._accepted(pipe.execute(raise_on_error=False)), False)
+                held = list(self._held)
+            for some in blocks(held):  # what is released meanwhile is so after this, by the same thread
+                self._try(lambda some=some: self._run_script(_RENEW, some), None)  # type: ignore[misc]
             return
         with suppress(*_CONNECTION_ERRORS):
             self._probe()

@@ -25,8 +25,6 @@ class TieredCache(base.InspectableCache):
     to Redis, but for `close` and who has no disk. Not for several threads.
     """
 
-    shared = True
-
     def __init__(self, remote: RedisClient, disk: DiskCache | None, notes: list[str] | None = None) -> None:
         self._remote, self._disk = remote, disk
         self._notes = [] if notes is None else notes
@@ -40,7 +38,7 @@ class TieredCache(base.InspectableCache):
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         responses: dict[str, Response] = {}
         for block in blocks(keys):
-            pending = self._remote.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
+            pending = self._remote.outbox.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}
             from_redis = self._remote.get([key for key in block if key not in pending])
             responses |= base.decode_replies(pending | from_redis)
             if self._disk is not None:
@@ -66,10 +64,10 @@ class TieredCache(base.InspectableCache):
             if self._rows and not self._remote.put(self._rows):
                 self._enqueue_unsent(self._rows)
             self._rows = {}
-            self._enqueue_unsent(self._remote.rejected())
+            self._enqueue_unsent(self._remote.outbox.rejected())
             self._retry_unsent(BLOCK)
             if self._disk is None:
-                self._remote.join()
+                self._remote.outbox.drain()
 
     def claim(self, keys: Sequence[str]) -> set[str]:
         """Lease these keys, and return those that another process has leased.
@@ -92,16 +90,16 @@ class TieredCache(base.InspectableCache):
 
     def stats(self) -> dict[str, int]:
         """Number of `responses`, and `bytes` of these and their prompts, in Redis."""
-        self._remote.join()
+        self._remote.outbox.drain()
         return self._remote.stats()
 
     def clear(self) -> int:
         """Delete every response in Redis, and none on a disk; return how many there were."""
-        self._remote.join()
+        self._remote.outbox.drain()
         return self._remote.clear()
 
     def key_blocks(self) -> Iterator[Sequence[str]]:
-        self._remote.join()
+        self._remote.outbox.drain()
         return self._remote.keys("reply")
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:

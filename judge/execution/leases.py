@@ -16,11 +16,6 @@ from judge.core.records import Request, Response
 from judge.execution.progress import JudgeProgress
 
 _POLL_SECONDS = 0.2
-_PAUSE_FACTOR = 9
-"""Times a look's own length that the loop gets before the next one."""
-_MAX_POLL_PAUSE = 1.0
-"""Seconds of that at most."""
-
 Part = tuple[str, Request]
 """A reply to be had, by its key, and what would ask for it alone."""
 
@@ -73,8 +68,7 @@ class RequestLeases:
         self._held |= mine
         self._claimed_here |= mine
         self._completed.difference_update(requests)
-        look = self._cache.shared or not self._awaited.keys().isdisjoint(requests)
-        cached = self._cache.get_many(list(requests)) if look else {}  # who held it until the claim had kept the reply
+        cached = self._cache.get_many(list(requests))  # who held a lease until just now has stored the reply
         free, answered = [], []
         for key, request in requests.items():
             self._awaited.pop(key, None)
@@ -94,13 +88,10 @@ class RequestLeases:
 
     def poll(self) -> list[Part]:
         """Look for what others were asking for; that which is to be asked for here now."""
-        now = asyncio.get_running_loop().time
-        start = now()
         try:
             return self.acquire(self._awaited.items())
         finally:
-            end = now()
-            self._next = end + max(_POLL_SECONDS, min(_MAX_POLL_PAUSE, _PAUSE_FACTOR * (end - start)))
+            self._next = asyncio.get_running_loop().time() + _POLL_SECONDS
 
     async def wait(self, news: asyncio.Event) -> None:
         """Wait for news, but not for long where others are waited for too. Raises DeadlineReached."""
@@ -143,6 +134,8 @@ class RequestLeases:
             self._status = self._counts.batch_status = status
 
 
+_PAUSE_FACTOR = 9
+"""Times the length of a write that the event loop gets before the next one."""
 _MAX_COMMIT_PAUSE = 0.5
 """Seconds of that at most: whoever waits for the next one keeps its place."""
 

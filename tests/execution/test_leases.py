@@ -50,8 +50,6 @@ class Store:
 class Shared:
     """The cache of one process. Its claims last for `lease` seconds."""
 
-    shared = True
-
     def __init__(self, store: Store, name: str, lease: float = LONG) -> None:
         self.store, self.name, self.lease = store, name, lease
         self.pending: dict[str, Response] = {}
@@ -526,43 +524,6 @@ def test_who_claims_nothing(in_time: Callable[..., Any], how: dict[str, Any]) ->
     in_time(all_of(one))
     assert len(one.values) == 150
     assert one.cache.claimed == 0  # type: ignore[attr-defined]
-
-
-def test_what_only_one_process_uses_is_not_looked_up_twice(in_time: Callable[..., Any]) -> None:
-    class Own(Shared):
-        shared = False
-        looked = 0
-
-        def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-            self.looked += len(keys)
-            return super().get_many(keys)
-
-    store = Store()
-    one = Process(store, "a", certain, cache=Own(store, "a"), weighting="logprobs")
-    in_time(all_of(one))
-    assert len(one.values) == 150
-    assert (one.cache.looked, one.cache.claimed) == (150, 150)  # type: ignore[attr-defined]
-
-
-def test_a_look_that_took_long_is_soon_followed_by_another(in_time: Callable[..., Any]) -> None:
-    async def work() -> float:
-        loop, store = asyncio.get_running_loop(), Store()
-        clock, late = loop.time, 0.0
-
-        class Hung(Shared):
-            def claim(self, keys: Sequence[str]) -> set[str]:
-                nonlocal late
-                late += 30.0
-                return super().claim(keys)
-
-        loop.time = lambda: clock() + late  # type: ignore[method-assign]
-        Shared(store, "other").claim(["k"])
-        claims = RequestLeases(Hung(store, "a"), lambda *_: True, JudgeProgress())
-        claims.acquire([("k", Request("k", ()))])
-        claims.poll()
-        return claims._next - loop.time()
-
-    assert 0.2 <= in_time(work()) <= 1.0
 
 
 def test_nothing_is_claimed_where_all_is_kept(in_time: Callable[..., Any]) -> None:
