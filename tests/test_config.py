@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
@@ -25,7 +28,8 @@ from judge.config import (
 )
 from judge.core.errors import ConfigError
 
-TYPED = Path(__file__).resolve().parents[1] / "judge" / "commands" / "options.py"
+ROOT = Path(__file__).resolve().parents[1]
+TYPED = ROOT / "judge" / "commands" / "options.py"
 
 
 class Brighter(RunConfig):
@@ -105,6 +109,50 @@ def test_the_typed_options_are_those_of_the_configuration() -> None:
     if os.environ.get("JUDGE_GOLDEN") == "write":
         TYPED.write_text(typed_options(), encoding="utf-8")
     assert TYPED.read_text(encoding="utf-8") == typed_options()
+
+
+# Schemas
+
+EXAMPLES = {
+    "run": [*ROOT.glob("examples/**/run.yaml"), *ROOT.glob("judge/commands/starter/**/run.yaml")],
+    "suite": [*ROOT.glob("examples/**/*.judge.yaml"), *ROOT.glob("judge/commands/starter/**/*.judge.yaml")],
+    "criterion": [
+        *ROOT.glob("prompts/*/pairwise/*.jinja"),
+        *ROOT.glob("prompts/*/summarization/*.jinja"),
+        *ROOT.glob("examples/**/*.jinja"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_schema_accepts_every_example_and_refuses_unknown_keys(kind: str) -> None:
+    schema = json.loads(CliRunner().invoke(app, ["schema", kind]).output)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    assert all(described["description"] for described in schema["properties"].values() if "$ref" not in described)
+    check = Draft202012Validator(schema)
+    assert len(EXAMPLES[kind]) > 1
+    for path in EXAMPLES[kind]:
+        text = path.read_text("utf-8")
+        document = yaml.safe_load(text.split("---")[1] if kind == "criterion" else text)
+        assert [error.message for error in check.iter_errors(document)] == [], path
+        assert not check.is_valid({**document, "unheard_of": 1})
+
+
+def test_a_schema_refuses_what_the_reader_refuses(tmp_path: Path) -> None:
+    check = Draft202012Validator(run_schema())
+    for document in (
+        {"draws": 0}, {"draws": "many"}, {"language": "fr"}, {"weighting": 3}, {"cache": True}, {"model": {"url": "x"}},
+        {"set": {"rouge": 3}}, {"where": {"lang": None}}, {"min_mass": 2},
+    ):  # fmt: skip
+        assert not check.is_valid(document), document
+        with pytest.raises(ConfigError):
+            load_config(write(tmp_path, yaml.safe_dump(document)))
+
+
+def test_a_kind_of_file_that_has_no_schema() -> None:
+    refused = CliRunner().invoke(app, ["schema", "prompt"]).exception
+    assert str(refused) == "judge schema prompt: name run, suite or criterion"
 
 
 # Reading

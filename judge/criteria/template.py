@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
@@ -83,18 +83,38 @@ def _label_scale(labels: Any, values: Any) -> Scale:
     return Scale(tuple(texts), tuple(float(value) for value in values))
 
 
+def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+    """The JSON schema of an object with these properties alone."""
+    return {
+        "type": "object", "additionalProperties": False, "required": list(required), "properties": properties,
+    }  # fmt: skip
+
+
+_INTEGER = {"type": "integer"}
+_LABELS = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2}
+_SCALE_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": _INTEGER, "minItems": 2, "maxItems": 2},
+        _object(("min", "max"), min=_INTEGER, max=_INTEGER, step=_INTEGER),
+        _object(("labels", "values"), labels=_LABELS, values={"type": "array", "items": {"type": "number"}}),
+    ]
+}
+
+
 class Header(BaseModel):
     """What a header may say."""
 
     model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
 
-    title: str = ""
-    description: str = ""
-    scale: Annotated[Scale, PlainValidator(_scale)]
-    reply: ReplyKind = "score"
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)
-    version: int = Field(1, ge=1)
-    steps: list[str] = []
+    title: str = Field("", description="Name in reports (default: the file's).")
+    description: str = Field("", description="What the criterion judges, in a sentence.")
+    scale: Annotated[Scale, PlainValidator(_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
+        description=f"Scores that a reply may have: {_SCALES}."
+    )
+    reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
+    weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score.")
+    version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
+    steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
 
 
 def read_header(label: str, text: str) -> Header:

@@ -93,9 +93,9 @@ class Spec(Keys):
 
     baseline: Name | None = Field(default=None, description="The folder of a run that changes are measured from.")
     undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
-    limits: Limits = Field(default_factory=lambda: Limits())
+    limits: Limits = Field(default_factory=lambda: Limits(), description="Limits of the whole suite.")
     cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
-        json_schema_extra={"minItems": 1}
+        description="The expectations.", json_schema_extra={"minItems": 1}
     )
 
 
