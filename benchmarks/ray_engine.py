@@ -26,7 +26,7 @@ from judge.cache import DiskCache
 from judge.core.records import Criterion, Sample
 from judge.criteria import load
 from judge.execution import engines
-from judge.execution.engines import Place
+from judge.execution.engines import EngineContext
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
@@ -77,7 +77,7 @@ async def judged(
 
 async def measured(name: str, rows: Sequence[Sample], criteria: Sequence[Criterion], url: str) -> Took:
     provider = OpenAIProvider("mock", base_url=url, connections=CONCURRENCY)
-    engine = engines.create_engine(name, Place(provider, None, JudgeProgress(), workers=WORKERS))
+    engine = engines.create_engine(name, EngineContext(provider, None, JudgeProgress(), workers=WORKERS))
     before = time.perf_counter()
     first = Judgment(replace(rows[0], output="A first text."), criteria[0])
     await judged([first], provider, engine, JudgeProgress())
