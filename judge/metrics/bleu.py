@@ -26,8 +26,8 @@ from judge.metrics.common import (
     by_references,
     choice_option,
     joined,
+    list_function,
     reference_count,
-    values,
     whole_number,
 )
 from judge.metrics.common import references as usable
@@ -376,21 +376,13 @@ class CorpusBleu:
         return Provenance("metric", n=n, low=low, high=high, note=method)
 
 
-def sentence(
-    outputs: Sequence[str],
-    references: Sequence[str | Sequence[str]],
-    *,
-    tokenize: str | None = None,
-    smooth: str = "exp",
-    lowercase: bool = False,
-    max_order: int = 4,
-) -> list[float]:
+sentence = list_function(
+    Bleu,
     """Sentence BLEU, 0–100, of each output against its reference or references: see `Bleu`.
 
     Raises DataError where an output has no reference, ConfigError for an unknown option.
-    """
-    metric = Bleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
-    return values(metric, as_samples(outputs, references))
+    """,
+)
 
 
 def corpus(

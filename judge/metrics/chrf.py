@@ -1,26 +1,39 @@
-"""chrF (Popović 2015) and chrF++ (Popović 2017) of single texts, through sacrebleu (Post 2018)."""
+"""chrF (Popović 2015) and chrF++ (Popović 2017) of single texts, by sacrebleu's rules (Post 2018).
+
+sacrebleu counts the n-grams of one pair of texts after another. Here those of many are counted together, in numpy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import string
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import ClassVar, cast
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge.core.records import Column, Sample
 from judge.metrics import MetricResult
 from judge.metrics.common import (
-    Rate,
-    as_samples,
     bool_option,
     by_references,
     format_number,
+    list_function,
     number,
     reference_count,
-    values,
+    references,
     whole_number,
 )
+from judge.metrics.diversity.ngrams import Ints, corpus, orders, totals
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["Chrf", "score"]
+
+Pair = tuple[tuple[str, ...], str]
+"""References, and an output that is compared with them."""
+_BLOCK = 2**18  # characters counted together: some 100 MB with eleven references
+_PUNCTUATION = frozenset(string.punctuation)
 
 
 class Chrf:
@@ -40,19 +53,12 @@ class Chrf:
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
-        from sacrebleu.metrics.chrf import CHRF
-
-        def prepare(targets: tuple[str, ...]) -> Rate:
-            scorer = CHRF(
-                char_order=self._char,
-                word_order=self._word,
-                beta=cast("int", self._beta),  # any number is right
-                lowercase=self._lower,
-                references=[[reference] for reference in targets],
-            )
-            return lambda output: min(scorer.corpus_score([output], None).score, 100.0)  # rounding may go beyond
-
-        rows = by_references(samples, "chrf", prepare)
+        pairs = dict.fromkeys((targets, sample.output) for sample in samples if (targets := references(sample)))
+        # Pairs of the same references stand together, so that these are counted once.
+        values: dict[Pair, float] = {}
+        for block in _blocks(sorted(pairs)):
+            values |= zip(block, self._values(block), strict=True)
+        rows = by_references(samples, "chrf", lambda targets: lambda output: values[targets, output])
         parts = [
             f"chrf|sentence|nrefs={reference_count(samples)}|case={'lc' if self._lower else 'mixed'}|eff=yes",
             f"nc={self._char}|nw={self._word}|space=no",
@@ -61,19 +67,86 @@ class Chrf:
         ]
         return MetricResult((Column("chrf", "metric", "|".join(parts), low=0.0, high=100.0),), rows)
 
+    def _values(self, pairs: Sequence[Pair]) -> list[float]:
+        """Return the F of each pair's best reference: of the mean precision and recall over the orders that both have.
 
-def score(
-    outputs: Sequence[str],
-    references: Sequence[str | Sequence[str]],
-    *,
-    char_order: int = 6,
-    word_order: int = 0,
-    beta: float = 2,
-    lowercase: bool = False,
-) -> list[float]:
+        The operations are sacrebleu's, in its order, so that every value is equal to its value.
+        """
+        import numpy as np
+
+        groups = {targets: place for place, (targets, _) in enumerate(pairs)}
+        texts = [*chain.from_iterable(groups), *(output for _, output in pairs)]
+        group = np.array([n for targets, n in groups.items() for _ in targets] + [groups[pair[0]] for pair in pairs])
+        rank = np.array([n for targets in groups for n in range(len(targets))] + [-1] * len(pairs))
+        if self._lower:
+            texts = [text.lower() for text in texts]
+        precision, recall, used = (np.zeros((rank.max() + 1, len(pairs))) for _ in range(3))
+        for cut, order in ((lambda text: "".join(text.split()), self._char), (_words, self._word)):
+            for hits, output_total, reference_total in _matches(list(map(cut, texts)), group, rank, order):
+                both = (output_total > 0) & (reference_total > 0)
+                precision += np.divide(hits, output_total, out=np.zeros(hits.shape), where=both)
+                recall += np.divide(hits, reference_total, out=np.zeros(hits.shape), where=both)
+                used += both
+        with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
+            precision, recall, weight = precision / used, recall / used, self._beta**2
+            f = 100 * ((1 + weight) * precision * recall / (weight * precision + recall))
+        return [min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()]  # rounding may go beyond
+
+
+score = list_function(
+    Chrf,
     """chrF, 0–100, of each output against its reference or the best of its references: see `Chrf`.
 
     Raises DataError where an output has no reference, ConfigError for an option out of range.
+    """,
+)
+
+
+def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """Yield consecutive pairs, of about `_BLOCK` characters together if each reference is compared with one output."""
+    block: list[Pair] = []
+    size = 0
+    for pair in pairs:
+        targets, output = pair
+        more = len(targets) * len(output) + (sum(map(len, targets)) if not block or block[-1][0] != targets else 0)
+        if block and size + more > _BLOCK:
+            yield block
+            block, size = [], 0
+        block.append(pair)
+        size += more
+    if block:
+        yield block
+
+
+def _words(text: str) -> list[str]:
+    """Return the words, with one punctuation mark split off at the end or else at the start, as in chrF++."""
+    words = []
+    for word in text.split():
+        if len(word) > 1 and word[-1] in _PUNCTUATION:
+            words += [word[:-1], word[-1]]
+        elif len(word) > 1 and word[0] in _PUNCTUATION:
+            words += [word[0], word[1:]]
+        else:
+            words.append(word)
+    return words
+
+
+def _matches(texts: Sequence[Sequence[str]], group: Ints, rank: Ints, order: int) -> Iterator[Any]:
+    """Yield for each order the matches, and the n-grams of outputs and references: (references, outputs) each.
+
+    Texts are compared inside their `group`. `rank` is a reference's place there, and -1 for an output.
     """
-    metric = Chrf(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
-    return values(metric, as_samples(outputs, references))
+    import numpy as np
+
+    read = corpus(texts)
+    outputs = np.flatnonzero(rank < 0)
+    ranks, lengths = int(rank.max()) + 1, np.zeros((int(rank.max()) + 1, int(group.max()) + 1), dtype=np.int64)
+    lengths[rank[rank >= 0], group[rank >= 0]] = read.lengths[rank >= 0]
+    for n, grams in enumerate(orders(read, order, group), start=1):
+        in_reference = rank[grams.text] >= 0
+        counts = np.zeros((ranks, int(grams.gram.max(initial=-1)) + 1), dtype=np.int64)
+        counts[rank[grams.text[in_reference]], grams.gram[in_reference]] = grams.count[in_reference]
+        gram, text, count = (column[~in_reference] for column in (grams.gram, grams.text, grams.count))
+        shared = np.minimum(counts[:, gram], count)
+        hits = np.array([np.bincount(text, row, minlength=len(texts))[outputs] for row in shared])
+        yield hits, totals(read.lengths[outputs], n), totals(lengths[:, group[outputs]], n)

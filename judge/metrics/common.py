@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec
 
 from judge import text
 from judge.core.errors import ConfigError, DataError
@@ -179,6 +180,29 @@ def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
             raise DataError(row.message)
         numbers.append(row.value)
     return numbers
+
+
+Options = ParamSpec("Options")
+
+
+def list_function(
+    metric: Callable[Options, Metric], doc: str
+) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Options], list[float]]:
+    """The function of a metric of one column for lists of texts, with the metric's options and this docstring."""
+
+    def score(
+        outputs: Sequence[str],
+        references: Sequence[str | Sequence[str]],
+        *args: Options.args,
+        **options: Options.kwargs,
+    ) -> list[float]:
+        return values(metric(*args, **options), as_samples(outputs, references))
+
+    score.__doc__, score.__module__ = doc, metric.__module__
+    lists = list(signature(score).parameters.values())[:2]
+    own = signature(metric).replace(return_annotation="list[float]")
+    score.__signature__ = own.replace(parameters=[*lists, *own.parameters.values()])  # type: ignore[attr-defined]
+    return score  # type: ignore[return-value]  # the lists have names as well
 
 
 def whole_number(option: str, value: Any, low: int, high: int) -> int:

@@ -23,15 +23,14 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
-    as_samples,
     bool_option,
     by_references,
     format_number,
     joined,
+    list_function,
     number,
     reference_count,
     tokenizer_loss,
-    values,
 )
 from judge.metrics.common import references as usable
 from judge.metrics.common import tokenizer as tokenizer_option
@@ -126,23 +125,14 @@ class Meteor:
         return float((1 - self._gamma * (chunks / len(pairs)) ** self._beta) * mean)
 
 
-def score(
-    outputs: Sequence[str],
-    references: Sequence[str | Sequence[str]],
-    *,
-    alpha: float = 0.9,
-    beta: float = 3.0,
-    gamma: float = 0.5,
-    tokenizer: str | None = None,
-    wordnet: bool | None = None,
-) -> list[float]:
+score = list_function(
+    Meteor,
     """METEOR, 0–1, of each output against its reference or the best of its references: see `Meteor`.
 
     Raises DataError where an output has no reference, ConfigError for an option out of range and MissingExtra where
     packages are missing.
-    """
-    metric = Meteor(alpha=alpha, beta=beta, gamma=gamma, tokenizer=tokenizer, wordnet=wordnet)
-    return values(metric, as_samples(outputs, references))
+    """,
+)
 
 
 def _wordnet() -> str:

@@ -19,12 +19,11 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
-    as_samples,
     bool_option,
     by_references,
     joined,
+    list_function,
     reference_count,
-    values,
 )
 
 __all__ = ["Ter", "edits", "score"]
@@ -113,21 +112,13 @@ class Ter:
         return self._normalized or (asian and self._asian is None)
 
 
-def score(
-    outputs: Sequence[str],
-    references: Sequence[str | Sequence[str]],
-    *,
-    normalized: bool = False,
-    asian_support: bool | None = None,
-    no_punct: bool = False,
-    case_sensitive: bool = False,
-) -> list[float]:
+score = list_function(
+    Ter,
     """TER, 0 and up, of each output against its reference or references: see `Ter`.
 
     Raises DataError where an output has no reference or its references no words, ConfigError for a wrong option.
-    """
-    metric = Ter(normalized=normalized, asian_support=asian_support, no_punct=no_punct, case_sensitive=case_sensitive)
-    return values(metric, as_samples(outputs, references))
+    """,
+)
 
 
 def edits(output: Sequence[str], reference: Sequence[str]) -> int:

@@ -188,7 +188,7 @@ class Rouge:
             return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
         try:
-            read = [words.reference(target) for target in targets]
+            read = [words.kept(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 raise _no_tokens(tokenizer, len(targets))
@@ -198,13 +198,16 @@ class Rouge:
                 scores_by_name = _package_scorer(names, self._stem).score_multi(lines[1:], lines[0])
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
-            candidate = words.read(output)
+            candidate = words.kept(output)
+            texts = candidate, *read
         except CannotScore as error:
             return [error] * len(self.kinds)
         scores: list[RougeScore | CannotScore] = []
         for kind in self.kinds:
             try:
-                tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
+                if (tallies := words.tallies.get((self._variant, kind, *texts))) is None:
+                    tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
+                    words.tallies[self._variant, kind, *texts] = tallies
             except CannotScore as error:
                 scores.append(error)
             else:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress
 from operator import add, ge
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judge import text
 from judge.metrics.common import CannotScore
@@ -25,7 +25,8 @@ SCRIPT = "rouge155"
 _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # a word of more letters is stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # of a vocabulary, after which the next sample begins a fresh one: about 50 MB
-_MOST_REFERENCE_TOKENS = 400_000  # tokens of references kept with their counts: about 100 MB
+_MOST_KEPT_TOKENS = 400_000  # tokens of texts kept with their counts: about 100 MB
+_MOST_TALLIES = 50_000  # counts of an output and its references
 _LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
@@ -130,10 +131,12 @@ class Vocabulary:
         self._tokenize = script_words if rules.tokenizer == SCRIPT else text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
         self._size = 0
+        self.tallies: dict[Hashable, Any] = {}
+        """What was counted of an output and its references: a run's floors compare the same texts again."""
 
     @property
     def full(self) -> bool:
-        return len(self._words) > _MOST_WORDS
+        return len(self._words) > _MOST_WORDS or len(self.tallies) > _MOST_TALLIES
 
     def read(self, string: str) -> Text:
         """Raises CannotScore where there are more different words than characters."""
@@ -141,13 +144,13 @@ class Vocabulary:
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 
-    def reference(self, string: str) -> Text:
+    def kept(self, string: str) -> Text:
         """As `read`, but kept, because a reference returns with every system."""
         if (known := self._kept.get(string)) is None:
             known = self.read(string)
             self._size += len(known) + 1
-            if self._size > _MOST_REFERENCE_TOKENS:
-                self._kept, self._size = {}, len(known) + 1
+            if self._size > _MOST_KEPT_TOKENS:
+                self._kept, self.tallies, self._size = {}, {}, len(known) + 1
             self._kept[string] = known
         return known
 

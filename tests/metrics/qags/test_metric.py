@@ -312,7 +312,7 @@ def test_wrong_options_are_said_at_once(options: dict[str, Any], said: str) -> N
 
 
 def test_missing_packages_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qags.answer_candidates, "find_spec", lambda module: None)
+    monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
     with pytest.raises(MissingExtra, match="textjudge"):
         Qags(themes="ja")
 

@@ -242,7 +242,7 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     outputs = [f"w{n} w{n + 1} w{n + 2}" for n in range(50)]
     references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
     monkeypatch.setattr(sequences, "_MOST_WORDS", 5)
-    monkeypatch.setattr(sequences, "_MOST_REFERENCE_TOKENS", 5)
+    monkeypatch.setattr(sequences, "_MOST_KEPT_TOKENS", 5)
     found = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
     assert found == {"rouge2": [(0.5, 0.5, 0.5)] * 50, "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50}
     kept = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
