@@ -90,8 +90,8 @@ def diff_command(
 def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
     """Judge with both criteria if there is a judge, with a progress display."""
     from judge.cli.progress_bar import watch
-    from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.diff_criteria import run_diff
+    from judge.commands.plan import one_line_estimate
     from judge.execution.progress import Progress
 
     runs = diff_plan.runs or ()

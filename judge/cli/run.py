@@ -90,16 +90,15 @@ def plan_command(
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
-    from judge.commands.cost_estimate import estimate_cost
     from judge.commands.judge_models import open_offline
-    from judge.commands.plan import show
+    from judge.commands.plan import make_forecast, show
     from judge.commands.preparation import prepare
     from judge.config import RankConfig, RunConfig
 
     check_format(format, "a plan")
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    estimate = estimate_cost(prepare(config, providers=open_offline(config)), items=items)
+    estimate = make_forecast(prepare(config, providers=open_offline(config)), items)
     if format == "json":
         print_json(estimate.to_dict())
     else:
@@ -173,8 +172,8 @@ def execute(
 ) -> tuple[Result, Progress]:
     """Run a configuration. `check` may raise for its samples before anything is paid."""
     from judge.cli.progress_bar import watch
-    from judge.commands.cost_estimate import one_line_estimate
     from judge.commands.pipeline import run_pipeline
+    from judge.commands.plan import one_line_estimate
     from judge.commands.preparation import overwrite_warning, prepare
     from judge.execution.progress import Progress
 

@@ -195,8 +195,7 @@ def _run(
 ) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
     from judge.cli.progress_bar import watch
-    from judge.commands.cost_estimate import cost_summary
-    from judge.commands.test import prepare_suites, run_suites
+    from judge.commands.test import cost_summary, prepare_suites, run_suites
     from judge.core.format import plural
     from judge.execution.progress import Progress
 

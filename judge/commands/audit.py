@@ -14,7 +14,7 @@ from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models, judge_run, prompt_language
-from judge.commands.cost_estimate import dollars, duration, estimate_cost
+from judge.commands.cost_estimate import estimate_cost
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
@@ -23,7 +23,7 @@ from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
 from judge.config import Judge, RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import plural
+from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
 from judge.data import samples

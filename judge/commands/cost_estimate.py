@@ -1,131 +1,213 @@
-"""Estimate what a run will cost and take before it starts, and how sure that estimate is. Sends nothing."""
+"""Estimate what a run will ask, cost and take before it starts. Sends nothing: prompts are rendered and looked up."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+from typing import Any
 
-from judge.commands.count_requests import (
-    CriterionEstimate,
-    Duration,
-    JudgeEstimate,
-    JudgeForecast,
-    Price,
-    RunForecast,
-    SingleReplyPrice,
-    count_requests,
-)
-from judge.commands.judge_models import UNKNOWN, open_judge
-from judge.commands.judge_run import judgments
-from judge.commands.preparation import PreparedRun, criterion_for, engine_context
-from judge.config import Budget, Judge, RankConfig, RunConfig
-from judge.core.errors import ConfigError, CriterionError
+from judge.cache import Cache, open_cache
+from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
+from judge.config import Budget, RankConfig, RunConfig
+from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
-from judge.core.records import Usage
+from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usage
 from judge.execution import budget
-from judge.execution.engines.batch_jobs import under_way
-from judge.metrics import asks_judge
+from judge.execution.budget import BudgetLedger
+from judge.execution.pending import Bundles, Judgment, PendingRequest
 from judge.providers import Capabilities, Provider, pricing
-from judge.providers.replay import ReplayProvider
 from judge.scoring import strategies
-from judge.scoring.multi_criteria import make_renderers
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnusableReply
 
-_SAMPLED_JUDGMENTS = 400
+SAMPLED_JUDGMENTS = 400
+"""Judgments of each judge that an estimate in passing looks at."""
 _LATENCY, _PER_SECOND = 1.0, 60.0
-"""Guesses: seconds until a reply begins, and tokens that a model writes per second."""
+"""Guessed seconds until a reply begins, and tokens written per second."""
+_LEAST, _STEP = 1024, 128
+"""OpenAI's prompt cache serves prefixes of at least `_LEAST` tokens, in steps of `_STEP` (2026)."""
+_SCORE, _REASON = 4, 60
+"""Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have 25."""
 _MILLION = 1e6
-_NOT_INCLUDED = (
-    "Not counted: tries after a failed one, what a model thinks before it writes, and limits of the server that are "
-    "not in --rpm or --tpm."
-)
-_ORDERS = {1: "one order", 2: "both orders"}
 
 
-def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
-    """Estimate the tokens of the longest prompt of any judgment; 0 without a judge."""
-    longest = 0
-    for prepared in runs:
-        for name, provider in prepared.judges.items():
-            renderers = make_renderers([criterion_for(criterion, provider) for criterion in prepared.criteria])
-            strategy = strategies.strategies_for(prepared.settings, provider.decides)[0]
-            for judgment in judgments(prepared, name):
-                criterion = judgment.criterion
-                try:
-                    prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
-                except CriterionError:
-                    continue
-                request = strategies.requests(prompt, criterion, strategy, prepared.settings)[0]
-                longest = max(longest, budget.estimate_request(request))
-    return longest
+@dataclass(slots=True)
+class CriterionEstimate:
+    """The requests that one judge gets about one criterion.
 
-
-def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
-    """Return the price of all judgments in US dollars without a cache; None if it is unknown, and the reason.
-
-    For a recording, this is the price at its model, as the plan would reach it.
+    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request
+    of this run. The others take `requests`, with `read` input and `written` output tokens. A provider's prompt cache
+    can serve `shared` of the tokens read, because an earlier request of the same item began with them; `stored` are
+    the tokens it has to store for that.
     """
-    total = 0.0
-    for prepared in runs:
-        config = prepared.config.model_copy(update={"cache": False, "replay": None})
-        try:
-            judges = {name: _recorded_model(config, provider) for name, provider in prepared.judges.items()}
-            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
-        except ConfigError as error:
-            return None, str(error)
-        if forecast.price is None:
-            return None, next(judge.money.why for judge in forecast.judges if judge.money.price is None)
-        total += forecast.price
-    return total, ""
+
+    criterion: str
+    judgments: int = 0
+    broken: int = 0
+    equal: int = 0
+    cached: int = 0
+    requests: int = 0
+    read: float = 0.0
+    written: float = 0.0
+    shared: float = 0.0
+    stored: float = 0.0
+
+    def times(self, factor: float) -> CriterionEstimate:
+        """Multiply all numbers by a factor and round them."""
+        scaled = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
+        return CriterionEstimate(self.criterion, **scaled)
 
 
-def _recorded_model(config: RunConfig, provider: Provider) -> Provider:
-    """Replace a recording by its model, at the address that the plan names. Needs no key."""
-    if not isinstance(provider, ReplayProvider):
-        return provider
-    named = [
-        judge for judge in config.model if judge.name == provider.model or judge.name.endswith(f"/{provider.model}")
-    ]
-    name = f"decisions/{provider.model}" if provider.decides else provider.model
-    return open_judge(config, named[0] if named else Judge(name=name), sends=False)
+@dataclass(frozen=True, slots=True)
+class EstimateAccuracy:
+    """How well input tokens are estimated, measured on `replies` from the cache.
+
+    The estimated sum is too high by the share `bias` (too low if negative; .03 is 3 %) and is corrected by it. `error`
+    is the median absolute error of one request after the correction, as a share.
+    """
+
+    replies: int
+    bias: float
+    error: float
 
 
-def cost_summary(runs: Iterable[PreparedRun]) -> str:
-    """Return about how many requests the runs take and their price, from a sample; "" if no model is asked."""
-    forecasts = [
-        estimate_cost(prepared, _SAMPLED_JUDGMENTS)
-        for prepared in runs
-        if not all(judge.notice for judge in prepared.judges.values())
-    ]
-    if not (requests := sum(forecast.requests for forecast in forecasts)):
-        return "answered from the cache" if forecasts else ""
-    known = [forecast.price for forecast in forecasts if forecast.price is not None]
-    return f"about {requests:,} requests, {dollars(sum(known)) if len(known) == len(forecasts) else 'price unknown'}"
+@dataclass(slots=True)
+class JudgeEstimate:
+    """The requests that one judge gets, by criterion; `checked` is set if the cache holds replies with usage.
+
+    `rungs` are the strategies used, the most frequent first. If the model turns out to give no token probabilities,
+    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
+    cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
+    than guesses. `exact` is False if only some judgments were counted.
+    """
+
+    judge: str
+    lines: list[CriterionEstimate]
+    checked: EstimateAccuracy | None
+    rungs: tuple[Strategy, ...]
+    draws: int
+    each: int
+    room: float
+    learned: bool
+    exact: bool
+
+    @property
+    def total(self) -> CriterionEstimate:
+        """The sum over the criteria."""
+        names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
+        return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the prices.
+
+    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
+    adds if the first reply shows that the model gives no token probabilities: draws instead of the other requests.
+    `rate` is the price of a million input tokens and of a million output tokens.
+    """
+
+    price: float | None
+    cached: float | None
+    more: float | None
+    why: str
+    rate: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SingleReplyPrice:
+    """What weighting `single` would take: requests, and US dollars if the price is known."""
+
+    requests: int
+    price: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides.
+
+    `in_time` is as in `RunForecast`.
+    """
+
+    seconds: float | None
+    why: str
+    in_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeForecast:
+    """One judge: its requests, their cost and time; `single` is None if no draws are requested.
+
+    `commands.plan` says how the numbers were obtained (`rests`), and names the strategy (`way`).
+    """
+
+    ahead: JudgeEstimate
+    model: str
+    endpoint: str
+    money: Price
+    time: Duration
+    rests: str = ""
+    way: str = ""
+    single: SingleReplyPrice | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Input and output tokens, without a provider's prompt cache."""
+        total = self.ahead.total
+        return Usage(int(total.read), int(total.written))
+
+
+@dataclass(frozen=True, slots=True)
+class RunForecast:
+    """All judges of a run. `price` is their sum, None if one is unknown; `commands.plan` adds the `notes`.
+
+    About `fits` requests fit into the budget and `in_time` before the deadline; None if there is none, or the price or
+    the time is unknown. `room` is the largest maximum cost of a request, in the budget's unit.
+    """
+
+    judges: tuple[JudgeForecast, ...]
+    price: float | None
+    seconds: float | None
+    budget: Budget | None
+    fits: int | None
+    room: float
+    deadline: float | None
+    in_time: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """The requests of all judges."""
+        return sum(judge.ahead.total.requests for judge in self.judges)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        fields = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
+        for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
+            estimate = judge_fields.pop("ahead")
+            judge_fields |= {"judge": judge.ahead.judge, **estimate, "total": asdict(judge.ahead.total)}
+            for name in ("draws", "each", "room"):
+                judge_fields.pop(name)
+        return fields
 
 
 def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> RunForecast:
-    """Estimate a run's requests, price and time, from all judgments or a sample of about `most` for each judge.
-
-    With `items`, scale to that many similar items, none of which is cached. Raises ConfigError.
-    """
+    """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`. Raises ConfigError."""
     config = prepared.config
-    notes = []
-    if items is not None:
-        if items < 1:
-            raise ConfigError(f"{option('items', items)}: has to be 1 or more")
-        if isinstance(config, RankConfig) and config.pairs is not None:
-            raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
-        known = len({sample.item for sample in prepared.samples})
-        notes.append(
-            f"Scaled from {known:,} item{'s' * (known != 1)} to {items:,} like them, as if the cache had no reply to "
-            "them; what it knows of the model still counts."
-        )
-    judges = tuple(
-        _judge_forecast(config, prepared.judges[estimate.judge], estimate)
+    if items is not None and items < 1:
+        raise ConfigError(f"{option('items', items)}: has to be 1 or more")
+    if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
+        raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
+    judges = [
+        judge_forecast(config, prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
-    )
+    ]
     if most is None:
-        judges = tuple(_with_strategies(prepared, judges, items))
+        judges = _with_single_replies(prepared, judges, items)
     prices = [judge.money.price for judge in judges]
     known_prices = [price for price in prices if price is not None]
     price = sum(known_prices) if len(known_prices) == len(prices) else None
@@ -137,80 +219,52 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     room = max(
         (judge.ahead.room * (_price_share(config, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
     )
+    fits = None
+    if config.budget is not None and whole is not None:
+        # A request is sent only if its maximum cost still fits.
+        spendable = config.budget.amount - room
+        fits = requests if spendable * requests >= whole * (requests - 1) else 1 + int(spendable * requests / whole)
+        fits = 0 if spendable < 0 else fits
     in_time = [judge.time.in_time for judge in judges if judge.time.in_time is not None]
     return RunForecast(
-        judges=judges,
+        judges=tuple(judges),
         price=price,
         seconds=max(times, default=None),
         budget=config.budget,
-        fits=_affordable_requests(config.budget, requests, whole, room),
+        fits=fits,
         room=room,
         deadline=config.deadline,
         in_time=sum(in_time) if config.deadline and len(in_time) == len(judges) else None,
-        notes=(*notes, *_notes(prepared, judges, items)),
     )
 
 
-def _affordable_requests(budget: Budget | None, requests: int, whole: float | None, room: float) -> int | None:
-    """Estimate how many requests fit into the budget. A request is sent only if its maximum cost still fits."""
-    if budget is None or whole is None:
-        return None
-    spendable = budget.amount - room
-    if spendable < 0:
-        return 0
-    return requests if spendable * requests >= whole * (requests - 1) else 1 + int(spendable * requests / whole)
+def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], items: int | None) -> list[JudgeForecast]:
+    """Add to each judge that draws several replies the cost of one reply for each judgment, from a sample."""
+    drawing = {
+        judge.ahead.judge: prepared.judges[judge.ahead.judge]
+        for judge in judges
+        if judge.ahead.total.requests and judge.ahead.rungs[:1] == ("samples",)
+    }
+    providers = {name: provider for name, provider in drawing.items() if not provider.notice}
+    run = replace(prepared, settings=replace(prepared.settings, weighting="single"), judges=providers)
+    single = {
+        estimate.judge: SingleReplyPrice(
+            estimate.total.requests, _price(prepared.config, providers[estimate.judge], estimate).price
+        )
+        for estimate in count_requests(run, SAMPLED_JUDGMENTS, items)
+    }
+    return [replace(judge, single=single.get(judge.ahead.judge)) for judge in judges]
 
 
-def _judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
+def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
+    """Return the price and the time of one judge's requests."""
     return JudgeForecast(
         ahead=estimate,
         model=provider.model,
         endpoint=provider.endpoint,
         money=_price(config, provider, estimate),
         time=_duration(config, provider, estimate.total),
-        rests=_explain_tokens(estimate),
     )
-
-
-def _with_strategies(
-    prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None
-) -> Iterator[JudgeForecast]:
-    """Add each judge's strategy in words and, if it draws several replies, the cost of one reply, from a sample."""
-    drawing = {
-        judge.ahead.judge for judge in judges if judge.ahead.total.requests and judge.ahead.rungs[:1] == ("samples",)
-    }
-    providers = {
-        name: provider for name, provider in prepared.judges.items() if name in drawing and not provider.notice
-    }
-    single = replace(prepared, settings=replace(prepared.settings, weighting="single"), judges=providers)
-    single_estimates = {estimate.judge: estimate for estimate in count_requests(single, _SAMPLED_JUDGMENTS, items)}
-    for judge in judges:
-        forecast = replace(judge, way=_describe_strategy(prepared, judge.ahead))
-        if (estimate := single_estimates.get(judge.ahead.judge)) is not None:
-            price = _price(prepared.config, providers[estimate.judge], estimate).price
-            forecast = replace(forecast, single=SingleReplyPrice(estimate.total.requests, price))
-        yield forecast
-
-
-def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
-    """Say how the judge is asked, and why."""
-    provider, settings = prepared.judges[estimate.judge], prepared.settings
-    if provider.notice or not estimate.rungs:
-        return ""
-    strategy = estimate.rungs[0]
-    if strategy == "decisions":
-        return "decisions: typed questions, whose answers come with probabilities"
-    if strategy == "logprobs":
-        return f"logprobs: token probabilities of one reply{', if the model gives them' * bool(estimate.draws)}"
-    if strategy == "single":
-        return "single: one reply, as it is written"
-    each = ", a request for each" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {settings.draws} draws of each reply{each}"
-    if settings.weighting == "samples":
-        return description
-    probe = "; one request more tries for them first" if "logprobs" in estimate.rungs else ""
-    who = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, as the {who} gives no token probabilities{probe}"
 
 
 def _price_share(config: RunConfig, endpoint: str) -> float:
@@ -267,144 +321,280 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     return Duration(seconds + each, f"{limit}, guessing {each:.1f} s for a reply", in_time)
 
 
-def _explain_tokens(estimate: JudgeEstimate) -> str:
-    """Say how the tokens were estimated."""
-    if estimate.checked is None:
-        english, kana, han, hangul = (budget.estimate_tokens(letter * 1000) / 1000 for letter in "aあ漢한")
-        rates = (
-            f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese "
-            f"{han:.2g}, Korean {hangul:.2g}"
-        )
-        read = (
-            f"tokens read are estimated from characters ({rates}), often 10 % off; the cache holds no counted reply "
-            "to correct that by"
-        )
-    else:
-        checked = estimate.checked
-        bias = f"{abs(checked.bias):.1%} too {'high' if checked.bias > 0 else 'low'}: corrected"
-        read = (
-            f"tokens read are estimated from characters; on the {checked.replies:,} prompts whose replies are in the "
-            f"cache that was {bias}, which leaves a median error of {checked.error:.1%}"
-        )
-    if "decisions" in estimate.rungs:
-        return f"{read}; answers to typed questions are not written"
-    if not estimate.total.requests:
-        return read
-    return f"{read}; tokens written are {'the mean of those replies' if estimate.learned else 'guessed by reply kind'}"
+def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:
+    """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
 
-
-def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
-    """Say which choices are defaults, and what the numbers do not include."""
-    notes = []
-    if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
-        names = ", ".join(criterion.name for criterion in prepared.criteria)
-        notes.append(f"Criteria: {names}, as none were named; {option('criteria')} names others.")
-    if hoping := [judge for judge in judges if judge.ahead.draws]:
-        draws = hoping[0].ahead.draws
-        each = max(judge.ahead.each for judge in judges)
-        requests = f", {each} requests for one" if each > 1 else ""
-        known = [judge.money.more for judge in hoping if judge.money.more is not None]
-        cost = f", which costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
-        notes.append(
-            f"If the first reply shows that the model gives no token probabilities, {draws} draws of each reply are "
-            f"asked for instead{requests}{cost} (--weighting single does without)."
-        )
-    notes += _pending_batches(prepared)
-    if prepared.rest is not None and items is None:
-        notes.append(f"All this is of the first {len(prepared.samples):,} texts; the data has more.")
-    asking = [name for name, metric in prepared.metrics.items() if asks_judge(metric)]
-    if asking:
-        first = next(iter(prepared.judges), "its judge")
-        notes.append(f"Not counted: what {', '.join(asking)} asks {first}, as its later questions depend on replies.")
-    if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
-        notes.append("$AZURE_OPENAI_ENDPOINT is not set: what the cache holds of the replies there was not looked up.")
-    broken = sum(judge.ahead.total.broken for judge in judges)
-    if broken:
-        notes.append(f"{broken:,} judgments cannot be asked: their prompt cannot be rendered; the run says why.")
-    if any(judge.ahead.total.requests for judge in judges):
-        notes.append(_NOT_INCLUDED)
-    return notes
-
-
-def _pending_batches(prepared: PreparedRun) -> list[str]:
-    """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
-    if prepared.config.engine == "batch":
-        return []
-    warnings = []
-    for provider in prepared.judges.values():
-        context = engine_context(prepared.config, provider)
-        if context.folder is not None and (number := under_way(context.folder, context.provider.endpoint)):
-            warnings.append(
-                f"{number:,} requests of an earlier run are under way in batches at {context.provider.endpoint}: with "
-                "--engine batch this run waits for them, without it what it asks of them is paid again."
-            )
-    return warnings
-
-
-def one_line_estimate(prepared: PreparedRun) -> str:
-    """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
-
-    A ranking also has its n·(k choose 2) pairs, and batches in progress get lines of their own. "" without a judge.
+    With `items`, scale to that many similar items that are not cached.
     """
-    estimates = count_requests(prepared, _SAMPLED_JUDGMENTS)
-    if not estimates:
-        return ""
-    return "\n".join(
-        [f"{_describe_pairs(prepared)}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)]
-    )
+    if not prepared.criteria:
+        return []
+    texts = prepared.pairs.compared if prepared.pairs else ((sample, None) for sample in prepared.samples)
+    by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    for sample, rival in texts:
+        by_item.setdefault(sample.item, []).append((sample, rival))
+    total = sum(map(len, by_item.values()))
+    step = max(1, total * len(prepared.criteria) // most) if most else 1
+    sampled = list(by_item.values())[::step]
+    factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
+    cache = open_cache(prepared.config.cache, prepared.notes, must=True, make=False)
+    try:
+        counters = {
+            name: _count(prepared, provider, cache, sampled, ignore_cache=items is not None)
+            for name, provider in prepared.judges.items()
+        }
+    finally:
+        cache.close()
+    return [counter.estimate(name, factor, exact=step == 1 and not items) for name, counter in counters.items()]
 
 
-def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
-    size = len(prepared.pairs.compared) if prepared.pairs else len(prepared.samples)
-    count = size * len(prepared.criteria) * len(prepared.judges)
-    line = f"{count:,} judgments to make{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
-    requests = sum(estimate.total.requests for estimate in estimates)
-    if not requests:
-        about = "" if all(estimate.exact for estimate in estimates) else "about "
-        return f"{line}, {about}all of them answered from the cache"
-    judges = [_judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
-    if all(prepared.judges[estimate.judge].notice for estimate in estimates):
-        return f"{line}, and no model is asked"
-    usage = sum((judge.usage for judge in judges), Usage())
-    known = [judge.money.price for judge in judges if judge.money.price is not None]
-    parts = [
-        f"{line}: about {requests:,} requests",
-        f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
-        dollars(sum(known)) if len(known) == len(judges) else "price unknown",
-    ]
-    seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-    parts += [f"about {duration(max(seconds))}"] if seconds else []
-    return ", ".join(parts)
+def _count(
+    prepared: PreparedRun,
+    provider: Provider,
+    cache: Cache,
+    items: Sequence[Sequence[tuple[Sample, Sample | None]]],
+    *,
+    ignore_cache: bool,
+) -> _RequestCounter:
+    """Count one judge's requests about these items."""
+    criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
+    ledger = BudgetLedger(prepared.config.budget)
+    try:
+        max_cost = ledger.max_cost if ledger.covers(provider) else None
+    except ConfigError:  # the price is unknown
+        max_cost = None
+
+    def count(blind: bool, size: int) -> _RequestCounter:
+        counter = _RequestCounter(provider, prepared.settings, criteria, cache, max_cost, blind, size, ignore_cache)
+        for item in items:
+            judgments = [Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria]
+            counter.add_item([one for one in judgments if is_wanted(prepared, one.sample, one.criterion)])
+        return counter
+
+    blind, draws = "logprobs" in provider.learned.get("dropped", ()), prepared.settings.draws
+    size = min(provider.learned.get("n") or draws, draws)
+    counter = count(blind, size)
+    # the last cached reply may show what is true of the model from the first request on
+    known = blind or "logprobs" in counter.traits.lacking, counter.size
+    return counter if known == (blind, size) else count(*known)
 
 
-def _describe_pairs(prepared: PreparedRun) -> str:
-    config, pairs = prepared.config, prepared.pairs
-    if pairs is None or not isinstance(config, RankConfig):
-        return ""
-    factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
-    for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
-        factors += [f"{count} {noun}"] if count > 1 else []
-    equal = len(pairs.equal) // config.orders
-    ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
-    return f"{' × '.join(factors)}{ties}: "
+@dataclass(slots=True, eq=False)
+class _RequestCounter:
+    """Counts one judge's requests, item by item.
+
+    `max_cost` returns the maximum cost of a request; None without a budget or a price. `blind` says that the model
+    gives no token probabilities, which a run finds out by its first request. `size` is the number of draws in one
+    request. With `ignore_cache`, cached replies show what the model does but answer nothing.
+
+    `cached` are the keys found in the cache; `pending` has the criterion and the strategy of those to request. By
+    criterion and strategy, `draws` counts the replies to request, and `lengths` has the number of cached replies and
+    their output tokens. `token_counts` are the input tokens of cached requests, estimated and as the server counted.
+    """
+
+    provider: Provider
+    settings: SamplingOptions
+    criteria: Sequence[Criterion]
+    cache: Cache
+    max_cost: Callable[[Request], float] | None
+    blind: bool
+    size: int
+    ignore_cache: bool
+    lines: dict[str, CriterionEstimate] = field(init=False)
+    renderers: dict[str, PromptRenderer] = field(init=False)
+    cached: set[str] = field(default_factory=set)
+    pending: dict[str, tuple[str, Strategy]] = field(default_factory=dict)
+    room: float = 0.0
+    traits: ModelTraits = field(default_factory=ModelTraits)
+    draws: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
+    lengths: dict[tuple[str, Strategy], tuple[int, int]] = field(default_factory=dict)
+    token_counts: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
+        self.renderers = make_renderers(self.criteria)
+
+    def add_item(self, judgments: Sequence[Judgment]) -> None:
+        """Count the requests of one item's judgments, and the tokens that their prompts share."""
+        strategy = strategies.strategies_for(self.settings, self.provider.decides)[0]
+        rendered: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
+        for judgment in judgments:
+            criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
+            line.judgments += 1
+            try:
+                prompt = self.renderers[criterion.name].render(judgment.sample, judgment.rival)
+            except CriterionError:
+                line.broken += 1
+            else:
+                rendered.append((criterion, prompt, self._requests(prompt, criterion, strategy)))
+        keys = [key for _, _, requests in rendered for key in requests]
+        known = self.cache.get_many(keys) if self.provider.endpoint else {}
+        counts: dict[tuple[str, ...], tuple[int, int]] = {}
+        new: list[PendingRequest] = []
+        for criterion, prompt, requests in rendered:
+            new += self._missing(criterion, prompt, requests, known, counts)
+        self.token_counts += [(estimated, real) for estimated, real in counts.values() if estimated and real]
+        prompts: list[tuple[str, str]] = []
+        splits_merged = Capabilities.of(self.provider).splits_merged_criteria
+        bundles = Bundles(decides=self.provider.decides, draws=self.size, apart=splits_merged)
+        for bundle in list(bundles.make(new)):
+            members = bundles[bundle]
+            for place, pending in enumerate(members):
+                line = self.lines[self.pending[pending.key][0]]
+                line.requests += place == 0
+                if place == 0 or self.provider.decides:
+                    line.read += _tokens(pending.request, whole=place == 0)
+                self.draws[self.pending[pending.key]] += 1
+            if self.max_cost:
+                self.room = max(self.room, self.max_cost(bundle))
+            if not self.provider.decides:
+                prompts.append((bundle.messages[0]["content"], self.pending[members[0].key][0]))
+        before = 0
+        for (earlier, first), (later, second) in pairwise(sorted(prompts)):
+            common = budget.estimate_tokens(earlier[: _common_prefix_length(earlier, later)])
+            common = common // _STEP * _STEP if common >= _LEAST else 0
+            self.lines[second].shared += common
+            self.lines[first].stored += common if not before else 0
+            before = common
+
+    def _missing(
+        self,
+        criterion: Criterion,
+        prompt: Prompt,
+        requests: dict[str, Request],
+        known: Mapping[str, Response],
+        counts: dict[tuple[str, ...], tuple[int, int]],
+    ) -> Iterator[PendingRequest]:
+        """Yield the requests that a judgment still takes.
+
+        Goes through the strategies as a run does; `requests` are those of the first, `known` the cached replies to it.
+        """
+        line = self.lines[criterion.name]
+        ladder = strategies.strategies_for(self.settings, self.provider.decides)
+        has_fallback = False
+        for strategy in ladder:
+            if strategy != ladder[0]:
+                requests = self._requests(prompt, criterion, strategy)
+                known = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
+            stored = {
+                key: known[key] for key in requests if key in known and strategies.satisfies(known[key], self.settings)
+            }
+            self._note_cached(requests, stored, (criterion.name, strategy), counts)
+            last = strategy == ladder[-1]
+            settled = None
+            if len(stored) == len(requests):
+                settled = self._settles(strategy, list(stored.values()), criterion, last)
+            if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
+                line.cached += not self.ignore_cache
+                return
+            missing = [key for key in requests if self.ignore_cache or key not in stored or settled is None]
+            if missing and self.pending.keys() >= set(missing):
+                line.equal += 1
+                return
+            lacking = strategy in self.traits.lacking
+            steps_down = not last and (settled is False or lacking)
+            if not steps_down or (self.ignore_cache and not lacking):
+                new = [key for key in missing if key not in self.pending]
+                self.pending |= dict.fromkeys(new, (criterion.name, strategy))
+                yield from (PendingRequest(key, requests[key]) for key in new)
+            if steps_down:
+                has_text = strategies.fallback_reply(stored.values()) is not None
+                has_fallback = has_fallback or (settled is False and strategy == "logprobs" and has_text)
+                continue
+            if not (self.blind and strategy == "logprobs"):
+                return
+            self.traits.lacking.setdefault(strategy, "")
+            if "samples" not in ladder:
+                return  # the text of that reply is read instead
+
+    def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
+        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution
+        requests = strategies.requests(
+            prompt, criterion, strategy, self.settings, exact=exact, model=provider.model, endpoint=provider.endpoint
+        )
+        return {request.key(): request for request in requests}
+
+    def _note_cached(
+        self,
+        requests: Mapping[str, Request],
+        stored: Mapping[str, Response],
+        kind: tuple[str, Strategy],
+        counts: dict[tuple[str, ...], tuple[int, int]],
+    ) -> None:
+        """Note how long cached replies are, and how many tokens their requests had."""
+        for key in [key for key in stored if key not in self.cached]:
+            self.cached.add(key)
+            request, used = requests[key], stored[key].usage
+            text = (kind[1], *(message["content"] for message in request.messages))
+            estimated, real = counts.get(text, (0, 0))
+            if request.draw == 0:  # the usage of several draws or questions is with the first
+                estimated, real = estimated + _tokens(request, whole=not estimated), real + used.prompt_tokens
+                counts[text] = estimated, real
+            if real or used.prompt_tokens:
+                number, written = self.lengths.get(kind, (0, 0))
+                self.lengths[kind] = number + 1, written + used.completion_tokens
+        sent = sum(response.usage.prompt_tokens > 0 for response in stored.values())
+        if sent and kind[1] == "samples" and len(stored) == len(requests):
+            self.size = min(self.size, math.ceil(len(stored) / sent))
+
+    def _settles(
+        self, strategy: Strategy, answers: Sequence[Response], criterion: Criterion, last: bool
+    ) -> bool | None:
+        """Return whether cached replies settle a judgment; None if they have to be requested again."""
+        try:
+            strategies.score_reply(strategy, answers, criterion, self.settings)
+        except UnusableReply as error:
+            self.traits.learn(strategy, error)
+            return last  # then the judgment fails without a request
+        except ParseError:
+            return None
+        self.traits.proven.add(strategy)
+        return True
+
+    def estimate(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
+        """Return the judge's estimate, scaled by `factor`."""
+        checked, correction = None, 1.0
+        if self.token_counts:
+            estimated, counted = (sum(numbers) for numbers in zip(*self.token_counts, strict=True))
+            correction = counted / estimated
+            error = median(abs(guess * correction / real - 1) for guess, real in self.token_counts)
+            checked = EstimateAccuracy(len(self.token_counts), estimated / counted - 1, error)
+        reply_kinds = {criterion.name: criterion.reply for criterion in self.criteria}
+        learned = True
+        for (criterion, strategy), number in self.draws.items():
+            replies, written = self.lengths.get((criterion, strategy), (0, 0))
+            if not replies and len(set(reply_kinds.values())) == 1:  # replies to the other criteria are alike
+                alike = [length for (_, kind), length in self.lengths.items() if kind == strategy]
+                replies, written = sum(n for n, _ in alike), sum(tokens for _, tokens in alike)
+            guess = 0.0 if strategy == "decisions" else _SCORE + (0 if reply_kinds[criterion] == "score" else _REASON)
+            self.lines[criterion].written += number * (written / replies if replies else guess)
+            learned = learned and replies > 0
+        for line in self.lines.values():
+            line.read, line.shared, line.stored = (n * correction for n in (line.read, line.shared, line.stored))
+        used = tuple(dict.fromkeys(strategy for (_, strategy), _ in self.draws.most_common()))
+        exact_labels = Capabilities.of(self.provider).full_distribution
+        known = {*self.traits.proven, *self.traits.lacking, *(["logprobs"] if exact_labels else ())}
+        hoping = "logprobs" in used and "logprobs" not in known
+        would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
+        draws = self.settings.draws if hoping and would_draw else 0
+        each = math.ceil(draws / self.size)
+        lines = [line.times(factor) for line in self.lines.values()]
+        return JudgeEstimate(name, lines, checked, used, draws, each, self.room, learned and bool(self.draws), exact)
 
 
-def dollars(amount: float) -> str:
-    """Format an amount: `$12.30`; below a dollar with two significant digits: `$0.012`."""
-    if amount >= 1 or amount == 0:
-        return f"${amount:,.2f}"
-    return f"${amount:.2g}" if amount >= 1e-4 else "less than $0.0001"
+def _tokens(request: Request, *, whole: bool) -> int:
+    """Estimate the input tokens of a request, or only of its questions if they join another request."""
+    if whole:
+        return budget.estimate_request(request)
+    questions = {name: value for name, value in request.params.items() if name == "questions"}
+    return budget.estimate_request(Request("", (), questions)) - budget.estimate_request(Request("", ()))
 
 
-def duration(seconds: float) -> str:
-    """Format a duration: `40 s`, `3 min`, `2.5 h`."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _short(number: int) -> str:
-    """`840`, `12k`, `4.2M`."""
-    if number < 10_000:
-        return f"{number:,}"
-    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
+def _common_prefix_length(first: str, second: str) -> int:
+    low, high = 0, min(len(first), len(second))
+    while low < high:  # a binary search: slices compare much faster than single characters
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -15,7 +15,7 @@ import numpy as np
 
 from judge import criteria, text
 from judge.commands.compare import compare
-from judge.commands.count_requests import count_requests
+from judge.commands.cost_estimate import count_requests
 from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded

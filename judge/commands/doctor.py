@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from judge import criteria, text
 from judge.cache import cache_location, local_dir, open_for_admin
-from judge.commands.cost_estimate import dollars
 from judge.commands.judge_models import HEURISTIC, open_judge
 from judge.commands.preparation import criterion_for
 from judge.config import Judge, RunConfig
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
+from judge.core.format import dollars
 from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import RedisUrl
 from judge.core.version import __version__

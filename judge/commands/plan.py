@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from markupsafe import escape
@@ -12,18 +12,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from judge.commands.cost_estimate import dollars, duration, estimate_cost
-from judge.commands.count_requests import JudgeForecast, RunForecast
+from judge.commands.cost_estimate import (
+    SAMPLED_JUDGMENTS,
+    JudgeEstimate,
+    JudgeForecast,
+    RunForecast,
+    count_requests,
+    estimate_cost,
+    judge_forecast,
+)
 from judge.commands.evaluate import Criteria, Model, to_config
-from judge.commands.judge_models import open_offline
+from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
-from judge.commands.preparation import prepare
+from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
 from judge.config import Budget, Judge, RankConfig, RunConfig
 from judge.core.errors import ConfigError
-from judge.core.format import to_json
+from judge.core.format import dollars, duration, plural, to_json
 from judge.core.messages import option, speaking_to
 from judge.core.plugins import unknown_name_message
+from judge.core.records import Usage
+from judge.execution import budget
+from judge.execution.engines.batch_jobs import under_way
+from judge.metrics import asks_judge
 from judge.report.renderers.console import recording_console
 
 if TYPE_CHECKING:
@@ -31,6 +42,11 @@ if TYPE_CHECKING:
 
 FORMATS = ("console", "json")
 _HEADINGS = ("judgments", "equal", "cached", "requests", "tokens in", "out", "prefix")
+_NOT_INCLUDED = (
+    "Not counted: tries after a failed one, what a model thinks before it writes, and limits of the server that are "
+    "not in --rpm or --tpm."
+)
+_ORDERS = {1: "one order", 2: "both orders"}
 _GO_ON = "the run then stops, and goes on from there with the same command"
 _PREFIX = "prefix: of the tokens in, what a provider's cache can serve, as the same text was begun with before"
 
@@ -82,8 +98,174 @@ def plan(
         named = iter(providers)
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
     prepared = prepare(config, data, providers=providers, loaded_criteria=loaded_criteria)
+    return make_forecast(prepared, items)
+
+
+def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
+    """Estimate a run, and say in words what the estimate rests on. Raises ConfigError."""
     estimate = estimate_cost(prepared, items=items)
-    return Forecast(**{field.name: getattr(estimate, field.name) for field in fields(estimate)})
+    judges = tuple(
+        replace(judge, rests=_explain_tokens(judge.ahead), way=_describe_strategy(prepared, judge.ahead))
+        for judge in estimate.judges
+    )
+    explained = replace(estimate, judges=judges, notes=tuple(_notes(prepared, judges, items)))
+    return Forecast(**{field.name: getattr(explained, field.name) for field in fields(explained)})
+
+
+def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
+    """Say how the judge is asked, and why."""
+    provider, settings = prepared.judges[estimate.judge], prepared.settings
+    if provider.notice or not estimate.rungs:
+        return ""
+    strategy = estimate.rungs[0]
+    if strategy == "decisions":
+        return "decisions: typed questions, whose answers come with probabilities"
+    if strategy == "logprobs":
+        return f"logprobs: token probabilities of one reply{', if the model gives them' * bool(estimate.draws)}"
+    if strategy == "single":
+        return "single: one reply, as it is written"
+    each = ", a request for each" if provider.learned.get("n") == 1 else ""
+    description = f"samples: the mean of {settings.draws} draws of each reply{each}"
+    if settings.weighting == "samples":
+        return description
+    probe = "; one request more tries for them first" if "logprobs" in estimate.rungs else ""
+    who = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
+    return f"{description}, as the {who} gives no token probabilities{probe}"
+
+
+def _explain_tokens(estimate: JudgeEstimate) -> str:
+    """Say how the tokens were estimated."""
+    if estimate.checked is None:
+        english, kana, han, hangul = (budget.estimate_tokens(letter * 1000) / 1000 for letter in "aあ漢한")
+        rates = (
+            f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese "
+            f"{han:.2g}, Korean {hangul:.2g}"
+        )
+        read = (
+            f"tokens read are estimated from characters ({rates}), often 10 % off; the cache holds no counted reply "
+            "to correct that by"
+        )
+    else:
+        checked = estimate.checked
+        bias = f"{abs(checked.bias):.1%} too {'high' if checked.bias > 0 else 'low'}: corrected"
+        read = (
+            f"tokens read are estimated from characters; on the {checked.replies:,} prompts whose replies are in the "
+            f"cache that was {bias}, which leaves a median error of {checked.error:.1%}"
+        )
+    if "decisions" in estimate.rungs:
+        return f"{read}; answers to typed questions are not written"
+    if not estimate.total.requests:
+        return read
+    return f"{read}; tokens written are {'the mean of those replies' if estimate.learned else 'guessed by reply kind'}"
+
+
+def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
+    """Say which choices are defaults, and what the numbers do not include."""
+    notes = []
+    if items is not None:
+        known_items = len({sample.item for sample in prepared.samples})
+        notes.append(
+            f"Scaled from {plural(known_items, 'item')} to {items:,} like them, as if the cache had no reply to "
+            "them; what it knows of the model still counts."
+        )
+    if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
+        names = ", ".join(criterion.name for criterion in prepared.criteria)
+        notes.append(f"Criteria: {names}, as none were named; {option('criteria')} names others.")
+    if hoping := [judge for judge in judges if judge.ahead.draws]:
+        draws = hoping[0].ahead.draws
+        each = max(judge.ahead.each for judge in judges)
+        requests = f", {each} requests for one" if each > 1 else ""
+        known = [judge.money.more for judge in hoping if judge.money.more is not None]
+        cost = f", which costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
+        notes.append(
+            f"If the first reply shows that the model gives no token probabilities, {draws} draws of each reply are "
+            f"asked for instead{requests}{cost} (--weighting single does without)."
+        )
+    notes += _pending_batches(prepared)
+    if prepared.rest is not None and items is None:
+        notes.append(f"All this is of the first {len(prepared.samples):,} texts; the data has more.")
+    asking = [name for name, metric in prepared.metrics.items() if asks_judge(metric)]
+    if asking:
+        first = next(iter(prepared.judges), "its judge")
+        notes.append(f"Not counted: what {', '.join(asking)} asks {first}, as its later questions depend on replies.")
+    if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
+        notes.append("$AZURE_OPENAI_ENDPOINT is not set: what the cache holds of the replies there was not looked up.")
+    broken = sum(judge.ahead.total.broken for judge in judges)
+    if broken:
+        notes.append(f"{broken:,} judgments cannot be asked: their prompt cannot be rendered; the run says why.")
+    if any(judge.ahead.total.requests for judge in judges):
+        notes.append(_NOT_INCLUDED)
+    return notes
+
+
+def _pending_batches(prepared: PreparedRun) -> list[str]:
+    """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
+    if prepared.config.engine == "batch":
+        return []
+    warnings = []
+    for provider in prepared.judges.values():
+        context = engine_context(prepared.config, provider)
+        if context.folder is not None and (number := under_way(context.folder, context.provider.endpoint)):
+            warnings.append(
+                f"{number:,} requests of an earlier run are under way in batches at {context.provider.endpoint}: with "
+                "--engine batch this run waits for them, without it what it asks of them is paid again."
+            )
+    return warnings
+
+
+def one_line_estimate(prepared: PreparedRun) -> str:
+    """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
+
+    A ranking also has its n·(k choose 2) pairs, and batches in progress get lines of their own. "" without a judge.
+    """
+    estimates = count_requests(prepared, SAMPLED_JUDGMENTS)
+    if not estimates:
+        return ""
+    return "\n".join(
+        [f"{_describe_pairs(prepared)}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)]
+    )
+
+
+def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
+    size = len(prepared.pairs.compared) if prepared.pairs else len(prepared.samples)
+    count = size * len(prepared.criteria) * len(prepared.judges)
+    line = f"{count:,} judgments to make{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
+    requests = sum(estimate.total.requests for estimate in estimates)
+    if not requests:
+        about = "" if all(estimate.exact for estimate in estimates) else "about "
+        return f"{line}, {about}all of them answered from the cache"
+    judges = [judge_forecast(prepared.config, prepared.judges[estimate.judge], estimate) for estimate in estimates]
+    if all(prepared.judges[estimate.judge].notice for estimate in estimates):
+        return f"{line}, and no model is asked"
+    usage = sum((judge.usage for judge in judges), Usage())
+    known = [judge.money.price for judge in judges if judge.money.price is not None]
+    parts = [
+        f"{line}: about {requests:,} requests",
+        f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
+        dollars(sum(known)) if len(known) == len(judges) else "price unknown",
+    ]
+    seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+    parts += [f"about {duration(max(seconds))}"] if seconds else []
+    return ", ".join(parts)
+
+
+def _describe_pairs(prepared: PreparedRun) -> str:
+    config, pairs = prepared.config, prepared.pairs
+    if pairs is None or not isinstance(config, RankConfig):
+        return ""
+    factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
+    for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
+        factors += [f"{count} {noun}"] if count > 1 else []
+    equal = len(pairs.equal) // config.orders
+    ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
+    return f"{' × '.join(factors)}{ties}: "
+
+
+def _short(number: int) -> str:
+    """`840`, `12k`, `4.2M`."""
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
 
 
 def _html(forecast: RunForecast) -> Iterator[str]:

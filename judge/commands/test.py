@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,22 +12,28 @@ from typing import Any, Unpack
 
 from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import longest_prompt_tokens, uncached_price
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.judge_run import require_all_recorded
+from judge.commands.judge_models import open_judge
+from judge.commands.judge_run import judgments, require_all_recorded
 from judge.commands.options import RunOptions
 from judge.commands.pipeline import run_pipeline
-from judge.commands.preparation import PreparedRun, prepare
+from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import async_public_api, public_api, run_sync
-from judge.config import RankConfig, RunConfig, load_config, script_of, split
-from judge.core.errors import ConfigError, JudgeError
-from judge.core.format import one_line, plural
+from judge.config import Judge, RankConfig, RunConfig, load_config, script_of, split
+from judge.core.errors import ConfigError, CriterionError, JudgeError
+from judge.core.format import dollars, one_line, plural
 from judge.core.plugins import unknown_name_message
+from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
+from judge.providers import Provider
 from judge.providers.recording import RecordingFile
+from judge.providers.replay import ReplayProvider
 from judge.results.result import Result
+from judge.scoring import strategies
+from judge.scoring.multi_criteria import make_renderers
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_with_baseline
@@ -430,9 +436,9 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
         )
         for case in cases
     ]
-    size = longest_prompt_tokens(prepared.runs) if suite.limits.tokens is not None else None
-    dollars, why = uncached_price(prepared.runs) if suite.limits.cost is not None else (None, "")
-    verdicts += limits(suite, result, ranked, tokens=size, cost=dollars, unpriced=why)
+    size = _longest_prompt_tokens(prepared.runs) if suite.limits.tokens is not None else None
+    cost, why = _uncached_price(prepared.runs) if suite.limits.cost is not None else (None, "")
+    verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison = None
     notes = [note for run in (result, ranked) if run is not None for note in run.info["notices"]]
     notes += [*(result.info["notes"] if result is not None else ()), *baseline.notes]
@@ -481,3 +487,67 @@ def _update_baseline(result: Result, folder: Path, verdicts: Sequence[Verdict]) 
         else replace(verdict, met=True, said=f"{verdict.said}; {settled}" if verdict.said else settled)
         for verdict in verdicts
     ], f"This run is the baseline now: {folder}."
+
+
+# What the runs of suites cost.
+
+
+def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
+    """Estimate the tokens of the longest prompt of any judgment; 0 without a judge."""
+    longest = 0
+    for prepared in runs:
+        for name, provider in prepared.judges.items():
+            renderers = make_renderers([criterion_for(criterion, provider) for criterion in prepared.criteria])
+            strategy = strategies.strategies_for(prepared.settings, provider.decides)[0]
+            for judgment in judgments(prepared, name):
+                criterion = judgment.criterion
+                try:
+                    prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
+                except CriterionError:
+                    continue
+                request = strategies.requests(prompt, criterion, strategy, prepared.settings)[0]
+                longest = max(longest, budget.estimate_request(request))
+    return longest
+
+
+def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
+    """Return the price of all judgments in US dollars without a cache; None if it is unknown, and the reason.
+
+    For a recording, this is the price at its model, as the plan would reach it.
+    """
+    total = 0.0
+    for prepared in runs:
+        config = prepared.config.model_copy(update={"cache": False, "replay": None})
+        try:
+            judges = {name: _recorded_model(config, provider) for name, provider in prepared.judges.items()}
+            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
+        except ConfigError as error:
+            return None, str(error)
+        if forecast.price is None:
+            return None, next(judge.money.why for judge in forecast.judges if judge.money.price is None)
+        total += forecast.price
+    return total, ""
+
+
+def _recorded_model(config: RunConfig, provider: Provider) -> Provider:
+    """Replace a recording by its model, at the address that the plan names. Needs no key."""
+    if not isinstance(provider, ReplayProvider):
+        return provider
+    named = [
+        judge for judge in config.model if judge.name == provider.model or judge.name.endswith(f"/{provider.model}")
+    ]
+    name = f"decisions/{provider.model}" if provider.decides else provider.model
+    return open_judge(config, named[0] if named else Judge(name=name), sends=False)
+
+
+def cost_summary(runs: Iterable[PreparedRun]) -> str:
+    """Return about how many requests the runs take and their price, from a sample; "" if no model is asked."""
+    forecasts = [
+        estimate_cost(prepared, SAMPLED_JUDGMENTS)
+        for prepared in runs
+        if not all(judge.notice for judge in prepared.judges.values())
+    ]
+    if not (requests := sum(forecast.requests for forecast in forecasts)):
+        return "answered from the cache" if forecasts else ""
+    known = [forecast.price for forecast in forecasts if forecast.price is not None]
+    return f"about {requests:,} requests, {dollars(sum(known)) if len(known) == len(forecasts) else 'price unknown'}"

@@ -73,6 +73,20 @@ def percent(share: float | None, none: str = "–") -> str:
     return none if share is None else f"{number(100 * share, 1)}%"
 
 
+def dollars(amount: float) -> str:
+    """Format an amount: `$12.30`; below a dollar with two significant digits: `$0.012`."""
+    if amount >= 1 or amount == 0:
+        return f"${amount:,.2f}"
+    return f"${amount:.2g}" if amount >= 1e-4 else "less than $0.0001"
+
+
+def duration(seconds: float) -> str:
+    """Format a duration: `40 s`, `3 min`, `2.5 h`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def plural(n: int, noun: str) -> str:
     """Format a count with its noun: `1 item`, `1,600 items`."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.cost_estimate import dollars, duration, estimate_cost, one_line_estimate
-from judge.commands.count_requests import RunForecast, count_requests
+from judge.commands.cost_estimate import RunForecast, count_requests
 from judge.commands.pipeline import run_pipeline
+from judge.commands.plan import make_forecast, one_line_estimate
 from judge.commands.preparation import PreparedRun, prepare
 from judge.config import Budget, RankConfig, load_config
 from judge.core.errors import BudgetReached, ConfigError
+from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
 from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
@@ -88,22 +89,22 @@ def totals(forecast: RunForecast) -> dict[str, int]:
 @pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
 def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     """From an empty cache, from one that holds the first two items, and from a full one."""
-    assert totals(estimate_cost(prepared(Asked(**about))))["cached"] == 0
+    assert totals(make_forecast(prepared(Asked(**about))))["cached"] == 0
     run(prepared(Asked(**about), ROWS[:6]))
-    counted = totals(estimate_cost(prepared(Asked(**about))))
+    counted = totals(make_forecast(prepared(Asked(**about))))
     assert (counted["judgments"], counted["cached"]) == (24, 12)
     assert run(prepared(Asked(**about)))["sent"] == counted["requests"]
-    assert totals(estimate_cost(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
+    assert totals(make_forecast(prepared(Asked(**about)))) == {"judgments": 24, "equal": 0, "cached": 24, "requests": 0}
 
 
 @pytest.mark.parametrize("given", [{}, {"temperature": 0.0}, {"weighting": "samples", "draws": 3}])
 @pytest.mark.parametrize("rows", [ROWS[:6], ROWS[6:], ROWS])
 def test_draws_that_come_one_by_one_are_requests_each(given: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     """Where the vendor's table says so, and where the cache does, wherever in it."""
-    first = totals(estimate_cost(prepared(OneByOne(told=True), rows, **given)))["requests"]
+    first = totals(make_forecast(prepared(OneByOne(told=True), rows, **given)))["requests"]
     assert run(prepared(OneByOne(), rows, **given))["sent"] == first
-    forecast = estimate_cost(prepared(OneByOne(), **given))
-    assert totals(forecast)["requests"] == totals(estimate_cost(prepared(OneByOne(told=True), **given)))["requests"]
+    forecast = make_forecast(prepared(OneByOne(), **given))
+    assert totals(forecast)["requests"] == totals(make_forecast(prepared(OneByOne(told=True), **given)))["requests"]
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
     assert result.info["requests"]["sent"] == totals(forecast)["requests"]
     assert forecast.judges[0].usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
@@ -114,7 +115,7 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
     class Hoping(Asked):
         learned = {"n": 1}  # noqa: RUF012
 
-    few, many = (estimate_cost(prepared(kind())) for kind in (Hoping, Asked))
+    few, many = (make_forecast(prepared(kind())) for kind in (Hoping, Asked))
     assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in few.notes)
     assert not any("requests for one" in note for note in many.notes)
     assert few.judges[0].money.more is not None
@@ -129,7 +130,7 @@ def test_criteria_in_one_request_are_read_once() -> None:
         return prepared(judge, rows, merge_criteria=True, weighting="single")
 
     for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
-        forecast = estimate_cost(ready(rows)).judges[0]
+        forecast = make_forecast(ready(rows)).judges[0]
         result = asyncio.run(run_pipeline(ready(rows)))
         assert forecast.ahead.total.requests == result.info["requests"]["sent"] > 1
         assert forecast.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
@@ -153,11 +154,11 @@ def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
     """As `judge cache import` may bring them; texts that are equal share what is asked anew."""
     keep(kept, **given)
     judge = Asked()
-    counted = totals(estimate_cost(prepared(Asked(), **given)))
+    counted = totals(make_forecast(prepared(Asked(), **given)))
     result = asyncio.run(run_pipeline(prepared(judge, **given)))
     assert len(judge.seen) == counted["requests"]
     assert len(result.table.failures) == failed
-    assert totals(estimate_cost(prepared(Asked(), **given)))["requests"] == 0
+    assert totals(make_forecast(prepared(Asked(), **given)))["requests"] == 0
 
 
 def keep(reply: Any, **given: Any) -> None:
@@ -175,14 +176,14 @@ def keep(reply: Any, **given: Any) -> None:
 
 
 def test_equal_prompts_are_asked_once() -> None:
-    counted = totals(estimate_cost(prepared(Asked())))
+    counted = totals(make_forecast(prepared(Asked())))
     assert counted == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
     sent = run(prepared(Asked()))
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
 def test_typed_questions_about_one_text_are_one_request() -> None:
-    (forecast,) = estimate_cost(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
+    (forecast,) = make_forecast(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
     assert forecast.ahead.total.requests == 10
     assert forecast.ahead.total.written == 0
     assert forecast.money.price == pytest.approx(forecast.ahead.total.read * 0.10e-6)
@@ -192,11 +193,11 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
     def real(estimated: int) -> int:
         return 2 * estimated
 
-    before = estimate_cost(prepared(Asked(real))).judges[0]
+    before = make_forecast(prepared(Asked(real))).judges[0]
     assert before.ahead.checked is None
     assert before.ahead.learned is False
     run(prepared(Asked(real), ROWS[:6]))
-    (forecast,) = estimate_cost(prepared(Asked(real))).judges
+    (forecast,) = make_forecast(prepared(Asked(real))).judges
     assert forecast.ahead.checked is not None
     assert forecast.ahead.checked.bias == pytest.approx(-0.5)
     assert forecast.ahead.checked.error == pytest.approx(0.0)
@@ -217,7 +218,7 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
     run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
-    (forecast,) = estimate_cost(prepare(run_plan, rows, providers=[judge])).judges
+    (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
     common = budget.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (forecast.ahead.total.shared, forecast.ahead.total.stored) == expected
@@ -232,7 +233,7 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
         ({"model": "no-such-model"}, "genai-prices"),
         ({"decides": True, "model": "gpt-5.4-mini"}, "typed questions"),
     ):
-        forecast = estimate_cost(prepared(Asked(**about), budget="5usd"))
+        forecast = make_forecast(prepared(Asked(**about), budget="5usd"))
         assert (forecast.price, forecast.judges[0].money.price, forecast.fits) == (None, None, None)
         assert why in forecast.judges[0].money.why
         assert "price unknown" in one_line_estimate(prepared(Asked(**about)))
@@ -242,7 +243,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     options = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
     plans = (load_config(given=options | {"engine": engine}) for engine in ("local", "batch"))
-    whole, half = (estimate_cost(prepare(run_plan, ROWS)) for run_plan in plans)
+    whole, half = (make_forecast(prepare(run_plan, ROWS)) for run_plan in plans)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
@@ -250,7 +251,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = load_config(
         given=options | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
-    (elsewhere,) = estimate_cost(prepare(plans, ROWS)).judges
+    (elsewhere,) = make_forecast(prepare(plans, ROWS)).judges
     assert elsewhere.money.price == pytest.approx(
         cost_usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage)
     )
@@ -265,14 +266,14 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
         {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"} for n in range(40) for s in "xy"
     ]
     options = {"criteria": WORDS[:1], "cache": False}
-    whole = estimate_cost(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **options))
+    whole = make_forecast(prepared(Asked(**about), rows, budget="5usd" if unit == "usd" else "5mtokens", **options))
     usage = whole.judges[0].usage
     amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
     assert amount is not None
     assert (whole.fits, whole.in_time) == (whole.requests, None)
 
     def fits(amount: float) -> int:
-        forecast = estimate_cost(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **options))
+        forecast = make_forecast(prepared(Asked(**about), rows, budget=f"{amount:.10f}{unit}", **options))
         assert forecast.fits is not None
         return forecast.fits
 
@@ -290,28 +291,28 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
-    free, slow = (estimate_cost(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
+    free, slow = (make_forecast(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2}))
     assert slow.seconds == pytest.approx(10 * 60, abs=5)
     assert "--rpm 2" in slow.why
     assert free.seconds is not None
     assert "64 at once" in free.why
-    assert estimate_cost(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
+    assert make_forecast(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
 
 
 @pytest.mark.parametrize(("deadline", "many"), [(0.5, 0), (5, 1), (125, 5), (9000, 20)])
 def test_a_deadline_says_how_many_requests_are_in_time(deadline: float, many: int) -> None:
     """At two a minute one goes at once, the others every 30 s; a reply is guessed to take 1.1 s."""
-    forecast = estimate_cost(prepared(Asked(), deadline=deadline, rpm=2))
+    forecast = make_forecast(prepared(Asked(), deadline=deadline, rpm=2))
     assert (forecast.in_time, forecast.deadline) == (many, deadline)
 
 
 def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
-    hoping, sure = (estimate_cost(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
+    hoping, sure = (make_forecast(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
     assert totals(hoping) == totals(sure)
     assert any("20 draws" in note for note in hoping.notes)
     assert not any("draws" in note for note in sure.notes)
     run(prepared(Asked(logprobs=False), ROWS[:6]))
-    learned = estimate_cost(prepared(Asked(logprobs=False)))
+    learned = make_forecast(prepared(Asked(logprobs=False)))
     assert learned.judges[0].ahead.rungs == ("samples",)
     assert not any("draws" in note for note in learned.notes)
 
@@ -321,7 +322,7 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(j
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
-    forecast = estimate_cost(prepared(Hoping())).judges[0]
+    forecast = make_forecast(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
     spent = asyncio.run(run_pipeline(prepared(asker))).info["usage"]
     written = spent["completion_tokens"] // 3 * 4  # a reply has 3 tokens and is guessed to have 4
@@ -343,20 +344,20 @@ def test_some_items_stand_for_all() -> None:
 def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) -> None:
     if warm:
         run(prepared(Asked()))
-    forecast = estimate_cost(prepared(Asked()), items=40)
-    now = totals(estimate_cost(prepared(Asked(), cache=False)))
+    forecast = make_forecast(prepared(Asked()), items=40)
+    now = totals(make_forecast(prepared(Asked(), cache=False)))
     assert totals(forecast) == {name: 10 * many for name, many in now.items()}
     assert forecast.notes[0].startswith("Scaled from 4 items to 40 like them")
     assert (forecast.judges[0].ahead.checked is not None) == warm
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
-            estimate_cost(prepared(Asked(), **options), items=items)
+            make_forecast(prepared(Asked(), **options), items=items)
 
 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
 def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
-    (forecast,) = estimate_cost(prepared(judge)).judges
-    (alone,) = estimate_cost(prepared(judge, weighting="single")).judges
+    (forecast,) = make_forecast(prepared(judge)).judges
+    (alone,) = make_forecast(prepared(judge, weighting="single")).judges
     assert (forecast.single is not None) == bool(judge.learned)
     if forecast.single is not None:
         assert (forecast.single.requests, forecast.single.price) == (alone.ahead.total.requests, alone.money.price)
@@ -366,7 +367,7 @@ def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
 
 
 def test_the_rate_is_that_of_the_price() -> None:
-    (forecast,) = estimate_cost(prepared(Asked())).judges
+    (forecast,) = make_forecast(prepared(Asked())).judges
     assert forecast.money.rate == pytest.approx((0.75, 4.5))
     assert forecast.money.price == pytest.approx(
         (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
@@ -376,13 +377,13 @@ def test_the_rate_is_that_of_the_price() -> None:
 
 def test_criteria_that_nobody_named_are_named() -> None:
     run_plan = load_config(given={"metrics": []})
-    (first, *_) = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()])).notes
+    (first, *_) = make_forecast(prepare(run_plan, ROWS, providers=[Asked()])).notes
     assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
-    assert not any(note.startswith("Criteria") for note in estimate_cost(prepared(Asked())).notes)
+    assert not any(note.startswith("Criteria") for note in make_forecast(prepared(Asked())).notes)
 
 
 def test_a_ranking_is_foreseen_too() -> None:
-    counted = totals(estimate_cost(prepared(Asked(), pairwise=True, criteria=["overall"])))
+    counted = totals(make_forecast(prepared(Asked(), pairwise=True, criteria=["overall"])))
     assert counted["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
 
 
@@ -390,7 +391,7 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "odd.jinja"
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
     run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
-    forecast = estimate_cost(prepare(run_plan, ROWS, providers=[Asked()]))
+    forecast = make_forecast(prepare(run_plan, ROWS, providers=[Asked()]))
     assert forecast.judges[0].ahead.total.broken == 3
     assert any("3 judgments cannot be asked" in note for note in forecast.notes)
 
@@ -407,7 +408,7 @@ def test_one_line_is_said_before_a_run() -> None:
 def test_it_is_plain_json() -> None:
     import json
 
-    data = json.loads(json.dumps(estimate_cost(prepared(Asked(), budget="5usd")).to_dict()))
+    data = json.loads(json.dumps(make_forecast(prepared(Asked(), budget="5usd")).to_dict()))
     assert (data["requests"], data["fits"], data["budget"]) == (20, 20, "$5.00")
     (judge_data,) = data["judges"]
     assert judge_data["total"]["requests"] == sum(line["requests"] for line in judge_data["lines"])

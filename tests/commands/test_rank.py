@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.cost_estimate import one_line_estimate
 from judge.commands.pipeline import run_pipeline
+from judge.commands.plan import one_line_estimate
 from judge.commands.preparation import prepare
 from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from judge import evaluate
-from judge.commands.cost_estimate import one_line_estimate
+from judge.commands.plan import one_line_estimate
 from judge.commands.preparation import prepare
 from judge.config import Budget, load_config
 from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refused, StorageError, Transient
