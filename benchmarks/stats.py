@@ -56,8 +56,8 @@ def weighed(data: Table) -> None:
     """The overall score with its means and its comparison, as a run makes them."""
     found = overall(data)
     if found is not None:
-        bootstrap_means(found[1], n_resamples=RESAMPLES)
-        compare(found[1], n_resamples=RESAMPLES)
+        bootstrap_means(found.table, n_resamples=RESAMPLES)
+        compare(found.table, n_resamples=RESAMPLES)
 
 
 def peak() -> float:

@@ -18,17 +18,17 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Sco
 from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
-from judge.results.validation import flat, read
+from judge.results.validation import flat, read, restore
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall
-from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
-from judge.stats.pairwise import Ranking, Standing
+from judge.stats.pairwise import Ranking
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
-from judge.stats.score_drivers import Driver, Drivers, looks
-from judge.stats.system_differences import Comparison, Difference, Rank
+from judge.stats.score_drivers import Drivers, looks
+from judge.stats.system_differences import Comparison
 from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
 from judge.table.scores import SAMPLES
 
@@ -143,7 +143,7 @@ class Result:
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
         """The columns with a better end and values of single texts, each with the table that holds it."""
-        tables = [self.table, *([weighted[1]] if (weighted := overall(self.table)) else [])]
+        tables = [self.table, *([weighted.table] if (weighted := overall(self.table)) else [])]
         return {
             column.name: (table, column)
             for table in tables
@@ -310,13 +310,13 @@ def _read_run(folder: Path) -> Result:
             estimates,
             info,
             agreement={name: Estimate(**e) for name, e in run.get("agreement", {}).items()},
-            rankings=tuple(map(_read_ranking, run.get("rankings", ()))),
-            drivers=tuple(map(_read_drivers, run.get("drivers", ()))),
-            comparisons=tuple(map(_read_comparison, run.get("comparisons", ()))),
+            rankings=restore(tuple[Ranking, ...], run.get("rankings", ())),
+            drivers=restore(tuple[Drivers, ...], run.get("drivers", ())),
+            comparisons=restore(tuple[Comparison, ...], run.get("comparisons", ())),
             overall=Overall(**run["overall"]) if run.get("overall") else None,
             repeats=_by_column(run.get("repeats", ())),
-            calibrated=tuple(map(_read_calibrated, run.get("calibrated", ()))),
-            matrices=tuple(map(_read_matrix, run.get("matrices", ()))),
+            calibrated=restore(tuple[Calibrated, ...], run.get("calibrated", ())),
+            matrices=restore(tuple[Matrix, ...], run.get("matrices", ())),
             rated=tuple(map(read, run.get("rated", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -354,50 +354,6 @@ def _check_same_run(
             wrong = SAMPLES if means and all(isclose(*pair, rel_tol=1e-3) for pair in means) else SCORES
             mismatch = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
             raise StorageError(others.format(folder / wrong, "the files", mismatch))
-
-
-def _read_ranking(stored: dict[str, Any]) -> Ranking:
-    lists = {
-        "systems": tuple(stored["systems"]),
-        "standings": tuple(Standing(**standing) for standing in stored["standings"]),
-        "win_rate": tuple(map(tuple, stored["win_rate"])),
-        "n": tuple(map(tuple, stored["n"])),
-    }
-    return Ranking(**{**stored, **lists})
-
-
-def _read_comparison(stored: dict[str, Any]) -> Comparison:
-    differences = tuple(
-        Difference(**{**difference, "estimate": Estimate(**difference["estimate"])})
-        for difference in stored.pop("differences")
-    )
-    ranks = tuple(Rank(**rank) for rank in stored.pop("ranks", ()))
-    return Comparison(**{**stored, "differences": differences, "ranks": ranks, "best": tuple(stored["best"])})
-
-
-def _read_matrix(stored: dict[str, Any]) -> Matrix:
-    cells = {name: tuple(map(tuple, stored[name])) for name in ("values", "low", "high", "n")}
-    return Matrix(**{**stored, **cells, "names": tuple(stored["names"])})
-
-
-def _read_calibrated(stored: dict[str, Any]) -> Calibrated:
-    means, differences = (
-        tuple(
-            Powered(**{**powered, **{name: Estimate(**powered[name]) for name in ("estimate", "people")}})
-            for powered in stored[group]
-        )
-        for group in ("means", "differences")
-    )
-    return Calibrated(**{**stored, "means": means, "differences": differences})
-
-
-def _read_drivers(stored: dict[str, Any]) -> Drivers:
-    each = tuple(
-        Driver(driver["name"], Estimate(**driver["correlation"]), Estimate(**driver["explained"]))
-        for driver in stored["each"]
-    )
-    together = stored["together"] and Estimate(**stored["together"])
-    return Drivers(**{**stored, "each": each, "together": together})
 
 
 def join_frame(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:

@@ -6,15 +6,17 @@ JSON has no keys of several parts: `flat` turns a criterion into records, `read`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
-from judge.stats.calibration import Bin, Calibrated, Calibration
+from judge.stats.calibration import Calibrated, Calibration
 from judge.stats.coefficients import LEVELS, Coefficient, Level
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
@@ -155,56 +157,65 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
 
 def read(stored: Mapping[str, Any]) -> Rated:
     """Restore a criterion from `asdict(flat(…))`. Raises KeyError or TypeError for anything else."""
-    rows = [_row(row) for row in stored["rows"]]
-    spearman = {(entry["judge"], entry["other"], entry["level"]): entry for entry in stored["versus"]}
-    pearson = {key: entry for key, entry in spearman.items() if entry["coefficient"] == "pearson"}
-    spearman |= {(o["judge"], o["other"], o["level"]): o for o in stored["versus"] if o["coefficient"] == "spearman"}
+    criterion: Criterion = restore(Criterion, stored)
+    rows = [
+        Row(
+            held.name,
+            held.kind,
+            held.signature,
+            Correlation(
+                held.texts,
+                {(each.level, each.coefficient): _estimate(each.coefficient, each) for each in held.correlations},
+                held.lacking,
+            ),
+            Agreement({each.measure: _estimate(each.measure, each) for each in held.agreement}, held.no_agreement),
+            held.calibration,
+            held.no_calibration or "",
+            held.few,
+        )
+        for held in criterion.rows
+    ]
+    versus = {
+        (each.judge, each.other, each.level, each.coefficient): _estimate("difference", each)
+        for each in criterion.versus
+    }
     return Rated(
-        stored["criterion"],
-        stored["texts"],
+        criterion.criterion,
+        criterion.texts,
         tuple(row for row in rows if row.kind == "judge"),
         tuple(row for row in rows if row.kind == "floor"),
         next((row for row in rows if row.kind == "ceiling"), None),
-        stored["no_ceiling"] or "",
-        {
-            (entry["judge"], entry["floor"], entry["level"]): _estimate("difference", entry)
-            for entry in stored["differences"]
-        },
+        criterion.no_ceiling or "",
+        {(each.judge, each.floor, each.level): _estimate("difference", each) for each in criterion.differences},
         tuple(
-            Versus(
-                *key, _estimate("difference", entry), _estimate("difference", pearson[key]) if key in pearson else None
-            )
-            for key, entry in spearman.items()
+            Versus(judge, other, level, estimate, versus.get((judge, other, level, "pearson")))
+            for (judge, other, level, coefficient), estimate in versus.items()
+            if coefficient == "spearman"
         ),
     )
 
 
-def _row(stored: Mapping[str, Any]) -> Row:
-    estimates = {
-        (entry["level"], entry["coefficient"]): _estimate(entry["coefficient"], entry)
-        for entry in stored["correlations"]
-    }
-    agreed = {entry["measure"]: _estimate(entry["measure"], entry) for entry in stored["agreement"]}
-    calibration = None
-    if curve := stored["calibration"]:
-        bins = tuple(Bin(**{**stored_bin, "people": Estimate(**stored_bin["people"])}) for stored_bin in curve["bins"])
-        error, bias = Estimate(**curve["error"]), Estimate(**curve["bias"])
-        calibration = Calibration(curve["low"], curve["high"], bins, error, bias)
-    return Row(
-        stored["name"],
-        stored["kind"],
-        stored["signature"],
-        Correlation(stored["texts"], estimates, stored["lacking"]),
-        Agreement(agreed, stored["no_agreement"]),
-        calibration,
-        stored["no_calibration"] or "",
-        stored.get("few") or {},
-    )
+def _estimate(name: str, record: Correlated | Agreed | Below | Beside) -> Estimate:
+    p = record.p if isinstance(record, Beside) else None
+    return Estimate(name, record.value, record.low, record.high, record.n, record.method, p)
 
 
-def _estimate(name: str, stored: Mapping[str, Any]) -> Estimate:
-    numbers = {key: stored[key] for key in ("value", "low", "high", "n", "method")}
-    return Estimate(name, **numbers, p=stored.get("p"))
+def restore(kind: Any, stored: Any) -> Any:
+    """Rebuild what `asdict` and JSON made of dataclasses and tuples. Raises TypeError for a field that `kind` lacks."""
+    arguments = get_args(kind)
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _fields(kind)
+        return kind(**{name: restore(hints.get(name), value) for name, value in stored.items()})
+    if get_origin(kind) is tuple:
+        return tuple(restore(arguments[0], value) for value in stored)
+    if isinstance(kind, UnionType) and stored is not None:
+        return restore(arguments[0], stored)
+    return stored
+
+
+@cache
+def _fields(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 @dataclass(frozen=True, repr=False)

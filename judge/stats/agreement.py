@@ -7,23 +7,23 @@ texts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations, product
 from math import fsum, sqrt
 from typing import Literal, get_args
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, bootstrap_means, resample_weights
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, bootstrap_means
 from judge.stats.coefficients import rounded, share
 from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
 _ROUNDING = 1e-12
-_DECIMALS = 9
 
 
 def alpha(
@@ -40,34 +40,24 @@ def alpha(
     all, of which one cannot tell whether the judges agree or do not look. The interval is the percentile one over
     resampled items, each with all its texts; resamples without variation are left out, and below 2 items there is none.
     """
-    unit_places: dict[tuple[str, str, str], int] = {}
-    votes = [
-        (unit_places.setdefault((score.item, score.system, score.rival), len(unit_places)), judge, score.value)
-        for judge, column in enumerate(columns)
-        for score in table.column_scores(column)
-        if score.provenance.method != IDENTICAL
-    ]
-    values = np.full((len(unit_places), len(columns)), np.nan)
-    for unit, judge, score_value in votes:
-        values[unit, judge] = round(score_value, _DECIMALS)  # equal scores may differ by rounding
-    paired = (~np.isnan(values)).sum(axis=1) > 1
-    items = [item for (item, _, _), is_paired in zip(unit_places, paired, strict=True) if is_paired]
-    values = values[paired]
-    known = values[~np.isnan(values)]
-    if len(items) < 2 or np.ptp(known) == 0:
+    by_judge = [
+        {(score.item, score.system, score.rival): score.value for score in table.column_scores(name)
+         if score.provenance.method != IDENTICAL}
+        for name in columns
+    ]  # fmt: skip
+    units = [unit for unit, judges in Counter(chain.from_iterable(by_judge)).items() if judges > 1]
+    down = {item: place for place, item in enumerate(sorted({item for item, _, _ in units}))}
+    across = {texts: place for place, texts in enumerate(dict.fromkeys(unit[1:] for unit in units))}
+    votes = np.full((len(columns), len(down), len(across)), np.nan)
+    for (judge, values), unit in product(enumerate(by_judge), units):
+        votes[judge, down[unit[0]], across[unit[1:]]] = values.get(unit, np.nan)
+    estimate = agree(votes, ("alpha_interval",), Bootstrap(n_resamples, seed, confidence)).estimates.get(
+        "alpha_interval"
+    )
+    if estimate is None:
         return None
-    names, places = np.unique(items, return_inverse=True)
-    terms = np.zeros((len(names), 4))
-    np.add.at(terms, places, unit_terms((values - known.mean()) / np.ptp(known)))
-    method = f"Krippendorff's alpha, interval distance, {len(columns)} judges"
-    value = float(alpha_of(terms.sum(axis=0)))
-    if len(names) < 2:
-        return Estimate("alpha", value, None, None, len(items), f"{method}; one item: too few for an interval")
-    drawn = np.concatenate([alpha_of(counts @ terms) for counts in resample_weights(len(names), n_resamples, seed)])
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(drawn[~np.isnan(drawn)], (tail, 1 - tail))
-    method += f"; {100 * confidence:g}% percentile bootstrap over items, {n_resamples} resamples, seed {seed}"
-    return Estimate("alpha", value, float(low), float(high), len(items), method)
+    method = estimate.method.replace(f"{len(columns)} raters", f"{len(columns)} judges")
+    return replace(estimate, name="alpha", method=method)
 
 
 def unit_terms(values: Floats) -> Floats:

@@ -46,7 +46,15 @@ class Overall:
         return Column(NAME, "criterion", f"{NAME}|{signature}|0–1", 0.0, 1.0, criterion=NAME)
 
 
-def overall(table: Table) -> tuple[Overall, Table] | None:
+@dataclass(frozen=True, slots=True)
+class WeightedScores:
+    """How the column `overall` was made, and a table of the same texts that holds it."""
+
+    summary: Overall
+    table: Table
+
+
+def overall(table: Table) -> WeightedScores | None:
     """The weighted mean of the criteria's columns (of a panel, of its means), and a table of the same texts with it.
 
     None for fewer than two criteria with a weight, where a column is called `overall` already, and for comparisons.
@@ -68,7 +76,7 @@ def overall(table: Table) -> tuple[Overall, Table] | None:
     values_by_sample = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
     scores = [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
     summary = Overall(weights, len(scores), len(table.samples))
-    return summary, Table(table.samples, (summary.column,), tuple(scores))
+    return WeightedScores(summary, Table(table.samples, (summary.column,), tuple(scores)))
 
 
 def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -174,15 +182,15 @@ def analyze(
     estimates, comparisons = bootstrap_means(table, seed=seed), compare(table, seed=seed)
     weighted = overall(table)
     if weighted is not None:
-        estimates |= bootstrap_means(weighted[1], seed=seed)
-        comparisons += compare(weighted[1], seed=seed)
+        estimates |= bootstrap_means(weighted.table, seed=seed)
+        comparisons += compare(weighted.table, seed=seed)
     return Analysis(
         table,
         estimates,
         agreement=agreement,
         drivers=drivers(table, looks, seed=seed) if looks else (),
         comparisons=comparisons,
-        overall=weighted and weighted[0],
+        overall=weighted.summary if weighted else None,
         repeats=repeats(table, seed=seed),
         calibrated=calibrate(table) if people else (),
         matrices=matrices(table, seed),

@@ -137,11 +137,11 @@ class CorrelationWithRatings:
         if coefficient != "pearson" or estimate is None:
             return estimate
         r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(np.ones((1, len(ratings))))
-        t_and_p = williams(first.value, second.value, float(r_between[0]), n)
-        if t_and_p is None:
+        test = williams(first.value, second.value, float(r_between[0]), n)
+        if test is None:
             return estimate
-        test = f"{estimate.method}; p: Williams' test, t({n - 3}) = {t_and_p[0]:.2f}"
-        return replace(estimate, p=t_and_p[1], method=test)
+        method = f"{estimate.method}; p: Williams' test, t({n - 3}) = {test.t:.2f}"
+        return replace(estimate, p=test.p, method=method)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Spearman after less before, of one column in two runs; None where it is undefined.
@@ -169,8 +169,15 @@ class CorrelationWithRatings:
         return self._resampled[texts, name, key]
 
 
-def williams(r_one: float, r_other: float, between: float, n: int) -> tuple[float, float] | None:
-    """t with n − 3 degrees of freedom and its two-sided p for r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
+class WilliamsTest(NamedTuple):
+    """t with n − 3 degrees of freedom, and its two-sided p."""
+
+    t: float
+    p: float
+
+
+def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTest | None:
+    """The test of r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
 
     Two variables correlate with a third, by r_one and r_other, and with each other, by `between`, over n independent
     cases. None for fewer than four of them, and where the three variables leave nothing to chance.
@@ -182,11 +189,11 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> tuple[floa
     determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
     spread = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + ((r_one + r_other) / 2) ** 2 * (1 - between) ** 3
     if r_one == r_other:
-        return 0.0, 1.0
+        return WilliamsTest(0.0, 1.0)
     if not spread > 0:
         return None
     t = (r_one - r_other) * sqrt((n - 1) * (1 + between) / spread)
-    return t, float(2 * stdtr(n - 3, -abs(t)))
+    return WilliamsTest(t, float(2 * stdtr(n - 3, -abs(t))))
 
 
 class Shift(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,14 @@ _TOLERANCE, _SINGLE_TOLERANCE = 1e-9, 1e-4
 _MAX_NUMBERS = 4_000_000  # numbers held at once
 
 
-def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> tuple[Floats, Bools]:
+class SignFlips(NamedTuple):
+    """The two-sided p of each row, and whether it is exact."""
+
+    p: Floats
+    exact: Bools
+
+
+def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> SignFlips:
     """Two-sided p of each row (rows × items, NaN where there is none), and whether it is exact.
 
     Where systems do not differ, a difference is as likely with the other sign (Fisher 1935, ch. 3): p is the share of
@@ -56,7 +63,7 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> t
             reached += (np.abs((2 * drawn - 1).astype(np.float32) @ rows) >= limits).sum(axis=0)
         p[~exact] = (reached + 1) / (n_flips + 1)
     p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
-    return p, exact
+    return SignFlips(p, exact)
 
 
 def holm(p: Sequence[float], of: int = 0) -> list[float]:

@@ -220,14 +220,14 @@ def _format_scale(low: float | None, high: float | None) -> str:
 
 def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
     """The weighted overall score, where both runs make it in the same way."""
-    overalls = overall(before), overall(after)
-    if overalls[0] is None or overalls[1] is None:
+    first, second = overall(before), overall(after)
+    if first is None or second is None:
         return
-    (column,) = overalls[1][1].columns
-    if overalls[0][0].weights != overalls[1][0].weights:
+    column = second.summary.column
+    if first.summary.weights != second.summary.weights:
         refused[column.name] = "it is not made of the same criteria with the same weights"
     else:
-        yield overalls[0][1], overalls[1][1], column
+        yield first.table, second.table, column
 
 
 def _moved_rows(

@@ -72,6 +72,11 @@ class Rank:
     low: int
     high: int
 
+    @property
+    def interval(self) -> str:
+        """`1–3`, or nothing where the tests leave one place."""
+        return f"{self.low}–{self.high}" if self.low < self.high else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.report.views.leaderboard import Standing, build_leaderboard
+from judge.report.views.leaderboard import build_leaderboard
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
@@ -39,8 +39,8 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
     assert shown.cells["good", "overall"].estimate == tested.estimates["good", "overall"]
     (of,) = [one for one in tested.comparisons if one.column == "overall"]
     for rank in of.ranks:
-        interval = f"{rank.low}–{rank.high}" if rank.low < rank.high else ""
-        assert shown.ranks[rank.system] == Standing(rank.rank, interval)
+        assert shown.ranks[rank.system] == rank
+        assert rank.interval == (f"{rank.low}–{rank.high}" if rank.low < rank.high else "")
 
 
 def test_the_marks_are_those_of_the_comparisons(tested: Result) -> None:

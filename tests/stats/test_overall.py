@@ -34,7 +34,7 @@ def _values(table: Table) -> list[float]:
 def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:
     found = overall(_table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0)))
     assert found is not None
-    made, table = found
+    made, table = found.summary, found.table
     assert made == Overall({"clear": pytest.approx(1 / 6), "right": 0.5, "wrong": pytest.approx(1 / 3)}, 3, 3)
     assert _values(table) == pytest.approx([0.75 / 6 + 1.0 / 2 + 0.8 / 3, 0.0, 1.0])
     (column,) = table.columns
@@ -45,12 +45,12 @@ def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() ->
 def test_a_text_counts_that_has_all() -> None:
     found = overall(_table((CLEAR, RIGHT), (4.0, 1.0), (None, 1.0), (3.0, None)))
     assert found is not None
-    assert (found[0].n, found[0].of) == (1, 3)
-    assert [score.item for score in found[1].scores] == ["i0"]
-    assert len(found[1].samples) == 3  # so that the same items are drawn
+    assert (found.summary.n, found.summary.of) == (1, 3)
+    assert [score.item for score in found.table.scores] == ["i0"]
+    assert len(found.table.samples) == 3  # so that the same items are drawn
     none = overall(_table((CLEAR, RIGHT), (None, 1.0), (3.0, None)))
     assert none is not None
-    assert (none[0].n, none[1].scores) == (0, ())
+    assert (none.summary.n, none.table.scores) == (0, ())
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_the_mean_stands_for_a_panel() -> None:
     judges = tuple(replace(CLEAR, name=f"clear/{name}", judge=name) for name in "xy")
     found = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
     assert found is not None
-    assert list(found[0].weights) == ["clear", "right"]
-    assert _values(found[1]) == pytest.approx([0.25 * 0.5 + 0.75])
+    assert list(found.summary.weights) == ["clear", "right"]
+    assert _values(found.table) == pytest.approx([0.25 * 0.5 + 0.75])
 
 
 def test_systems_and_items_stay_what_they_are() -> None:
@@ -94,6 +94,6 @@ def test_systems_and_items_stay_what_they_are() -> None:
     )
     found = overall(Table(samples, (CLEAR, RIGHT), scores))
     assert found is not None
-    assert {(s.item, s.system): s.value for s in found[1].scores} == {
+    assert {(s.item, s.system): s.value for s in found.table.scores} == {
         key: pytest.approx(0.25 * pair[0] + 0.75 * pair[1]) for key, pair in values.items()
     }

@@ -9,13 +9,13 @@ from typing import Literal
 from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column
 from judge.report.views.columns import compared_columns
-from judge.report.views.leaderboard import Leaderboard, Standing, standing
+from judge.report.views.leaderboard import Leaderboard
 from judge.results.result import Result
 from judge.stats.coefficients import Level
 from judge.stats.correlation import Matrix
 from judge.stats.paired_differences import MOST
 from judge.stats.power import ALPHA
-from judge.stats.system_differences import Comparison, Difference
+from judge.stats.system_differences import Comparison, Difference, Rank
 
 _LEVELS: Mapping[Level, str] = {"item": "Item level", "document": "Document level", "system": "System level"}
 _SCOPES = {
@@ -120,7 +120,7 @@ class Wins:
     better: Literal["higher", "lower", ""]
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    ranks: tuple[Standing, ...]
+    ranks: tuple[Rank, ...]
     cells: tuple[tuple[DifferenceCell | None, ...], ...]
     caption: str
 
@@ -148,7 +148,7 @@ def _wins(comparison: Comparison, column: Column, places: int, label: tuple[str,
         cells[difference.other, difference.system] = _difference_cell(difference, column, places, -1)
     order = [rank.system for rank in comparison.ranks]
     rows, rivals = (order, order) if len(order) <= MOST else (order[1 : _MAX_ROWS + 1], order[:1])
-    ranks = {rank.system: standing(rank) for rank in comparison.ranks}
+    ranks = {rank.system: rank for rank in comparison.ranks}
     sizes = {difference.estimate.n for difference in comparison.differences}
     items = plural(sizes.pop(), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
     notes = [f"Over {items}: mean of the row's system less that of the column's, 95% interval, items won/tied/lost."]

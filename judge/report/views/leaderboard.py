@@ -256,14 +256,6 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A system's place in the order of the page, and the places that the tests leave it, `1–3`."""
-
-    rank: int
-    interval: str
-
-
-@dataclass(frozen=True, slots=True)
 class Leaderboard:
     """A result laid out. The overall score comes first, then criteria, then metrics; `places` are their decimals.
 
@@ -275,7 +267,7 @@ class Leaderboard:
     about: Provenance
     verdict: str
     lead: str
-    ranks: Mapping[str, Standing]
+    ranks: Mapping[str, Rank]
     systems: tuple[str, ...]
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
@@ -298,7 +290,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     decimals = {c.name: decimal_places(result, c) for c in columns}
     cells = _cells(result, decimals)
     provenance = build_provenance(result)
-    ranks = {rank.system: standing(rank) for rank in first.ranks} if first else {}
+    ranks = {rank.system: rank for rank in first.ranks} if first else {}
     notes = []
     if len(set(count_texts(result).values())) > 1:
         notes.append("Not every system has a text for every item: means over different items do not compare well.")
@@ -339,11 +331,6 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
                 counts[system, column] += n
         return counts
     return Counter((f.system, f.column) for f in result.table.failures)
-
-
-def standing(rank: Rank) -> Standing:
-    """Lay out a rank and its interval."""
-    return Standing(rank.rank, f"{rank.low}–{rank.high}" if rank.low < rank.high else "")
 
 
 def _cells(result: Result, decimals: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
