@@ -205,7 +205,7 @@ def _run(
     if not quiet and judgments:
         parts = [
             f"{plural(judgments, 'judgment')} to make",
-            cost_summary(run for suite in prepared_suites for run in suite.runs),
+            cost_summary(run for suite in prepared_suites for run in suite.runs.values()),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
     progress = Progress()

@@ -89,15 +89,13 @@ class SuiteOverrides:
 
 def _prepare_run(
     suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str, *, pairwise: bool
-) -> PreparedRun | None:
-    """Prepare the run about single texts, or about pairs of texts in both orders; None if no case needs it.
+) -> PreparedRun:
+    """Prepare the run about single texts, or about pairs of texts in both orders.
 
     Human ratings are left out where no page shows them, as they make a run slow; `with_ratings` puts them back.
     Raises JudgeError.
     """
-    asked = suite_texts.pairs if pairwise else suite_texts.single
-    if not asked.samples:
-        return None
+    asked = suite_texts.asked[pairwise]
     criteria = {each.name: each for each in suite_texts.criteria.values() if each.pairwise == pairwise}
     out = None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
@@ -126,7 +124,7 @@ def _prepare_run(
 
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     """Return the result with the texts as they are in the data, and without scores that no case wants."""
-    table, asked = result.table, suite_texts.single
+    table, asked = result.table, suite_texts.asked[False]
     criteria = {column.name: column.criterion for column in table.columns}
     rows = (
         row
@@ -150,32 +148,26 @@ _BASELINE_KINDS = ("drift", "baseline")
 class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
-    `scoring` asks about single texts, `comparing` about pairs; each is None if no case does. `ledger` pays for both,
-    and also for other suites if they share a budget. `together` is true if they share the deadline.
+    `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger` pays for both, and
+    also for other suites if they share a budget. `together` is true if they share the deadline.
     """
 
     suite: Suite
     suite_texts: SuiteTexts
-    scoring: PreparedRun | None
-    comparing: PreparedRun | None
+    runs: Mapping[bool, PreparedRun]
     baseline: Baseline
     ledger: BudgetLedger
     together: bool
 
     @property
-    def runs(self) -> list[PreparedRun]:
-        """Return the runs of this suite."""
-        return [run for run in (self.scoring, self.comparing) if run is not None]
-
-    @property
     def judgments(self) -> int:
         """Count the judgments to make."""
-        return sum(len(judge_run.judgments(run, name)) for run in self.runs for name in run.judges)
+        return sum(len(judge_run.judgments(run, name)) for run in self.runs.values() for name in run.judges)
 
     @property
     def cached(self) -> bool:
         """Return whether replies are cached."""
-        return all(run.config.cache is not False for run in self.runs)
+        return all(run.config.cache is not False for run in self.runs.values())
 
 
 @public_api("test")
@@ -347,21 +339,21 @@ def _prepare_suite(
     data = load.read(suite)
     language = load.language(suite, data)
     suite_texts = load.collect_samples(suite, data, load.load_criteria(suite, language, overrides.criteria))
+    asked, single = suite_texts.asked, suite_texts.asked[False].samples
     if suite.options.get("language") is None:
-        prompt_language.require_single_language([*suite_texts.single.samples, *suite_texts.pairs.samples])
-    scoring, comparing = (
-        _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise) for pairwise in (False, True)
-    )
-    known = [(sample.item, sample.system) for sample in (*data, *suite_texts.single.samples)] if all_cases else None
+        prompt_language.require_single_language([sample for each in asked.values() for sample in each.samples])
+    runs = {
+        pairwise: _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise)
+        for pairwise, texts in asked.items()
+        if texts.samples
+    }
+    known = [(sample.item, sample.system) for sample in (*data, *single)] if all_cases else None
     return PreparedSuite(
         suite,
         suite_texts,
-        scoring,
-        comparing,
-        baseline=baselines.locate(
-            suite, suite_texts.single.samples, folder=baseline_folder, update=update, known=known
-        ),
-        ledger=ledger or BudgetLedger(next(run.config.budget for run in (scoring, comparing) if run is not None)),
+        runs,
+        baseline=baselines.locate(suite, single, folder=baseline_folder, update=update, known=known),
+        ledger=ledger or BudgetLedger(next(iter(runs.values())).config.budget),
         together="deadline" in overrides.options,
     )
 
@@ -379,7 +371,7 @@ async def run_suites(
     if outcomes and not any(outcome.trouble for outcome in outcomes):
         # Prompts in the recordings that these suites did not ask are, for example, from before a change.
         taken: dict[Path, set[int]] = {}
-        for run in (run for suite in suites for run in suite.runs):
+        for run in (run for suite in suites for run in suite.runs.values()):
             if run.config.record is not None and run.recording is not None:
                 taken.setdefault(run.config.record, set()).update(run.recording.taken)
         notes = list(outcomes[-1].notes)
@@ -397,33 +389,31 @@ async def run_suites(
 async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display, start: float) -> Outcome:
     """Run one of several suites; the first began at `start`."""
     began = time.monotonic()
-    results: list[Result | None] = []
+    results: dict[bool, Result] = {}
     try:
         since = start if suite.together else began
-        for prepared in (suite.scoring, suite.comparing):
-            if prepared is None:
-                results.append(None)
-                continue
+        for pairwise, prepared in suite.runs.items():
             if prepared.config.deadline is not None:
                 seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
                 prepared.config = prepared.config.model_copy(update={"deadline": seconds_left})
             with display(prepared):
-                results.append(await run_pipeline(prepared, progress, suite.ledger))
-        require_all_recorded(*results)
-        return replace(_evaluate(suite, *results), seconds=time.monotonic() - began)
+                results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
+        require_all_recorded(*results.values())
+        return replace(_evaluate(suite, results), seconds=time.monotonic() - began)
     except JudgeError as error:
         trouble = "\n".join([str(error), *getattr(error, "__notes__", ())])
         return Outcome(suite.suite, trouble=trouble, seconds=time.monotonic() - began)
 
 
-def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | None) -> Outcome:
+def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:
     """Evaluate the cases, and make this run the baseline if that is requested and nothing else failed."""
-    suite, baseline = prepared.suite, prepared.baseline
+    suite, baseline, runs = prepared.suite, prepared.baseline, [*prepared.runs.values()]
+    result, ranked = results.get(False), results.get(True)
     if result is not None:
         result = with_ratings(result, prepared.suite_texts)
     first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.needs_baseline)]
-    seed = prepared.runs[0].config.seed
+    seed = runs[0].config.seed
     verdicts = [
         evaluate_case(
             case,
@@ -436,11 +426,11 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
         )
         for case in cases
     ]
-    size = _longest_prompt_tokens(prepared.runs) if suite.limits.tokens is not None else None
-    cost, why = _uncached_price(prepared.runs) if suite.limits.cost is not None else (None, "")
+    size = _longest_prompt_tokens(runs) if suite.limits.tokens is not None else None
+    cost, why = _uncached_price(runs) if suite.limits.cost is not None else (None, "")
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison = None
-    notes = [note for run in (result, ranked) if run is not None for note in run.info["notices"]]
+    notes = [note for run in results.values() for note in run.info["notices"]]
     notes += [*(result.info["notes"] if result is not None else ()), *baseline.notes]
     if result is not None and baseline.before is not None:
         had, has = columns(baseline.before), columns(result)
@@ -452,17 +442,15 @@ def _evaluate(prepared: PreparedSuite, result: Result | None, ranked: Result | N
     if baseline.keep is not None and result is not None:
         verdicts, remark = _update_baseline(result, baseline.keep, verdicts)
         notes.append(remark)
-    warnings = (*_cached_recording_warnings(prepared, result, ranked), *baseline.warnings)
+    warnings = (*_cached_recording_warnings(prepared, results.values()), *baseline.warnings)
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
 
 
-def _cached_recording_warnings(suite: PreparedSuite, *results: Result | None) -> tuple[str, ...]:
+def _cached_recording_warnings(suite: PreparedSuite, results: Iterable[Result]) -> tuple[str, ...]:
     """Warn about a recording if some of its replies came from the cache."""
-    if not any(run.config.record for run in suite.runs):
+    if not any(run.config.record for run in suite.runs.values()):
         return ()
-    cached = sum(
-        judge_info["requests"]["cached"] for each in results if each for judge_info in each.info["judges"].values()
-    )
+    cached = sum(judge["requests"]["cached"] for result in results for judge in result.info["judges"].values())
     if not cached:
         return ()
     nothing = "nothing was asked, and " if cached >= suite.judgments else ""
@@ -479,7 +467,7 @@ def _update_baseline(result: Result, folder: Path, verdicts: Sequence[Verdict]) 
         return list(
             verdicts
         ), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
-    baselines.save(result, folder)
+    result.save(folder, pages=False, overwrite=True)
     settled = "accepted: this run is the baseline now"
     return [
         verdict

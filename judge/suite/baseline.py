@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
@@ -40,7 +39,7 @@ from judge.suite.expectations.agreement import PLACES
 from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
 from judge.suite.expectations.drift import Drift
 from judge.suite.load import Key
-from judge.suite.schema import Suite
+from judge.suite.schema import Suite, nearby
 from judge.table import RUN, Table
 from judge.table.scores import split_rows
 
@@ -96,7 +95,7 @@ def locate(
     if folder is not None and not update and not (place / RUN).exists():
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{_suggest_folders(folder)}; "
+                f"--baseline {folder}: no such folder{nearby(folder)}; "
                 "with --update-baseline this run becomes the first"
             )
         # A folder with runs of other suites has none yet of this one. An empty folder is a mistake.
@@ -110,23 +109,14 @@ def locate(
         before = load(place)
         if before.rankings or not any(column.kind == "criterion" for column in before.table.columns):
             raise ConfigError(f"no text has a judge's score in {place}")
-        edited, notes = _compare_texts(before, samples)
-        return Baseline(
-            replace(before, table=_without_texts(before.table, edited)) if edited else before,
-            keep,
-            notes,
-            () if known is None or update else _warn_of_missing_texts(before, known),
-        )
+        comparable, notes = _compare_texts(before, samples)
+        warnings = () if known is None or update else _warn_of_missing_texts(before, known)
+        return Baseline(comparable, keep, notes, warnings)
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
         unjudged = f"; {plural(len(drifts), 'case')} of drift not judged" if drifts else ""
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
-
-
-def save(result: Result, folder: Path) -> None:
-    """Write a result as a baseline: its tables and run.json, without the pages. Raises StorageError."""
-    result.save(folder, pages=False, overwrite=True)
 
 
 def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
@@ -149,15 +139,8 @@ def _check_folder(where: str, folder: Path) -> None:
         raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
 
 
-def _without_texts(table: Table, texts: Collection[Key]) -> Table:
-    """The table as if it had not had these texts."""
-    rows = split_rows(row for row in table.rows() if (row.item, row.system) not in texts)
-    samples = tuple(sample for sample in table.samples if (sample.item, sample.system) not in texts)
-    return Table(samples, table.columns, *rows)
-
-
-def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Collection[Key], tuple[str, ...]]:
-    """The texts that are other ones there, and what there is to note of these and of new ones.
+def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, tuple[str, ...]]:
+    """The run without the texts that are other ones here, and what there is to note of these and of new ones.
 
     Raises ConfigError where it is of other data: where no text is in it, or half of those that are were edited.
     """
@@ -172,7 +155,12 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Collectio
     notes = [f"{len(edited):,} of {plural(len(shared), 'text')} edited, and not compared: {unlike}."] if edited else []
     if new := len(samples) - len(shared):
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
-    return {_key(sample) for sample in edited}, tuple(notes)
+    if edited:
+        table, others = before.table, {_key(sample) for sample in edited}
+        rows = split_rows(row for row in table.rows() if (row.item, row.system) not in others)
+        kept = tuple(sample for sample in table.samples if (sample.item, sample.system) not in others)
+        before = replace(before, table=Table(kept, table.columns, *rows))
+    return before, tuple(notes)
 
 
 def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str, ...]:
@@ -184,14 +172,6 @@ def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str,
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
     total = plural(len(before.table.samples), "text")
     return (f"{len(gone):,} of {total} of the baseline gone: {_describe(gone[0])}{more}.",)
-
-
-def _suggest_folders(folder: Path) -> str:
-    """The folders beside it that are called much like it."""
-    there = folder.absolute().parent
-    names = [path.name for path in there.iterdir() if path.is_dir()] if there.is_dir() else []
-    near = get_close_matches(folder.name, names, n=2)
-    return f"; did you mean {' or '.join(repr(str(folder.with_name(name))) for name in near)}?" if near else ""
 
 
 def _key(sample: Sample) -> tuple[str, str]:
@@ -297,7 +277,8 @@ def compare_with_baseline(
     """
     runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     first_rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
-    bounded = _bounded_criteria(suite)
+    drifts = (case for case in (suite.cases if suite else ()) if isinstance(case, Drift))
+    bounded = {criterion_name(case.criterion) for case in drifts if case.bounds_mean}
     line = suite.lines.get("baseline", 1) if suite else 1
     in_baseline = columns(baseline).keys()
     texts = [(sample.item, sample.system) for sample in result.table.samples]
@@ -341,12 +322,6 @@ def compare_with_baseline(
         for name, decision in decisions.items()
         if name not in bounded or name in rated
     ]
-
-
-def _bounded_criteria(suite: Suite | None) -> set[str]:
-    """The criteria for which a drift case limits how far the mean over all texts may move."""
-    cases = suite.cases if suite else ()
-    return {criterion_name(case.criterion) for case in cases if isinstance(case, Drift) and case.bounds_mean}
 
 
 def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:

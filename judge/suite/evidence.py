@@ -128,74 +128,11 @@ def _evidence_of_replies(
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedSum:
-    """A sum of readings less a limit, with its interval and, of draws, the p of its being 0; `sd` is that of one draw.
-
-    `single`: a reply as it is written is among them, and so there is no interval.
-    """
-
-    estimate: Estimate
-    sd: float | None
-    single: bool
-
-
-def sum_minus_limit(parts: Parts, limit: float = 0.0) -> WeightedSum:
-    """Σ c·value − limit. The interval is Student's over the draws, and holds whatever was not seen at its worst.
-
-    The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
-    """
-    value = fsum(c * evidence.value for c, evidence in parts) - limit
-    n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
-    ends = [
-        (c * evidence.low, c * evidence.high)
-        for c, evidence in parts
-        if evidence.low is not None and evidence.high is not None
-    ]
-    if len(ends) < len(parts):
-        return WeightedSum(Estimate("value", value, None, None, n, "a single reply: no interval"), None, True)
-    drawn = [((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd]
-    variance = fsum(v for v, _ in drawn)
-    half, p = 0.0, None
-    if variance > 0:
-        from scipy.special import stdtr, stdtrit
-
-        error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn)
-        half = float(stdtrit(freedom, 1 - ALPHA / 2)) * error
-        p = 2 * float(stdtr(freedom, -abs(value) / error))
-    low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
-    method = (
-        f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
-    )
-    estimate = Estimate("value", value, min(low, value), max(high, value), n, method, p)
-    return WeightedSum(estimate, sqrt(variance * n) if n > 1 else None, False)
-
-
-def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping[str, float]) -> float | None:
-    """The share (0–1) of single replies whose label counts what is not `met`.
-
-    `values` are what the labels count. None for one reply as it is written, and where that is not known.
-    """
-    if not score.provenance.distribution or score.provenance.method == IDENTICAL:
-        return None
-    probabilities = shares(score)
-    if probabilities.keys() - values.keys():
-        return None
-    mean = fsum(share * values[label] for label, share in probabilities.items())
-    if abs(mean - score.value) > _MEAN_TOLERANCE:
-        if len(values) != 2:
-            return None
-        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
-    return fsum(share for label, share in probabilities.items() if not met(values[label]))
-
-
-_MAX_ITEMS = 100_000  # beyond which no one would go
-
-
-@dataclass(frozen=True, slots=True)
 class MeanTest:
     """A mean over `items` less a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
 
-    `sd` is the standard deviation of one unit: of an item's value, or of a draw.
+    `sd` is the standard deviation of one unit: of an item's value, or of a draw. `single`: a reply as it is written is
+    among the scores, and so there is no interval.
     """
 
     estimate: Estimate
@@ -259,6 +196,59 @@ class MeanTest:
         return would_take(needed(self.sd, e.value), e.n, self.unit) or self.tested
 
 
+def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
+    """Σ c·value − limit. The interval is Student's over the draws, and holds whatever was not seen at its worst.
+
+    The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
+    """
+    value = fsum(c * evidence.value for c, evidence in parts) - limit
+    n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
+    ends = [
+        (c * evidence.low, c * evidence.high)
+        for c, evidence in parts
+        if evidence.low is not None and evidence.high is not None
+    ]
+    if len(ends) < len(parts):
+        estimate = Estimate("value", value, None, None, n, "a single reply: no interval")
+        return MeanTest(estimate, None, "draw", single=True, items=items)
+    drawn = [((c * evidence.sd) ** 2 / evidence.n, evidence.n) for c, evidence in parts if evidence.sd]
+    variance = fsum(v for v, _ in drawn)
+    half, p = 0.0, None
+    if variance > 0:
+        from scipy.special import stdtr, stdtrit
+
+        error, freedom = sqrt(variance), 1 / fsum((v / variance) ** 2 / (n_draws - 1) for v, n_draws in drawn)
+        half = float(stdtrit(freedom, 1 - ALPHA / 2)) * error
+        p = 2 * float(stdtr(freedom, -abs(value) / error))
+    low, high = fsum(map(min, ends)) - limit - half, fsum(map(max, ends)) - limit + half
+    method = (
+        f"95% interval over {n} draws, Student's t" if n > 1 else "bounds, whatever was not seen of the probability"
+    )
+    estimate = Estimate("value", value, min(low, value), max(high, value), n, method, p)
+    return MeanTest(estimate, sqrt(variance * n) if n > 1 else None, "draw", items=items)
+
+
+def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping[str, float]) -> float | None:
+    """The share (0–1) of single replies whose label counts what is not `met`.
+
+    `values` are what the labels count. None for one reply as it is written, and where that is not known.
+    """
+    if not score.provenance.distribution or score.provenance.method == IDENTICAL:
+        return None
+    probabilities = shares(score)
+    if probabilities.keys() - values.keys():
+        return None
+    mean = fsum(share * values[label] for label, share in probabilities.items())
+    if abs(mean - score.value) > _MEAN_TOLERANCE:
+        if len(values) != 2:
+            return None
+        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
+    return fsum(share for label, share in probabilities.items() if not met(values[label]))
+
+
+_MAX_ITEMS = 100_000  # beyond which no one would go
+
+
 def would_take(n: int | None, there: int, unit: str) -> str:
     """` (would take n ≈ 400 items)`; nothing where as many are there already, or it is not known."""
     if n is None or n <= there:
@@ -277,8 +267,7 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     """
     if len(items) < MIN_ITEMS:
         parts = [(c / len(items), evidence) for parts in items for c, evidence in parts]
-        sums = [sum_minus_limit(parts, limit) for limit in limits]
-        return [MeanTest(total.estimate, total.sd, "draw", total.single, len(items)) for total in sums]
+        return [sum_minus_limit(parts, limit, len(items)) for limit in limits]
     item_values = values(items)
     rows = np.round(item_values[None, :] - np.array(limits)[:, None], 9)
     sd = float(item_values.std(ddof=1))

@@ -25,7 +25,7 @@ from judge.core.records import Criterion, Sample
 from judge.data import samples
 from judge.suite.expectations import Expectation
 from judge.suite.expectations.case import Case
-from judge.suite.schema import OPTIONS, Spec, Suite, YamlSource, mistakes, nearby, unknown_key
+from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, nearby, unknown_key
 
 SUFFIX = ".judge.yaml"
 
@@ -67,8 +67,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
         resolved["criteria"] = split(criteria) if isinstance(criteria, str) else criteria
     config = file.checked(RunConfig, resolved)
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
-    if config is None or spec is None:
-        raise file.error()
+    file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
     options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
@@ -118,7 +117,7 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
         elif criterion:
             line = file.line("cases", n)
             places = {text.system: f"{file.path}:{file.line('cases', n, text.system)}" for text in case.texts}
-            cases.append(case.located(criterion, line, places).named(" ".join(case.name.split())))
+            cases.append(case.located(criterion, line, places))
     if "criteria" in options and len(cases) == len(spec.cases):
         for name in set(known) - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
@@ -150,17 +149,18 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
 def _with_names(cases: Sequence[Expectation], file: YamlSource) -> Iterator[Expectation]:
     """Each with a name that no other has: its own, or what it expects."""
     lines: dict[str, int] = {}
-    for case in cases:
-        if case.name in lines and case.name:
-            sentence = f"name: {one_line(case.name)!r} is already the case at line {lines[case.name]}"
-            file.complain_at(f"{sentence}; every case has a name of its own", case.line)
-        lines.setdefault(case.name, case.line)
-    for case in cases:
-        name, n = case.name or case.describe(), 1
-        while not case.name and name in lines:
-            n += 1
-            name = f"{case.describe()} ({n})"
-        lines[name] = case.line
+    names = [" ".join(case.name.split()) for case in cases]
+    for name, case in zip(names, cases, strict=True):
+        if name and lines.setdefault(name, case.line) != case.line:
+            already = f"name: {one_line(name)!r} is already the case at line {lines[name]}"
+            file.add(f"{already}; every case has a name of its own", case.line)
+    taken = {*lines}
+    for name, case in zip(names, cases, strict=True):
+        sentence, n = case.describe(), 1
+        while not name:
+            candidate, n = (sentence if n == 1 else f"{sentence} ({n})"), n + 1
+            name = "" if candidate in taken else candidate
+        taken.add(name)
         yield case.named(name)
 
 
@@ -180,15 +180,14 @@ class AskedTexts(NamedTuple):
 class SuiteTexts(NamedTuple):
     """What a suite has judged.
 
-    `criteria` are by what the cases call them; a criterion's column is called by its `name`. `single` texts are scored
-    alone, those of the data first. `pairs` are compared two by two: items of the data are called `CASE: ITEM` there, so
-    that each case is compared by itself. `about` has by case the texts that it is about, called as they are in one of
-    the two, those of an item beside each other.
+    `criteria` are by what the cases call them; a criterion's column is called by its `name`. The texts `asked[False]`
+    are scored alone, those of the data first; `asked[True]` are compared two by two: items of the data are called
+    `CASE: ITEM` there, so that each case is compared by itself. `about` has by case the texts that it is about, called
+    as they are in one of the two, those of an item beside each other.
     """
 
     criteria: Mapping[str, Criterion]
-    single: AskedTexts
-    pairs: AskedTexts
+    asked: Mapping[bool, AskedTexts]
     about: Mapping[str, tuple[Key, ...]]
 
 
@@ -222,8 +221,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     for name in instead.keys() - set(stems):
         raise ConfigError(f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it")
     loaded: dict[str, Criterion] = {}
-    wrong: list[tuple[int, str]] = []
+    wrong = Mistakes(suite.path)
     lost: set[str] = set()
+    first: dict[tuple[str, bool], Criterion] = {}
     for case in suite.cases:
         name = case.criterion
         if name in lost:
@@ -231,17 +231,20 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
         try:
             if name not in loaded:
                 taken = instead.get(Path(name).stem) or beside(suite.path, name)
-                loaded[name] = criteria_module.load(taken, language=language, pairwise=None)
+                loaded[name] = criterion = criteria_module.load(taken, language=language, pairwise=None)
+                # One may score texts and one compare them, but no more would have columns of their own.
+                namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
+                if namesake.path != criterion.path:
+                    both = f"{namesake.path} and {criterion.path}"
+                    raise CriterionError(f"{both} would both be called {criterion.name}: rename one of the files")
             if loaded[name].pairwise and not case.compares_texts:
                 raise CriterionError(
                     f"{name} compares two texts: give the case better and worse, or a criterion that scores one"
                 )
         except CriterionError as error:
-            wrong.append((case.line, str(error)))
+            wrong.add(str(error), case.line)
             lost |= {name} - loaded.keys()
-    wrong += _name_clashes(suite, loaded)
-    if wrong:
-        raise mistakes(suite.path, wrong)
+    wrong.raise_if_any()
     return loaded
 
 
@@ -260,7 +263,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     wanted: dict[bool, dict[str, frozenset[Key]]] = {False: {}, True: {}}
     about: dict[str, tuple[Key, ...]] = {}
     checked: set[tuple[str, Key]] = set()
-    wrong: list[tuple[int, str]] = []
+    wrong = Mistakes(suite.path)
     for case in suite.cases:
         criterion = criteria[case.criterion]
         try:
@@ -279,7 +282,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
                 )
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
-            wrong.append((case.line, f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}"))
+            wrong.add(f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}", case.line)
             continue
         if criterion.pairwise and not case.texts:
             texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
@@ -287,16 +290,12 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
         texts_asked[criterion.pairwise].update(zip(about[case.name], texts, strict=True))
         of_criterion = wanted[criterion.pairwise]
         of_criterion[criterion.name] = of_criterion.get(criterion.name, frozenset()).union(about[case.name])
-    if wrong:
-        raise mistakes(suite.path, wrong)
-    single, pairs = (
-        AskedTexts(
-            tuple(sorted(texts.values(), key=lambda sample: position.get(_key(sample), len(position)))),
-            wanted[pairwise],
-        )
-        for pairwise, texts in texts_asked.items()
-    )
-    return SuiteTexts(criteria, single, pairs, about)
+    wrong.raise_if_any()
+    asked = {}
+    for pairwise, texts_by_key in texts_asked.items():
+        in_order = sorted(texts_by_key.values(), key=lambda sample: position.get(_key(sample), len(position)))
+        asked[pairwise] = AskedTexts(tuple(in_order), wanted[pairwise])
+    return SuiteTexts(criteria, asked, about)
 
 
 def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
@@ -319,19 +318,3 @@ def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """That the variable which an error says is unknown was a column before it was mapped to another one."""
     moved = {column: to for to, column in (mapping or {}).items() if column != to}
     return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")
-
-
-def _name_clashes(suite: Suite, loaded: Mapping[str, Criterion]) -> list[tuple[int, str]]:
-    """Criteria whose columns would share a name. One may score texts and one compare them, but no more."""
-    first: dict[tuple[str, bool], Criterion] = {}
-    wrong: dict[str, tuple[int, str]] = {}
-    for case in suite.cases:
-        if (criterion := loaded.get(case.criterion)) is None:
-            continue
-        namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
-        if namesake.path != criterion.path:
-            message = (
-                f"{namesake.path} and {criterion.path} would both be called {criterion.name}: rename one of the files"
-            )
-            wrong.setdefault(case.criterion, (case.line, message))
-    return list(wrong.values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -164,23 +164,33 @@ _CLASS_NAMES = {expectation.__name__ for expectation in EXPECTATIONS}
 M = TypeVar("M", bound=BaseModel)
 
 
-def mistakes(path: Path, complaints: Collection[tuple[int, str]]) -> ConfigError:
-    """An error with a line `FILE:LINE: message` for each mistake, from the top of the file down."""
-    lines = [f"{path}:{line}: {one_line(message)}" for line, message in sorted(dict.fromkeys(complaints))]
-    more = [f"{path}: {len(lines) - _MAX_MISTAKES} more"] if len(lines) > _MAX_MISTAKES else []
-    return ConfigError("\n".join([*lines[:_MAX_MISTAKES], *more]))
+class Mistakes:
+    """The mistakes in a file, to be reported together."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._at_lines: dict[tuple[int, str], None] = {}
+
+    def add(self, message: str, line: int) -> None:
+        self._at_lines[line, one_line(message)] = None
+
+    def raise_if_any(self) -> None:
+        """Raise ConfigError with a line `FILE:LINE: message` for each mistake, from the top of the file down."""
+        lines = [f"{self.path}:{line}: {message}" for line, message in sorted(self._at_lines)]
+        more = [f"{self.path}: {len(lines) - _MAX_MISTAKES} more"] if len(lines) > _MAX_MISTAKES else []
+        if lines:
+            raise ConfigError("\n".join([*lines[:_MAX_MISTAKES], *more]))
 
 
-class YamlSource:
+class YamlSource(Mistakes):
     """A file with keys at its top. `values` is what YAML reads it as; `lines` are those of the keys.
 
     Raises ConfigError for what is no such file, and for keys that are no text or stand twice.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._found: list[tuple[int, str]] = []
-        self._root, self.values = _read_yaml(path, self._found)
+        super().__init__(path)
+        self._root, self.values = self._read(path)
         self.raise_if_any()
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
@@ -198,22 +208,58 @@ class YamlSource:
 
     def report(self, message: str, *loc: int | str) -> None:
         """Keep a mistake for `raise_if_any`."""
-        self.complain_at(message, self.line(*loc))
+        self.add(message, self.line(*loc))
 
-    def complain_at(self, message: str, line: int) -> None:
-        self._found.append((line, message))
+    def _read(self, path: Path) -> tuple[Any, dict[str, Any]]:
+        """The tree with anchors and merged keys in place, and what it says. Adds what is wrong with keys."""
+        if path.suffix in _DATA and path.is_file():
+            raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
+        try:
+            root = yaml_lines.tree(path.read_text(encoding="utf-8"))
+            if isinstance(root, yaml.MappingNode):
+                self._check_keys(root)
+            values = {} if self._at_lines else yaml_lines.construct(root)
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 text") from error
+        except yaml_lines.Malformed as error:
+            raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
+        return root, values
 
-    def raise_if_any(self) -> None:
-        """Raise ConfigError if there are mistakes."""
-        if self._found:
-            raise self.error()
+    def _check_keys(self, root: yaml.Node) -> None:
+        """Keys that are no text or stand twice in a mapping (merged ones may), and numbers in disguise."""
+        seen, ahead = set(), [root]
+        while ahead:
+            node = ahead.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.ScalarNode):
+                # To YAML `010` is 8, and `12:30` is 750.
+                whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
+                if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
+                    number = one_line(node.value, 40)
+                    message = f"{number}: YAML takes it for another number than it reads; put it in quotes"
+                    self.add(message, node.start_mark.line + 1)
+            elif isinstance(node, yaml.SequenceNode):
+                ahead += node.value
+            else:
+                names: set[str] = set()
+                for key, value in node.value:
+                    line = key.start_mark.line + 1
+                    if key.tag not in (_TEXT, _MERGE):
+                        name = one_line(str(key.value), 40)
+                        self.add(f"the key {name}: YAML takes it for no text; put it in quotes", line)
+                    elif key.tag == _TEXT and key.value in names:
+                        self.add(f"{key.value} stands here for the second time", line)
+                    names.add(str(key.value))
+                    ahead.append(value)
 
-    def error(self) -> ConfigError:
-        """An error with all reported mistakes."""
-        return mistakes(self.path, self._found)
-
-    def checked(self, model: type[M], values: Mapping[str, Any]) -> M | None:
-        """The model of these values; None, and complaints, where they make none."""
+    def checked(self, model: type[M], values: Mapping[str, Any]) -> M:
+        """The model of these values; an empty one, and mistakes, where they make none."""
         try:
             return model.model_validate(values)
         except ValidationError as error:
@@ -223,7 +269,7 @@ class YamlSource:
                 if details["type"] != "missing" or details["loc"][:-1] not in misspelt:
                     for message, loc in self._describe_error(model, details):
                         self.report(message, *loc)
-        return None
+        return model.model_construct()
 
     def _describe_error(self, model: type[BaseModel], error: Any) -> Iterator[tuple[str, Loc]]:
         """One of pydantic's complaints as a person would say it, and where it stands in the file."""
@@ -300,58 +346,3 @@ def unknown_key(key: str) -> str:
     if key in RunConfig.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
     return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))
-
-
-def _read_yaml(path: Path, complaints: list[tuple[int, str]]) -> tuple[Any, dict[str, Any]]:
-    """The tree with anchors and merged keys in place, and what it says; what is wrong with keys is `found`."""
-    if path.suffix in _DATA and path.is_file():
-        raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
-    try:
-        root = yaml_lines.tree(path.read_text(encoding="utf-8"))
-        if isinstance(root, yaml.MappingNode):
-            complaints += _check_keys(root)
-        values = {} if complaints else yaml_lines.construct(root)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text") from error
-    except yaml_lines.Malformed as error:
-        raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
-    return root, values
-
-
-def _check_keys(root: yaml.Node) -> list[tuple[int, str]]:
-    """Keys that are no text or stand twice in one mapping (those that are merged in may), and numbers in disguise."""
-    complaints: list[tuple[int, str]] = []
-    seen, ahead = set(), [root]
-    while ahead:
-        node = ahead.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.ScalarNode):
-            # To YAML `010` is 8, and `12:30` is 750.
-            whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
-            if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
-                message = (
-                    f"{one_line(node.value, 40)}: YAML takes it for another number than it reads; put it in quotes"
-                )
-                complaints.append((node.start_mark.line + 1, message))
-            continue
-        if isinstance(node, yaml.SequenceNode):
-            ahead += node.value
-            continue
-        names: set[str] = set()
-        for key, value in node.value:
-            at = key.start_mark.line + 1
-            if key.tag not in (_TEXT, _MERGE):
-                complaints.append(
-                    (at, f"the key {one_line(str(key.value), 40)}: YAML takes it for no text; put it in quotes")
-                )
-            elif key.tag == _TEXT and key.value in names:
-                complaints.append((at, f"{key.value} stands here for the second time"))
-            names.add(str(key.value))
-            ahead.append(value)
-    return complaints

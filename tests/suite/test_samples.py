@@ -61,16 +61,16 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
     assert found.about["c"] == (("wed", "edited"), ("wed", "lead"), ("mon", "edited"), ("mon", "lead"))
     assert found.about["d"] == (("mon", "edited"), ("mon", "draft"), ("tue", "edited"), ("tue", "draft"))
     assert found.about["e"] == (("e", "text"),)
-    assert found.single.wanted == {
+    assert found.asked[False].wanted == {
         "relevance": {*found.about["a"], *found.about["b"]},
         "fluency": {*found.about["c"], *found.about["d"]},
         "tone": {("e", "text")},
     }
-    assert [(text.item, text.system) for text in found.single.samples] == [
+    assert [(text.item, text.system) for text in found.asked[False].samples] == [
         *((row["item"], row["system"]) for row in ROWS),
         ("e", "text"),
     ]
-    assert found.pairs.samples == ()
+    assert found.asked[True].samples == ()
     assert {name: one.name for name, one in found.criteria.items()} == {
         "relevance": "relevance",
         "fluency": "fluency",
@@ -80,7 +80,7 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
 
 def test_texts_that_no_case_is_about_are_not_judged(asked: Gather) -> None:
     found = asked("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
-    assert [(text.item, text.system) for text in found.single.samples] == [("tue", "lead")]
+    assert [(text.item, text.system) for text in found.asked[False].samples] == [("tue", "lead")]
 
 
 def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
@@ -89,23 +89,23 @@ def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
         "{name: b, criterion: pairwise/fluency, better: lead, worse: edited, item: wed}",
         "{name: c, criterion: overall, text: {source: s}, better: {output: x}, worse: {output: y}}",
     )
-    assert found.single.samples == ()
-    assert found.single.wanted == {}
-    assert [(t.item, t.system, t.output) for t in found.pairs.samples] == [
+    assert found.asked[False].samples == ()
+    assert found.asked[False].wanted == {}
+    assert [(t.item, t.system, t.output) for t in found.asked[True].samples] == [
         *((f"a: {i}", s, f"{s} on {i}") for i in ("mon", "tue") for s in ("edited", "draft")),
         *((f"b: {i}", s, f"{s} on {i}") for i in ("wed",) for s in ("edited", "lead")),
         ("c", "better", "x"),
         ("c", "worse", "y"),
     ]
-    keys = [(text.item, text.system) for text in found.pairs.samples]
+    keys = [(text.item, text.system) for text in found.asked[True].samples]
     assert keys == [key for about in found.about.values() for key in about]
-    assert found.pairs.wanted == {"overall": {*keys[:4], *keys[6:]}, "fluency": {*keys[4:6]}}
+    assert found.asked[True].wanted == {"overall": {*keys[:4], *keys[6:]}, "fluency": {*keys[4:6]}}
     assert found.criteria["pairwise/fluency"].pairwise
 
 
 def test_no_data_and_a_limit(asked: Gather) -> None:
     found = asked("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
-    assert len(found.single.samples) == 2
+    assert len(found.asked[False].samples) == 2
 
 
 def test_the_language_is_the_texts_own(asked: Gather) -> None:
@@ -181,7 +181,7 @@ def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
     ):
         asked("{criterion: relevance, expect: {min: 3}}", "{criterion: relevance.jinja, expect: {label: pass}}")
     same = asked("{criterion: relevance, expect: {min: 3}}", "{criterion: summarization/relevance, expect: {max: 3}}")
-    assert len(same.single.wanted) == 1
+    assert len(same.asked[False].wanted) == 1
 
 
 def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
         ({"expect": {"min": 3}}, ("b",), ("x",)),
         ({"expect": {"max": 3}}, ("c",), ("y",)),
     ]
-    assert len(asked.single.samples) == len(RATED)
+    assert len(asked.asked[False].samples) == len(RATED)
     assert "people say 5; the middle of the scale is 3" in text
     assert "# People rated overall_impression as well" in text
     assert suite.limits.failures == 0
@@ -180,11 +180,11 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
         Sample("a", "other", "r", "s", human={"relevance": 3}),
     ]
     path = folder / "s.judge.yaml"
-    path.write_bytes(create_suite(rows, path, options={"data": folder / "d.jsonl"}).encode())
+    path.write_bytes(create_suite(rows, path, ["relevance"], options={"data": folder / "d.jsonl"}).encode())
     suite = load(path)
     assert [expected(case) for case in suite.cases[:2]] == [agreement("item"), {"better": system, "worse": "other"}]
     assert (suite.cases[2].item, suite.cases[2].system) == ((item,), (system,))
-    assert collect_samples(suite, rows, load_criteria(suite)).single.samples == tuple(rows)
+    assert collect_samples(suite, rows, load_criteria(suite)).asked[False].samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:

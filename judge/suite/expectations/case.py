@@ -62,10 +62,6 @@ def _describe_scalar(value: Any) -> str:
     return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
-def _parse_names(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
-
-
 def _parse_columns(columns: Any) -> dict[str, Any]:
     """The columns of a text that stands in the case."""
     if not isinstance(columns, dict):
@@ -78,15 +74,23 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
     return columns
 
 
-def _parse_side(value: Any) -> str | dict[str, Any]:
-    """A system of the data, or the columns of a text."""
-    return _parse_columns(value) if isinstance(value, dict) else _parse_name(value)
-
-
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_parse_names, json_schema_input_type=str | int | list[str | int])]
+Names = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(
+        lambda value: value if isinstance(value, list | tuple) else [value],
+        json_schema_input_type=str | int | list[str | int],
+    ),
+]
 Columns = Annotated[dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])]
-Side = Annotated[str | dict[str, Any], PlainValidator(_parse_side, json_schema_input_type=str | int | dict[str, Any])]
+Side = Annotated[
+    str | dict[str, Any],
+    PlainValidator(
+        lambda value: _parse_columns(value) if isinstance(value, dict) else _parse_name(value),
+        json_schema_input_type=str | int | dict[str, Any],
+    ),
+]
+"""A system of the data, or the columns of a text."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Points = Annotated[Number, Field(ge=0)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -373,6 +377,12 @@ def missing(
     if not scored_items:
         raise Undecidable(message if len(lost) > 1 else detail.partition(":")[0], detail)
     return message, detail
+
+
+def missing_texts(scored: CaseScores, texts: Sequence[Text]) -> tuple[str, str]:
+    """As `missing`, of texts."""
+    without = [(*text, "") for text in texts if scored.score(*text) is None]
+    return missing(scored, without, [text for text in texts if (*text, "") not in without])
 
 
 def flaky(odds: float) -> bool:

@@ -22,7 +22,7 @@ from judge.suite.expectations.case import (
     at_least_one_of,
     display_name,
     joined,
-    missing,
+    missing_texts,
     most,
     percentage,
     places,
@@ -88,8 +88,7 @@ class Drift(Case):
         if context.baseline is None:
             raise Undecidable("there is no baseline: name one with --baseline, or make one with --update-baseline")
         scored = context.scored()
-        lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
-        lacking, detail = missing(scored, lost, [text for text in context.texts if scored.score(*text)])
+        lacking, detail = missing_texts(scored, context.texts)
         runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
         limits = self._limits(lower_is_better=scored.column.better == "lower")
         still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)

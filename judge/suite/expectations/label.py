@@ -24,7 +24,7 @@ from judge.suite.expectations.case import (
     display_name,
     flaky,
     joined,
-    missing,
+    missing_texts,
     most,
     percentage,
 )
@@ -70,8 +70,7 @@ class Label(Case):
     def decide(self, context: CaseContext) -> Decision:
         scored = context.scored()
         shares_by_text = {text: scored.shares(*text) for text in context.texts}
-        lost = [(*text, "") for text in context.texts if scored.score(*text) is None]
-        lacking, detail = missing(scored, lost, [text for text in shares_by_text if scored.score(*text)])
+        lacking, detail = missing_texts(scored, context.texts)
         if not any(shares_by_text.values()):
             raise Undecidable(f"scores of {display_name(scored.column.name)} are made of no labels: expect min or max")
         if len(shares_by_text) == 1:
