@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from judge.core.records import whole
@@ -105,7 +106,7 @@ def seconds(value: float) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Convert a value to strict JSON: NaN and infinity become null, lone surrogates U+FFFD, mappings objects."""
+    """Convert to strict JSON: NaN and infinity become null, lone surrogates U+FFFD, mappings and records objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):
@@ -114,4 +115,6 @@ def to_json(value: Any) -> Any:
         return {str(to_json(str(k))): to_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(v) for v in value]
+    if is_dataclass(value):
+        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
     return value if value is None or isinstance(value, bool | int) else str(value)

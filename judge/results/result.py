@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache, cached_property
 from math import isclose
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError, create_model
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
@@ -18,7 +20,7 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Sco
 from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
-from judge.results.validation import flat, read, restore
+from judge.results.validation import flat, read
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall
 from judge.stats.calibration import Calibrated
@@ -38,15 +40,10 @@ if TYPE_CHECKING:
     from judge.stats.analyze import Analysis
 
 _FORMAT = 1
-_KEYS = {
-    "format", "info", "columns", "estimates", "agreement", "rankings", "drivers", "comparisons", "overall", "repeats",
-    "calibrated", "matrices", "rated",
-}  # fmt: skip
-_UNTESTED = (
-    "This run was written by an earlier judge (version {version}), which did not test systems against each other: it "
-    "has no marks, ranks and verdict. The same judge {command} command again brings them back; what is in the cache is "
-    "not asked again."
-)
+_NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
+"""The errors of a field or a value that this version does not know."""
+Estimates = Mapping[tuple[str, str], Estimate]
+"""Estimates by system and column."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,20 +79,7 @@ class Result:
     @classmethod
     def of(cls, found: Analysis, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
         """The result of a run of which `stats.conclude` has found this."""
-        return cls(
-            found.table,
-            found.estimates,
-            info,
-            found.agreement,
-            found.rankings,
-            found.drivers,
-            found.comparisons,
-            found.overall,
-            found.repeats,
-            found.calibrated,
-            found.matrices,
-            rated,
-        )
+        return cls(**{name: getattr(found, name) for name in found.__slots__}, info=info, rated=rated)
 
     def __repr__(self) -> str:
         table = self.table
@@ -194,21 +178,10 @@ class Result:
         the folder and `overwrite` is not said.
         """
         folder = Path(folder)
-        content = {
-            "format": _FORMAT,
-            "info": self.info,
-            "columns": [asdict(c) for c in self.table.columns],
-            "estimates": _estimate_rows(self.estimates),
-            "agreement": {name: asdict(estimate) for name, estimate in self.agreement.items()},
-            "rankings": [asdict(ranking) for ranking in self.rankings],
-            "drivers": [asdict(drivers) for drivers in self.drivers],
-            "comparisons": [asdict(comparison) for comparison in self.comparisons],
-            "overall": self.overall and asdict(self.overall),
-            "repeats": _estimate_rows(self.repeats),
-            "calibrated": [asdict(calibrated) for calibrated in self.calibrated],
-            "matrices": [asdict(matrix) for matrix in self.matrices],
-            "rated": [asdict(flat(rated)) for rated in self.rated],
-        }
+        content: dict[str, Any] = {"format": _FORMAT, "info": self.info, "columns": self.table.columns}
+        content |= {field.name: getattr(self, field.name) for field in fields(self)[1:] if field.name != "info"}
+        content |= {name: _estimate_rows(content[name]) for name in ("estimates", "repeats")}
+        content["rated"] = list(map(flat, self.rated))
         run = (json.dumps(to_json(content), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
         if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
             raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
@@ -275,8 +248,21 @@ def _estimate_rows(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[s
     ]
 
 
-def _by_column(listed: Iterable[dict[str, Any]]) -> dict[tuple[str, str], Estimate]:
-    return {(e.pop("system"), e.pop("column")): Estimate(**e) for e in listed}
+def _by_column(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row.pop("system"), row.pop("column")): row for row in rows}
+
+
+@cache
+def _run_model() -> type[BaseModel]:
+    """The fields of run.json: those of a result, in whose place rows are where JSON has no such keys."""
+    by_column = Annotated[Estimates, BeforeValidator(_by_column)]
+    stored: dict[str, Any] = {
+        **{"format": Literal[_FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
+        **{"estimates": by_column, "repeats": by_column, "rated": tuple[Annotated[Rated, PlainValidator(read)], ...]},
+    }
+    del stored["table"]
+    fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
+    return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
 
 
 def _reject_constant(constant: str) -> float:
@@ -286,48 +272,26 @@ def _reject_constant(constant: str) -> float:
 def _read_run(folder: Path) -> Result:
     """Read the result of a finished run. Raises StorageError."""
     path = folder / RUN
-    info: dict[str, Any] = {}
+    version = "unknown"
     try:
-        run = json.loads(path.read_bytes(), parse_constant=_reject_constant)
-        info = run["info"]
-        if run.get("format", _FORMAT) > _FORMAT or run.keys() - _KEYS:
-            raise StorageError(_newer(path, info))
-        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in run.get("columns", ()))
-        estimates = _by_column(run["estimates"])
-        streamed = info.get("streamed") or {}
-        table = Table.load(folder, streamed.get("shown"))
-        _check_same_run(folder, table, columns or table.columns, {} if streamed else estimates)
-        tested = bool(run.get("rankings"))
-        if "comparisons" in run:
-            tested = all("ranks" in comparison for comparison in run["comparisons"])
-        if not tested and "streamed" not in info:
-            # An old version did not test its systems against each other.
-            command = "run" if any(column.kind == "criterion" for column in table.columns) else "score"
-            note = _UNTESTED.format(version=info.get("judge_version", "unknown"), command=command)
-            info = {**info, "notes": [*info.get("notes", ()), note]}
-        return Result(
-            table,
-            estimates,
-            info,
-            agreement={name: Estimate(**e) for name, e in run.get("agreement", {}).items()},
-            rankings=restore(tuple[Ranking, ...], run.get("rankings", ())),
-            drivers=restore(tuple[Drivers, ...], run.get("drivers", ())),
-            comparisons=restore(tuple[Comparison, ...], run.get("comparisons", ())),
-            overall=Overall(**run["overall"]) if run.get("overall") else None,
-            repeats=_by_column(run.get("repeats", ())),
-            calibrated=restore(tuple[Calibrated, ...], run.get("calibrated", ())),
-            matrices=restore(tuple[Matrix, ...], run.get("matrices", ())),
-            rated=tuple(map(read, run.get("rated", ()))),
-        )
+        stored = json.loads(path.read_bytes(), parse_constant=_reject_constant)
+        version = stored["info"].get("judge_version", version)
+        run = dict(_run_model().model_validate(stored))
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        newer = [e for e in errors if e["type"] in _NEWER]
+        place = ".".join(map(str, [*newer, *errors][0]["loc"]))
+        if newer:
+            by = f"written by a newer judge (version {version}, this is {__version__})"
+            raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
+        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to make it anew") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if "unexpected keyword" in str(error):
-            raise StorageError(f"{_newer(path, info)} ({error})") from error
         raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
-
-
-def _newer(path: Path, info: Mapping[str, Any]) -> str:
-    version = info.get("judge_version", "unknown")
-    return f"{path}: written by a newer judge (version {version}, this is {__version__}): update judge, or run again"
+    del run["format"]
+    streamed = run["info"].get("streamed") or {}
+    table = Table.load(folder, streamed.get("shown"))
+    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
+    return Result(table, **run)
 
 
 def _check_same_run(

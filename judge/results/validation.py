@@ -6,10 +6,11 @@ JSON has no keys of several parts: `flat` turns a criterion into records, `read`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
@@ -155,30 +156,29 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     return {name: value for name, value in asdict(estimate).items() if name not in ("name", "p")}
 
 
-def read(stored: Mapping[str, Any]) -> Rated:
-    """Restore a criterion from `asdict(flat(…))`. Raises KeyError or TypeError for anything else."""
-    criterion: Criterion = restore(Criterion, stored)
-    rows = [
-        Row(
-            held.name,
-            held.kind,
-            held.signature,
-            Correlation(
-                held.texts,
-                {(each.level, each.coefficient): _estimate(each.coefficient, each) for each in held.correlations},
-                held.lacking,
-            ),
-            Agreement({each.measure: _estimate(each.measure, each) for each in held.agreement}, held.no_agreement),
-            held.calibration,
-            held.no_calibration or "",
-            held.few,
+def read(stored: Any) -> Rated:
+    """Restore a criterion from the JSON of `flat(…)`. Raises ValidationError for anything else."""
+    criterion = _adapter().validate_python(stored)
+    rows = []
+    for row in criterion.rows:
+        estimates = {(c.level, c.coefficient): _estimate(c.coefficient, c) for c in row.correlations}
+        agreed = {a.measure: _estimate(a.measure, a) for a in row.agreement}
+        rows.append(
+            Row(
+                row.name,
+                row.kind,
+                row.signature,
+                Correlation(row.texts, estimates, row.lacking),
+                Agreement(agreed, row.no_agreement),
+                row.calibration,
+                row.no_calibration or "",
+                row.few,
+            )
         )
-        for held in criterion.rows
-    ]
-    versus = {
-        (each.judge, each.other, each.level, each.coefficient): _estimate("difference", each)
-        for each in criterion.versus
-    }
+    versus: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
+    for entry in criterion.versus:
+        pair = versus.setdefault((entry.judge, entry.other, entry.level), {})
+        pair[entry.coefficient] = _estimate("difference", entry)
     return Rated(
         criterion.criterion,
         criterion.texts,
@@ -186,36 +186,19 @@ def read(stored: Mapping[str, Any]) -> Rated:
         tuple(row for row in rows if row.kind == "floor"),
         next((row for row in rows if row.kind == "ceiling"), None),
         criterion.no_ceiling or "",
-        {(each.judge, each.floor, each.level): _estimate("difference", each) for each in criterion.differences},
-        tuple(
-            Versus(judge, other, level, estimate, versus.get((judge, other, level, "pearson")))
-            for (judge, other, level, coefficient), estimate in versus.items()
-            if coefficient == "spearman"
-        ),
+        {(entry.judge, entry.floor, entry.level): _estimate("difference", entry) for entry in criterion.differences},
+        tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
     )
+
+
+@cache
+def _adapter() -> TypeAdapter[Criterion]:
+    return TypeAdapter(Criterion)
 
 
 def _estimate(name: str, record: Correlated | Agreed | Below | Beside) -> Estimate:
     p = record.p if isinstance(record, Beside) else None
     return Estimate(name, record.value, record.low, record.high, record.n, record.method, p)
-
-
-def restore(kind: Any, stored: Any) -> Any:
-    """Rebuild what `asdict` and JSON made of dataclasses and tuples. Raises TypeError for a field that `kind` lacks."""
-    arguments = get_args(kind)
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = _fields(kind)
-        return kind(**{name: restore(hints.get(name), value) for name, value in stored.items()})
-    if get_origin(kind) is tuple:
-        return tuple(restore(arguments[0], value) for value in stored)
-    if isinstance(kind, UnionType) and stored is not None:
-        return restore(arguments[0], stored)
-    return stored
-
-
-@cache
-def _fields(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,19 +16,19 @@ from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.table.scores import (
-    FIELDS,
     RUN,
     SAMPLES,
+    SCORE_COLUMNS,
     SCORES,
     STORED,
     Table,
     column_metadata,
     describe_os_error,
     read_samples,
-    row_from_cells,
-    row_to_cells,
+    rows_of,
     samples_file,
     samples_table,
+    score_cells,
     scores_table,
     split_rows,
     store,
@@ -48,7 +48,7 @@ class Journal:
 
     def __init__(self, folder: Path, start: Table | None = None, info: Mapping[str, Any] | None = None) -> None:
         self._path = Path(folder) / JOURNAL
-        self._lines: list[str] = []
+        self._rows: list[Score | Failure] = []
         self._written = time.monotonic()
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         delete_journal(folder)
@@ -60,16 +60,20 @@ class Journal:
 
     def add(self, row: Score | Failure) -> None:
         """Take one row; write what has gathered every 200 rows or after a second. Raises StorageError."""
-        fields = {name: cell for name, cell in zip(FIELDS, row_to_cells(row), strict=True) if cell is not None}
-        self._lines.append(self._encode(fields))
-        if len(self._lines) >= 200 or time.monotonic() - self._written > 1.0:
+        self._rows.append(row)
+        if len(self._rows) >= 200 or time.monotonic() - self._written > 1.0:
             self.flush()
 
     def flush(self) -> None:
         """Write what has gathered. Raises StorageError."""
-        lines, self._lines, self._written = self._lines, [], time.monotonic()
+        rows, self._rows, self._written = self._rows, [], time.monotonic()
+        columns = score_cells(rows)
+        lines = [
+            self._encode({name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}) + "\n"
+            for cells in zip(*columns.values(), strict=True)
+        ]
         try:
-            self._file.write("".join(line + "\n" for line in lines))
+            self._file.write("".join(lines))
             self._file.flush()
         except OSError as error:
             raise StorageError(describe_os_error("write", self._path, error)) from error
@@ -89,8 +93,8 @@ def read_journal(folder: Path) -> list[Score | Failure]:
     """The rows of a folder's journal; a last line cut short by the kill is left out. Raises StorageError."""
     with translating_errors(Path(folder) / JOURNAL) as path:
         *lines, _cut = path.read_text(encoding="ascii").split("\n")
-        rows = (json.loads(line) for line in lines)
-        return [row_from_cells([fields.get(name) for name in FIELDS]) for fields in rows]
+        rows = [json.loads(line) for line in lines]
+        return rows_of({name: [row.get(name) for row in rows] for name in SCORE_COLUMNS})
 
 
 def recover(folder: Path) -> tuple[Table, dict[str, Any]]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import MISSING, asdict, dataclass, fields
+from functools import cache, cached_property
 from heapq import merge
+from itertools import compress, repeat
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from judge.core import files as files_module
 from judge.core.errors import StorageError
@@ -28,56 +31,75 @@ RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
 
-# The long table. Strings that repeat are stored as dictionaries.
-_TEXT, _REPEATED, _FLOAT, _INT = "text", "repeated", "float", "int"
-FIELDS = {
-    "item": _REPEATED, "system": _REPEATED, "column": _REPEATED, "value": _FLOAT,
-    "error": _REPEATED, "message": _REPEATED, "stage": _REPEATED,
-    "method": _REPEATED, "mass": _FLOAT, "entropy": _FLOAT, "argmax": _REPEATED, "low": _FLOAT, "high": _FLOAT,
-    "n": _INT, "distribution": _TEXT, "reason": _TEXT, "raw": _REPEATED, "note": _REPEATED,
-    "rival": _REPEATED,
-}  # fmt: skip
-FRAME_TYPES = {_FLOAT: "float64", _INT: "Int64", _TEXT: "object", _REPEATED: "object"}
-_SAMPLE_FIELDS = {
-    "item": _REPEATED, "system": _REPEATED, "output": _TEXT, "source": _REPEATED, "references": "list",
-    "human": _REPEATED, "extra": _REPEATED, "where": _TEXT, "ratings": _REPEATED,
-}  # fmt: skip
-_DEFAULTS = {"ratings": "{}"}
-"""Columns that older folders lack, and what stands in them then."""
+
+def _column_types(*records: type) -> dict[str, str]:
+    """The fields of records, each name once, with their types: `float | None` is "float", `Mapping[...]` "Mapping"."""
+    every = [field for record in records for field in fields(record)]
+    return {field.name: str(field.type).partition(" |")[0].partition("[")[0] for field in every}
 
 
+SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
+del SCORE_COLUMNS["provenance"]
+_SAMPLE_COLUMNS = _column_types(Sample)
+_PROVENANCE = frozenset(_column_types(Provenance))
+_ARROW_TYPES = {"float": "float64", "int": "int64"}
+_FRAME_TYPES = {"float": "float64", "int": "Int64"}
+_UNIQUE = ("output", "where", "distribution", "reason")
 STORED: dict[str, Any] = {
     "compression": "zstd",
-    "use_dictionary": [name for name, kind in {**FIELDS, **_SAMPLE_FIELDS}.items() if kind == _REPEATED],
+    "use_dictionary": [
+        name
+        for name, kind in (SCORE_COLUMNS | _SAMPLE_COLUMNS).items()
+        if kind in ("str", "Mapping") and name not in _UNIQUE
+    ],
 }
-"""How Parquet stores them."""
+"""How Parquet stores them: a text is stored once in a column, unless few texts there are equal."""
 
 
-def row_to_cells(row: Row) -> tuple[Any, ...]:
-    """The cells of one row, in the order of FIELDS."""
-    if isinstance(row, Failure):
-        missing = [None] * 9
-        named = (row.item, row.system, row.column, None, row.error, row.message, row.stage)
-        return (*named, *missing, row.raw, None, row.rival)
-    p = row.provenance
-    distribution = None if p.distribution is None else json.dumps(dict(p.distribution), ensure_ascii=False)
-    return (
-        row.item, row.system, row.column, row.value, None, None, None,
-        p.method, p.mass, p.entropy, p.argmax, p.low, p.high, p.n, distribution, p.reason, p.raw, p.note, row.rival,
-    )  # fmt: skip
+def score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """The cells of rows by column; None where a row has no such field."""
+    provenances = [getattr(row, "provenance", row) for row in rows]
+    return {
+        name: _column(kind, provenances if name in _PROVENANCE else rows, name) for name, kind in SCORE_COLUMNS.items()
+    }
 
 
-def row_from_cells(cells: Sequence[Any]) -> Row:
-    """The row whose cells these are."""
-    item, system, column, value, error, message, stage, method, mass, entropy, argmax, low, high, n, text, *words = (
-        cells
-    )
-    reason, raw, note, rival = words
-    if error is not None:
-        return Failure(item, system, column, stage, error, message, raw, rival)
-    distribution = None if text is None else json.loads(text)
-    provenance = Provenance(method, mass, distribution, entropy, argmax, low, high, n, reason, raw, note)
-    return Score(item, system, column, value, provenance, rival)
+def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
+    """A field of records as it is stored: a mapping as JSON."""
+    cells = [getattr(record, name, None) for record in records]
+    return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
+
+
+def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    """The rows whose cells these are."""
+    failed = [error is not None for error in columns["error"]]
+    scored = [not failure for failure in failed]
+    of_scores = {name: compress(cells, scored) for name, cells in columns.items()}
+    of_failures = {name: compress(cells, failed) for name, cells in columns.items()}
+    scores: Iterator[Row] = _records(Score, of_scores | {"provenance": _records(Provenance, of_scores)})
+    failures: Iterator[Row] = _records(Failure, of_failures)
+    return [next(failures if failure else scores) for failure in failed]
+
+
+def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -> Iterator[Any]:
+    """Records made of their fields' cells. A column that an older file lacks has its field's default."""
+    arguments: list[Iterable[Any]] = []
+    for field in fields(record):  # type: ignore[arg-type]
+        if field.name not in columns and field.default is not MISSING:
+            arguments.append(repeat(field.default))
+            continue
+        cells = columns[field.name]
+        if str(field.type).startswith("Mapping"):
+            parse = _parser(record, field.name)
+            cells = [cell if cell is None else parse(cell) for cell in cells]
+        arguments.append(map(tuple, cells) if str(field.type).startswith("tuple") else cells)
+    return map(record, *arguments)
+
+
+@cache
+def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
+    """What makes the value of a field from its JSON."""
+    return TypeAdapter(get_type_hints(record)[name]).validate_json
 
 
 def store(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -116,34 +138,31 @@ def describe_os_error(action: str, path: Path, error: Exception) -> str:
         None: "the file is damaged or not from judge; run again to make it anew",
     }
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
     return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
 
 
 def scores_file(rows: Iterable[Row]) -> bytes:
     """The contents of the long table's file."""
-    return _parquet(scores_table(rows), column_metadata({}))
+    return _parquet(scores_table([*rows]), column_metadata({}))
 
 
 def samples_file(samples: Iterable[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
     """The contents of the samples' file; the columns and `info` are in its metadata."""
-    return _parquet(samples_table(samples), column_metadata({"columns": [asdict(c) for c in columns], "info": info}))
+    about = column_metadata({"columns": [asdict(c) for c in columns], "info": info})
+    return _parquet(samples_table([*samples]), about)
 
 
-def scores_table(rows: Iterable[Row]) -> pa.Table:
-    """Rows as Arrow has them: the columns of FIELDS."""
-    return _table(FIELDS, [row_to_cells(row) for row in rows])
+def scores_table(rows: Sequence[Row]) -> pa.Table:
+    """Rows as Arrow has them."""
+    return _table(SCORE_COLUMNS, score_cells(rows))
 
 
-def samples_table(samples: Iterable[Sample]) -> pa.Table:
+def samples_table(samples: Sequence[Sample]) -> pa.Table:
     """Samples as Arrow has them."""
-    rows = [
-        (
-            s.item, s.system, s.output, s.source, list(s.references),
-            _json(s.human), _json(s.extra), s.where, _json(s.ratings),
-        )
-        for s in samples
-    ]  # fmt: skip
-    return _table(_SAMPLE_FIELDS, rows)
+    return _table(_SAMPLE_COLUMNS, {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()})
 
 
 def column_metadata(about: Mapping[str, Any]) -> dict[str, str]:
@@ -154,16 +173,20 @@ def column_metadata(about: Mapping[str, Any]) -> dict[str, str]:
 def read_scores(path: Path, most: int | None = None) -> list[Row]:
     """The rows of a scores' file, or the first `most` of them. Raises StorageError."""
     with translating_errors(path):
-        return [row_from_cells(cells) for cells in _read(path, list(FIELDS), most)[0]]
+        return rows_of(_read(path, most)[0])
 
 
-def _table(fields: Mapping[str, str], rows: list[tuple[Any, ...]]) -> pa.Table:
+def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Table:
     import pyarrow as pa
 
-    kinds = {_FLOAT: pa.float64(), _INT: pa.int64(), "list": pa.list_(pa.string())}
-    cells: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else [()] * len(fields)
-    arrays = [_array(column, kinds.get(kind, pa.string())) for kind, column in zip(fields.values(), cells, strict=True)]
-    return pa.table(arrays, names=list(fields))
+    arrays = []
+    for name, kind in types.items():
+        arrow = pa.list_(pa.string()) if kind == "tuple" else pa.type_for_alias(_ARROW_TYPES.get(kind, "string"))
+        try:
+            arrays.append(pa.array(columns[name], arrow))
+        except UnicodeEncodeError:
+            arrays.append(pa.array([_utf8_safe(cell) for cell in columns[name]], arrow))
+    return pa.table(arrays, names=list(types))
 
 
 def _parquet(table: pa.Table, about: Mapping[str, str]) -> bytes:
@@ -175,18 +198,9 @@ def _parquet(table: pa.Table, about: Mapping[str, str]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _array(cells: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
-    try:
-        return pa.array(cells, kind)
-    except UnicodeEncodeError:
-        return pa.array([_utf8_safe(cell) for cell in cells], kind)
-
-
 def _utf8_safe(cell: Any) -> Any:
-    """A cell of `text` or `list` as Parquet can hold it."""
-    if isinstance(cell, list):
+    """A text, or several, as Parquet can hold them."""
+    if isinstance(cell, tuple):
         return [_utf8_safe(part) for part in cell]
     return cell if cell is None else whole(cell)
 
@@ -200,8 +214,8 @@ def _json(value: Mapping[str, Any]) -> str:
     return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
 
 
-def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """The rows of a file of ours, or the first `most`, and what it says about them.
+def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The columns of a file of ours, or their first `most` cells, and what it says about them.
 
     Read by this thread alone: a thread of Arrow's that still holds the Python file when the interpreter ends aborts it.
     """
@@ -214,9 +228,7 @@ def _read(path: Path, fields: Sequence[str], most: int | None = None) -> tuple[l
         else:
             batches = file.iter_batches(max(1, most), use_threads=False)
             table = next(batches, file.schema_arrow.empty_table())
-    lacking = _DEFAULTS.keys() - set(table.schema.names)
-    cells = [[_DEFAULTS[name]] * len(table) if name in lacking else table[name].to_pylist() for name in fields]
-    return list(zip(*cells, strict=True)), about
+    return {name: table[name].to_pylist() for name in table.schema.names}, about
 
 
 @contextmanager
@@ -233,16 +245,9 @@ def translating_errors(path: Path) -> Iterator[Path]:
 def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
     """What `samples_file` was given, or the first `most` samples of it. Raises StorageError."""
     with translating_errors(path):
-        rows, about = _read(path, list(_SAMPLE_FIELDS), most)
-        samples = tuple(
-            Sample(
-                item, system, output, source, tuple(references), json.loads(human), json.loads(extra), where,
-                {name: tuple(votes) for name, votes in json.loads(ratings).items()},
-            )
-            for item, system, output, source, references, human, extra, where, ratings in rows
-        )  # fmt: skip
-        columns = tuple(Column(**{**c, "labels": tuple(c["labels"])}) for c in about["columns"])
-        return samples, columns, about["info"]
+        cells, about = _read(path, most)
+        columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
+        return tuple(_records(Sample, cells)), columns, about["info"]
 
 
 @dataclass(frozen=True)
@@ -350,15 +355,11 @@ class Table:
                     [values_by_key.get((*key, column.name)) for key in keys], dtype="float64"
                 )
             return frame
-        values = (
-            zip(*[row_to_cells(row) for row in self.rows()], strict=True)
-            if self.scores or self.failures
-            else [()] * len(FIELDS)
-        )
+        cells = score_cells([*self.rows()])
         return pd.DataFrame(
             {
-                name: pd.Series(list(cells), dtype=FRAME_TYPES[kind])
-                for (name, kind), cells in zip(FIELDS.items(), values, strict=True)
+                name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
+                for name, kind in SCORE_COLUMNS.items()
             }
         )
 

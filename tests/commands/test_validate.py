@@ -352,13 +352,11 @@ def test_a_folder_gives_what_its_result_gives(tmp_path: Path) -> None:
     assert judge.validate(tmp_path / "run", n_resamples=20) == judge.validate(result, n_resamples=20)
 
 
-def test_annotators_ratings_are_stored_and_older_folders_have_none(tmp_path: Path) -> None:
+def test_annotators_ratings_are_stored(tmp_path: Path) -> None:
     judged(rows(), out=tmp_path)
     path = tmp_path / "samples.parquet"
     stored = pq.read_table(path)
     assert of(judge.validate(tmp_path, n_resamples=10)).ceiling is not None
-    pq.write_table(stored.drop_columns(["ratings"]), path)
-    assert of(judge.validate(tmp_path, n_resamples=10)).no_ceiling.startswith("the data have one rating")
     pq.write_table(stored.drop_columns(["human"]), path)
     with pytest.raises(StorageError):
         judge.validate(tmp_path)

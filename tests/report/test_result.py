@@ -107,20 +107,6 @@ def test_a_run_of_a_newer_version_is_not_read_by_halves(
         load(tmp_path)
 
 
-def test_a_run_that_was_not_tested_says_how_to_have_its_marks(tested: Result, tmp_path: Path) -> None:
-    tested.save(tmp_path)
-    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
-    for comparison in run["comparisons"]:
-        del comparison["ranks"]
-    for changed in (run, {name: value for name, value in run.items() if name != "comparisons"}):
-        changed["info"]["judge_version"] = "0.0.9"
-        (tmp_path / "run.json").write_text(json.dumps(changed), "utf-8")
-        (note,) = load(tmp_path).info["notes"]
-        assert note.startswith("This run was written by an earlier judge (version 0.0.9), which did not test systems")
-        assert "The same judge run command again brings them back" in note
-        assert note in load(tmp_path).report("markdown").replace("\\", "")
-
-
 def _other(result: Result, **fields: Any) -> Result:
     """A run of other texts, or with other fields of its table."""
     table = result.table

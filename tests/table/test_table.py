@@ -75,8 +75,8 @@ def test_of_gives_one_columns_scores() -> None:
 def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     frame = _table().to_frame()
     assert list(frame.columns) == [
-        "item", "system", "column", "value", "error", "message", "stage", "method", "mass", "entropy", "argmax",
-        "low", "high", "n", "distribution", "reason", "raw", "note", "rival",
+        "item", "system", "column", "value", "rival", "stage", "error", "message", "raw", "method", "mass",
+        "distribution", "entropy", "argmax", "low", "high", "n", "reason", "note",
     ]  # fmt: skip
     assert len(frame) == 6
     failed = frame[frame.error.notna()]
@@ -360,7 +360,8 @@ def test_a_full_disk_stops_the_journal_with_its_path() -> None:
     if not full.exists():
         pytest.skip("needs /dev/full")
     journal = Journal.__new__(Journal)
-    journal._path, journal._lines, journal._written = full, ["{}"], 0.0
+    journal._path, journal._rows, journal._written = full, [*_table().rows()], 0.0
+    journal._encode = json.dumps
     journal._file = full.open("w", encoding="ascii")
     with pytest.raises(StorageError, match="cannot write /dev/full: No space left on device; free some space"):
         journal.close()
