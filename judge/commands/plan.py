@@ -33,7 +33,7 @@ from judge.core.messages import option, speaking_to
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Usage
 from judge.execution import budget
-from judge.execution.engines.batch_jobs import under_way
+from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
 from judge.report.renderers.console import recording_console
 

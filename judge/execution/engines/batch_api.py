@@ -1,29 +1,50 @@
-"""The OpenAI Batch API as an engine: the first request online, all others of a round in files, leftovers online."""
+"""The OpenAI Batch API as an engine: the first request online, all others of a round in files, leftovers online.
+
+Each step of a job (packed, uploaded, created) is on disk before the next, so that a killed run resumes its jobs. The
+files hold no key and no text.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
-from collections import Counter
+import secrets
+import time
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
+from io import FileIO
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Self
+from typing import IO, Any, Self, TypeVar
 
-from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, Transient
+from judge.core import files
+from judge.core.errors import ConfigError, DeadlineReached, ProviderError, Refused, StorageError, Transient
+from judge.core.format import plural
 from judge.core.records import Request, Response
 from judge.execution import budget, engines
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Ask, Done, EngineContext
-from judge.execution.engines.batch_jobs import FOLDER, LATEST, SOONEST, BatchJob, BatchJobs, BatchJobStore
+from judge.execution.progress import JudgeProgress
 from judge.providers import Capabilities
+from judge.providers.openai import MOST_BYTES, MOST_REQUESTS, Batch, BatchApi, line
 from judge.providers.pricing import BATCH
 
-Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
-Later = Callable[[Iterable[Request]], object]
-_WAIT_GROWTH = 1.5
-"""By how much the wait for the next look at batches grows, as long as none of them has ended."""
+FOLDER = "batches"
+"""In that which outlives the process."""
+_VERSION = 1
+_KEPT_DAYS = 30
+"""After which a provider has deleted a batch's files."""
+_LOCK_POLL_SECONDS = 0.2
+_OMITTED = ("messages", "model")
+_SOONEST, _LATEST, _WAIT_GROWTH = 1.0, 60.0, 1.5
+"""Seconds between two tries, or two looks: the first ones and the most; and the growth as long as no batch ends."""
+_MAX_TRIES = 8
 _MAX_FAILED_LOOKS = 120
 """Looks in a row, of a minute each once the waits have grown, after which an unreachable server is given up."""
 _CHUNK = 64
@@ -31,6 +52,150 @@ _QUEUE_SHARE = 0.8
 """How much of the provider's queue one batch may take by our estimate of its tokens."""
 _LIMIT = re.compile(r"limit\D{0,40}?(\d[\d,]*)\s*([KMB]?)(?![\w.])", re.I)
 _MULTIPLIERS = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9}
+
+T = TypeVar("T")
+Online = Callable[[Iterable[Request]], Coroutine[Any, Any, None]]
+Later = Callable[[Iterable[Request]], object]
+
+
+def _key_without_n(request: Request) -> str:
+    """The request's key whatever the number of draws asked for at once, which a server may have had its say in."""
+    if "n" not in request.params:
+        return request.key()
+    return replace(request, params={name: value for name, value in request.params.items() if name != "n"}).key()
+
+
+@dataclass(slots=True)
+class BatchJob:
+    """The requests of one batch; `name` is what the provider knows it by: its file's name and its metadata.
+
+    `entries` maps a request's key without `n` to its custom id and its index in `shapes` (the body without its texts).
+    `file` and `batch` are the provider's ids, empty until they are known. `expected` are, by custom id, the requests
+    that this run waits for. `state` is the batch as it was last seen, `waits` whether its file waits for room in the
+    provider's queue.
+    """
+
+    path: Path
+    endpoint: str
+    entries: dict[str, tuple[str, int]] = field(default_factory=dict)
+    shapes: list[dict[str, Any]] = field(default_factory=list)
+    file: str = ""
+    batch: str = ""
+    expected: dict[str, Request] = field(default_factory=dict)
+    state: Batch | None = None
+    waits: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"judge-{self.path.stem}"
+
+    def add(self, request: Request, body: dict[str, Any]) -> None:
+        shape = {name: value for name, value in body.items() if name not in _OMITTED and "cache" not in name}
+        if shape not in self.shapes:
+            self.shapes.append(shape)
+        custom = request.key()
+        self.entries[_key_without_n(request)] = (custom, self.shapes.index(shape))
+        self.expected[custom] = request
+
+    def claim(self, request: Request) -> bool:
+        """Whether it holds this request, which is wanted from now on."""
+        entry = self.entries.get(_key_without_n(request))
+        if entry is not None:
+            self.expected[entry[0]] = request
+        return entry is not None
+
+    def shape(self, request: Request) -> dict[str, Any]:
+        """What the body of a request had besides its texts."""
+        return self.shapes[self.entries[_key_without_n(request)][1]]
+
+    def done(self, custom: str) -> None:
+        """A wanted request has its answer."""
+        del self.entries[_key_without_n(self.expected.pop(custom))]
+
+
+class BatchJobStore:
+    """A folder of jobs, one JSON file each. Raises StorageError where it cannot be used."""
+
+    def __init__(self, folder: Path, endpoint: str) -> None:
+        self.folder, self.endpoint = folder, endpoint
+
+    def new(self) -> BatchJob:
+        return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
+
+    def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
+        """The jobs of this endpoint that are not known.
+
+        What cannot be read is set aside, and what the provider no longer has is deleted.
+        """
+        jobs, paths = [], {job.path for job in known}
+        with _translating_errors(self.folder):
+            for path in sorted(self.folder.glob("*.json")):
+                if time.time() - path.stat().st_mtime > _KEPT_DAYS * 86400:
+                    path.unlink(missing_ok=True)
+                elif path not in paths and (job := _read(path)) and job.endpoint == self.endpoint:
+                    jobs.append(job)
+        return jobs
+
+    def save(self, job: BatchJob) -> None:
+        """On disk when this returns; never half."""
+        data = {
+            "version": _VERSION, "endpoint": job.endpoint, "file": job.file, "batch": job.batch,
+            "shapes": job.shapes, "asked": job.entries,
+        }  # fmt: skip
+        aside = job.path.with_suffix(".new")
+        with _translating_errors(self.folder):
+            with aside.open("w", encoding="utf-8") as file:
+                json.dump(data, file, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(job.path)
+
+    def forget(self, job: BatchJob) -> None:
+        with _translating_errors(self.folder):
+            job.path.unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def locked(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[None]:
+        """While this lasts no other process puts a job in here; a lock ends with its process."""
+        with _translating_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            file = FileIO(self.folder / "lock", "a")
+        with file:
+            with _translating_errors(self.folder):
+                while not files.try_lock(file):
+                    await sleep(_LOCK_POLL_SECONDS)
+            yield
+
+
+def under_way(folder: Path, endpoint: str) -> int:
+    """How many requests to this endpoint are in batches that nobody has fetched yet. Raises StorageError."""
+    return sum(len(job.entries) for job in BatchJobStore(folder / FOLDER, endpoint).load())
+
+
+def _read(path: Path) -> BatchJob | None:
+    try:
+        data = json.loads(path.read_bytes())
+        if data["version"] != _VERSION:
+            return None
+        entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
+        return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
+    except FileNotFoundError:  # another run is done with it
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        path.replace(path.with_suffix(".damaged"))
+        return None
+
+
+@contextmanager
+def _translating_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{folder}: {error.strerror or error}; make room or name another folder with --cache DIR, "
+            "then start the same command again"
+        ) from error
 
 
 class BatchEngine:
@@ -44,11 +209,20 @@ class BatchEngine:
 
     gathers = True
 
-    def __init__(self, outbox: BatchJobs, ledger: BudgetLedger | None = None, deadline: float | None = None) -> None:
-        self._jobs, self._counts = outbox, outbox.counts
-        self._ledger, self._deadline = ledger, deadline
+    def __init__(
+        self, api: BatchApi, store: BatchJobStore, counts: JudgeProgress, ledger: BudgetLedger | None = None,
+        deadline: float | None = None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES,
+    ) -> None:  # fmt: skip
+        self._api, self._store, self._counts = api, store, counts
+        self._ledger, self._deadline, self._sleep = ledger, deadline, sleep
+        self._most_requests, self._most_bytes = most_requests, most_bytes
+        self._most_tokens: int | None = None
+        """What one batch may take of the provider's queue, if this is known."""
+        self._jobs: list[BatchJob] = []
+        self._reserved: dict[str, float] = {}
         self._failed_looks = 0
-        self._begun = False
+        self._begun = self._first_sent = False
 
     @classmethod
     def open(cls, context: EngineContext) -> Self:
@@ -61,8 +235,8 @@ class BatchEngine:
             )
         if context.folder is None:
             raise ConfigError("--engine batch keeps what it waits for in the cache; leave out --no-cache")
-        parts = BatchJobStore(context.folder / FOLDER, provider.endpoint)
-        return cls(BatchJobs(batches, parts, context.counts, context.ledger), context.ledger, context.deadline)
+        store = BatchJobStore(context.folder / FOLDER, provider.endpoint)
+        return cls(batches, store, context.counts, context.ledger, context.deadline)
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
         """Have all requests answered. Raises what ends a run; batches that are under way then stay so."""
@@ -86,41 +260,36 @@ class BatchEngine:
             raise
         self._counts.batch_status = ""
 
+    @property
+    def _open(self) -> list[BatchJob]:
+        """The jobs that something is wanted of."""
+        return [job for job in self._jobs if job.expected]
+
     async def _round(self, requests: AsyncIterator[Request], online: Online, done: Done) -> None:
-        fresh: list[Request] = []
+        rest: list[Request] = []
         async for request in requests:
             if not self._begun:
-                await self._jobs.with_retries(self._jobs.api.check)
-                self._jobs.load_existing()
+                await self._with_retries(self._api.check)
+                self._jobs += self._store.load(self._jobs)
                 self._begun = True
-            if self._jobs.adopt(request):
+            if self._is_under_way(request):
                 continue
-            if self._jobs.first_sent:
-                fresh.append(request)
+            if self._first_sent:
+                rest.append(request)
             else:
-                await self._send_first(request, online)
-        if not fresh and not self._jobs.open:
+                await online([request])
+                self._first_sent = True
+        if not rest and not self._open:
             return
         try:
             async with asyncio.TaskGroup() as group:  # what goes online may wait for what batches keep of a budget
-                await self._watch(fresh, done, online, lambda unanswered: group.create_task(online(unanswered)))
+                await self._watch(rest, done, online, lambda unanswered: group.create_task(online(unanswered)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
-    async def _send_first(self, request: Request, online: Online) -> None:
-        await online([request])
-        self._jobs.first_sent = True
-
-    async def _submit(self, fresh: list[Request], online: Online) -> list[Request]:
-        """Have these worked off; those that the budget does not pay for yet come back.
-
-        The first goes online where the process that had sent the others did not get that far.
-        """
-        rest = await self._jobs.submit(fresh)
-        if rest and not self._jobs.first_sent:
-            await self._send_first(rest[0], online)
-            rest = await self._jobs.submit(rest[1:])
-        return rest
+    def _is_under_way(self, request: Request) -> bool:
+        """Whether a request is in one of the jobs, of which it is wanted from now on."""
+        return any(job.claim(request) for job in self._jobs)
 
     async def _watch(self, rest: list[Request], done: Done, online: Online, later: Later) -> None:
         """Send the rest, look at every batch until the last one has ended, and hand over its answers as it does.
@@ -129,28 +298,131 @@ class BatchEngine:
         """
         rest = await self._submit(rest, online)
         self._update_status()
-        wait = SOONEST
+        wait = _SOONEST
         while True:
-            waiting = [job for job in self._jobs.open if job not in self._jobs.waiting_for_room]
-            ends = [job for job in waiting if await self._has_ended(job, rest)]
+            ends = [job for job in self._open if not job.waits and await self._has_ended(job, rest)]
             for job in ends:
                 await self._deliver(job, done, later)
-            if rest and (ends or not self._jobs.open):
+            if rest and (ends or not self._open):
                 rest = await self._submit(rest, online)
-                if rest and self._ledger and not self._jobs.open:
+                if rest and self._ledger and not self._open:
                     reserved = await self._ledger.reserve(rest[0], BATCH)  # raises where it can never be paid for
                     self._ledger.release(reserved)
             self._update_status()
-            if not self._jobs.open and not rest:
+            if not self._open and not rest:
                 return
-            await self._jobs.sleep(wait)
-            wait = SOONEST if ends else min(wait * _WAIT_GROWTH, LATEST)
+            await self._sleep(wait)
+            wait = _SOONEST if ends else min(wait * _WAIT_GROWTH, _LATEST)
             await self._make_room(rest, later, freed=bool(ends))
+
+    # Sending.
+
+    async def _submit(self, requests: list[Request], online: Online) -> list[Request]:
+        """Send what is not on its way yet; what the budget does not pay for yet comes back.
+
+        The first goes online where the process that had sent the others did not get that far. No other process sends
+        meanwhile: no request is put in by two.
+        """
+        async with self._store.locked(self._sleep):
+            self._jobs += self._store.load(self._jobs)
+            rest = deque(request for request in requests if not self._is_under_way(request))
+            for job in self._open:
+                if not job.batch and not job.waits:
+                    rest.extend(await self._recover(job))
+            while rest and self._first_sent:
+                with TemporaryFile() as file:
+                    job = self._pack(rest, file)
+                    if not job.entries:
+                        break
+                    self._jobs.append(job)
+                    self._store.save(job)
+                    upload, find = partial(self._api.upload, job.name, file), partial(self._api.uploaded, job.name)
+                    job.file = await self._with_retries(upload, find)
+                    self._store.save(job)
+                if self._most_tokens is None:
+                    await self._create(job)
+                else:
+                    job.waits = True
+        if rest and not self._first_sent:
+            await online([rest.popleft()])
+            self._first_sent = True
+            return await self._submit(list(rest), online)
+        return list(rest)
+
+    def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
+        """A job with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
+        job, size, read = self._store.new(), 0, 0
+        try:
+            while rest and len(job.entries) < self._most_requests:
+                body, read = self._api.body(rest[0]), read + budget.estimate_request(rest[0])
+                written = line(rest[0], body)
+                if size and (size + len(written) > self._most_bytes or read > (self._most_tokens or read)):
+                    break
+                key = rest[0].key()
+                if self._ledger is not None and key not in self._reserved:
+                    reserved = self._ledger.try_reserve(rest[0], BATCH)
+                    if reserved is None:
+                        break
+                    self._reserved[key] = reserved
+                size += file.write(written)
+                job.add(rest.popleft(), body)
+        except OSError as error:
+            raise StorageError(f"a file of requests cannot be written: {error.strerror or error}") from error
+        return job
+
+    async def _create(self, job: BatchJob) -> None:
+        create, find = partial(self._api.create, job.name, job.file), partial(self._api.find, job.name)
+        batch = await self._with_retries(create, find)
+        self._counts.sent += len(job.expected)
+        self._record_created(job, batch)
+
+    def _record_created(self, job: BatchJob, batch: Batch) -> None:
+        job.batch, job.state, job.waits = batch.id, batch, False
+        self._store.save(job)
+
+    async def _recover(self, job: BatchJob) -> list[Request]:
+        """Find a job again whose process died while it was sending it; its requests, where nothing had been sent."""
+        if batch := await self._with_retries(partial(self._api.find, job.name)):
+            self._record_created(job, batch)
+            return []
+        if not job.file:
+            file = await self._with_retries(partial(self._api.uploaded, job.name))
+            if file is None:
+                return self._drop(job)
+            job.file = file
+        await self._create(job)
+        return []
+
+    def _drop(self, job: BatchJob) -> list[Request]:
+        """Forget a job; what was wanted of it has to be had another way."""
+        self._store.forget(job)
+        self._jobs.remove(job)
+        return list(job.expected.values())
+
+    async def _with_retries(
+        self, call: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T | None]] | None = None
+    ) -> T:
+        """What the call returns, tried again after a Transient; `find` looks whether it had not worked after all."""
+        wait, failed = _SOONEST, 0
+        while True:
+            try:
+                if failed and find is not None and (result := await find()) is not None:
+                    return result
+                return await call()
+            except Transient as error:
+                failed += 1
+                if failed >= _MAX_TRIES:
+                    error.stops = "always"
+                    raise
+                await self._sleep(min(max(error.retry_after or 0.0, wait), _LATEST))
+                wait *= 2
+
+    # Receiving.
 
     async def _has_ended(self, job: BatchJob, rest: list[Request]) -> bool:
         """Whether there is something to be had of it. What the provider does not know any more joins the `rest`."""
         try:
-            batch = self._jobs.states[job.name] = await self._jobs.api.get(job.batch)
+            batch = job.state = await self._api.get(job.batch)
         except Transient as error:
             self._failed_looks += 1
             if self._failed_looks > _MAX_FAILED_LOOKS:
@@ -161,96 +433,108 @@ class BatchEngine:
             if error.status != 404:
                 raise
             self._remark(f"The provider no longer knew batch {job.batch}: its requests were sent once more.")
-            rest[:0] = self._jobs.drop(job)  # first, as they are paid for: others may wait for that money
+            rest[:0] = self._drop(job)  # first, as they are paid for: others may wait for that money
             return False
         self._failed_looks = 0
-        if batch.queue_full:
-            self._jobs.waiting_for_room.append(job)
+        if batch.queue_full:  # the others that wait come first
+            job.waits = True
+            self._jobs.remove(job)
+            self._jobs.append(job)
         return batch.ended and not batch.queue_full
 
     async def _deliver(self, job: BatchJob, done: Done, later: Later) -> None:
         """Hand over what a batch brought, and have asked online what it did not."""
-        batch = self._jobs.states[job.name]
+        batch = job.state or await self._api.get(job.batch)
         for name in batch.files:
             with TemporaryFile() as file:
                 try:
-                    await self._jobs.with_retries(partial(self._jobs.api.fetch, name, file, batch.total))
+                    await self._with_retries(partial(self._api.fetch, name, file, batch.total))
                 except Refused as error:
                     if error.status != 404:
                         raise
                     continue  # deleted: what it held was not returned
-                await self._hand_over(job, self._jobs.api.lines(file), done)
+                lines = self._api.lines(file)
+                while chunk := list(islice(lines, _CHUNK)):  # many at once, so that they share a write
+                    stored = [self._hand_over(job, data, done) for data in chunk]
+                    await (next(filter(None, reversed(stored)), None) or asyncio.sleep(0))
         if unanswered := list(job.expected.values()):
             why = f" ({batch.why})" if batch.why else ""
-            count = f"{len(unanswered):,} request{'s' * (len(unanswered) > 1)}"
-            self._remark(f"Batch {batch.id}, {batch.status}{why}, left {count} to be asked online, at the full price.")
-            for request in unanswered:
-                self._jobs.unpaid(request)
-            later(unanswered)
+            self._remark(
+                f"Batch {batch.id}, {batch.status}{why}, left {plural(len(unanswered), 'request')} to be asked online, "
+                "at the full price."
+            )
+            self._ask_online(unanswered, later)
         for custom in list(job.expected):
             job.done(custom)
-        self._jobs.complete(job)
+        if job.entries:  # what another run waits for
+            self._store.save(job)
+        else:
+            self._drop(job)
 
-    async def _hand_over(self, job: BatchJob, lines: Iterator[dict[str, Any]], done: Done) -> None:
-        """Many at once, so that they share a write."""
-        while chunk := list(islice(lines, _CHUNK)):
-            stored: Awaitable[None] | None = None
-            for data in chunk:
-                custom = str(data.get("custom_id"))
-                request = job.expected.get(custom)
-                response = None if request is None else self._read(request, job.shape(request), data)
-                if request is not None and response is not None:
-                    job.done(custom)
-                    self._jobs.record_cost(request, response.usage)
-                    stored = done(request, response) or stored
-            await (stored or asyncio.sleep(0))
-
-    def _read(self, request: Request, shape: dict[str, Any], data: dict[str, Any]) -> Response | None:
-        """The answer in a line, None where it holds an error or nothing of use: what is wrong is found out online."""
-        reply = data.get("response")
-        if data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
+    def _hand_over(self, job: BatchJob, data: dict[str, Any], done: Done) -> Awaitable[None] | None:
+        """Take the answer in a line, if it is one: what is wrong with others is found out online."""
+        custom, reply = str(data.get("custom_id")), data.get("response")
+        request = job.expected.get(custom)
+        if request is None or data.get("error") or not isinstance(reply, dict) or reply.get("status_code") != 200:
             return None
         try:
-            return self._jobs.api.read(request, shape, reply.get("body"))
+            response: Response = self._api.read(request, job.shape(request), reply.get("body"))
         except ProviderError:
             return None
+        job.done(custom)
+        self._counts.batched += response.usage
+        if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+            self._ledger.commit(reserved, request, response.usage, BATCH)
+        return done(request, response)
+
+    def _ask_online(self, requests: Iterable[Request], later: Later) -> None:
+        """Have requests asked online that no batch has answered, or was paid for."""
+        for request in requests:
+            if self._ledger and (reserved := self._reserved.pop(request.key(), None)) is not None:
+                self._ledger.release(reserved)
+        later(requests)
 
     async def _make_room(self, rest: list[Request], later: Later, *, freed: bool) -> None:
-        """Send a part again that the provider's queue had no room for.
+        """Send a job again that the provider's queue had no room for.
 
         Once one of ours has left the queue, or, where there is none in it, in smaller parts: it joins the `rest`. Where
         it is small enough for what the provider says it takes, the queue is full of others' batches, and it waits on.
         """
-        out = self._jobs
-        alone = len(out.waiting_for_room) == len(out.open)
-        if not out.waiting_for_room or not (freed or alone):
+        waiting = [job for job in self._open if job.waits]
+        alone = len(waiting) == len(self._open)
+        if not waiting or not (freed or alone):
             return
-        job = out.waiting_for_room.pop(0)
-        if job.batch and alone:
-            why, read = out.states[job.name].why, sum(map(budget.estimate_request, job.expected.values()))
+        job = waiting[0]
+        if job.batch and job.state and alone:
+            why, read = job.state.why, sum(map(budget.estimate_request, job.expected.values()))
             # The tokens that one batch may safely have, by the words with which the provider refused one.
             match = _LIMIT.search(why)
             takes = (
                 int(_QUEUE_SHARE * int(match[1].replace(",", "")) * _MULTIPLIERS[match[2].upper()]) if match else None
             ) or read // 2
-            out.most_tokens = min(out.most_tokens or takes, takes)
-            if read > out.most_tokens and len(job.expected) > 1:
-                rest[:0] = out.drop(job)
+            self._most_tokens = min(self._most_tokens or takes, takes)
+            if read > self._most_tokens:
+                dropped = self._drop(job)
+                if len(dropped) > 1:
+                    rest[:0] = dropped
+                else:
+                    self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
+                    self._ask_online(dropped, later)
                 return
-            if read > out.most_tokens:
-                self._remark(f"A request was asked online, at the full price: it is too much for a batch ({why}).")
-                dropped = out.drop(job)
-                out.unpaid(dropped[0])
-                later(dropped)
-                return
-        await out.resubmit(job)
+        async with self._store.locked(self._sleep):
+            batch = await self._with_retries(partial(self._api.find, job.name))
+            if batch is None:
+                await self._create(job)
+            else:  # another process has seen to that
+                self._record_created(job, batch)
 
     def _update_status(self) -> None:
-        states = [self._jobs.states[job.name] for job in self._jobs.open if job.name in self._jobs.states]
+        states = [job.state for job in self._open if job.state]
         done, total = sum(state.done for state in states), sum(state.total for state in states)
-        number_by_status = Counter(state.status for state in states)
-        by_status = ", ".join(f"{count} {status}" for status, count in sorted(number_by_status.items()))
-        held = len(self._jobs.waiting_for_room)
+        by_status = ", ".join(
+            f"{count} {status}" for status, count in sorted(Counter(s.status for s in states).items())
+        )
+        held = sum(job.waits for job in self._open)
         room = f"; {held} waiting for room in the provider's queue" if held else ""
         self._counts.batch_status = (
             f"batches: {by_status}, {done:,} of {total:,} requests answered{room}" if states else ""

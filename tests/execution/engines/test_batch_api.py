@@ -25,8 +25,7 @@ from judge.core.errors import BudgetReached, ConfigError, DeadlineReached, Refus
 from judge.core.records import Request, Response, Usage
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Answer, EngineContext, create_engine
-from judge.execution.engines.batch_api import BatchEngine
-from judge.execution.engines.batch_jobs import BatchJob, BatchJobs, BatchJobStore
+from judge.execution.engines.batch_api import BatchEngine, BatchJob, BatchJobStore
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
 from judge.providers.openai import OpenAIProvider
@@ -52,9 +51,10 @@ class Session:
         self.counts, self.waits = JudgeProgress(), [0.0][:0]
         self.answers: dict[str, Answer] = {}
         self.ledger, deadline = limits.pop("ledger", None), limits.pop("deadline", None)
-        parts = BatchJobStore(folder, self.provider.endpoint)
-        outbox = BatchJobs(self.provider.batches, parts, self.counts, self.ledger, sleep=self.sleep, **limits)
-        self.engine = BatchEngine(outbox, self.ledger, deadline)
+        store = BatchJobStore(folder, self.provider.endpoint)
+        self.engine = BatchEngine(
+            self.provider.batches, store, self.counts, self.ledger, deadline, sleep=self.sleep, **limits
+        )
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -253,7 +253,7 @@ def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> No
             echo.room = None
         await asyncio.sleep(0)
 
-    session.engine._jobs.sleep = sleep
+    session.engine._sleep = sleep
     assert right(go(session.run(named(5))), 5)
     assert echo.uploads == 1
     assert (tries[0], max(tries)) == (1, 60)
@@ -392,7 +392,7 @@ def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_
     eight = request("text", temperature=1, n=8)
     part.add(eight, {"model": "m", "messages": [], "n": 8, "prompt_cache_key": "k"})
     twenty = request("text", temperature=1, n=20)
-    assert part.claim(next(iter(part.entries)), twenty)
+    assert part.claim(twenty)
     assert part.shape(twenty) == {"n": 8}
     part.done(eight.key())
     assert (part.entries, part.expected) == ({}, {})
