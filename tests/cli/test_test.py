@@ -150,14 +150,6 @@ def test_files_that_would_be_lost_are_refused_before_anything_is_asked(run: Call
 def test_the_baseline(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--baseline", "kept", "--update-baseline").code == 0
     assert "the same" in run("s.judge.yaml", "--baseline", "kept").out
-    Path("calls.jsonl").touch()
-    edit("output: It was", "output: It has been")
-    changed = run("s.judge.yaml", "--baseline", "kept")
-    assert changed.code == 2
-    assert (
-        "it is of other data: 1 of 2 texts differ; item 'says it' of system 'text' has another output or source there"
-        in changed.err
-    )
 
 
 def test_what_a_model_is_going_to_cost_is_said_before(run: Callable[..., Any], chat_server: Any) -> None:

@@ -34,13 +34,5 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome], monkeypat
     assert [row.rstrip() for row in stripped.split("\n")] == plain.split("\n")
 
 
-def test_what_is_not_met_has_its_place_and_the_reply(outcomes: list[Outcome]) -> None:
-    text = render_console(outcomes)
-    assert "suites/summaries.judge.yaml:8" in text
-    assert "reply: Sorry." in text
-    assert "suites/stuck.judge.yaml:4: calls.jsonl has no reply" in text
-    assert "3 suites: 1 suite could not be run." in text.rstrip().split("\n\n")[-1]
-
-
 def test_of_one_suite_the_sentence_stands_once(outcomes: list[Outcome]) -> None:
     assert render_console(outcomes[1:2]).count("1 case met.") == 1

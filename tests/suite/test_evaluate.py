@@ -38,6 +38,10 @@ def case(expected: Keys, criterion: str = "relevance", **keys: Any) -> Case:
     return made.located(criterion, 7, {})
 
 
+def verdict(expected: Keys, *texts_and_results: Any, **options: Any) -> Verdict:
+    return evaluate_case(case(expected), *texts_and_results, **options)
+
+
 def in_range(low: float | None = None, high: float | None = None) -> Keys:
     return {"expect": {"min": low, "max": high}}
 
@@ -84,60 +88,59 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
     [
         (in_range(3), "passed", ""),
         (in_range(3.4, 3.9), "passed", ""),
-        (
-            in_range(3.5),
-            "undecided",
-            "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies",
-        ),
+        (in_range(3.5), "undecided", "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies"),
         (in_range(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
         (in_range(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies keep to 3"),
         (in_range(1, 3.6), "undecided", "not told apart from 3.6 (would take n ≈ 750 draws)"),
     ],
 )
 def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
-    found = evaluate_case(case(band), ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
+    found = verdict(band, ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
     assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "score_range")
     assert found.found == "3.65 [3.42, 3.88]"
     assert found.said.startswith(said) if said else found.said == ""
 
 
-def test_what_a_band_expects_is_short(made: Any) -> None:
-    result = made.result(made.single("4", *ONE[0]))
-    bands = (in_range(4), in_range(None, 4), in_range(2, 4.5), in_range(4, 4), in_range(-1))
-    assert [evaluate_case(case(one), ONE, result).expected for one in bands] == [
-        "≥ 4",
-        "≤ 4",
-        "2 to 4.5",
-        "= 4",
-        "≥ −1",
-    ]
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        (in_range(4), "≥ 4"),
+        (in_range(None, 4), "≤ 4"),
+        (in_range(2, 4.5), "2 to 4.5"),
+        (in_range(4, 4), "= 4"),
+        (in_range(-1), "≥ −1"),
+    ],
+)
+def test_what_a_range_expects_is_short(made: Any, expected: Keys, words: str) -> None:
+    assert verdict(expected, ONE, made.result(made.single("4", *ONE[0]))).expected == words
 
 
-def test_one_reply_decides_by_its_value_and_says_so(made: Any) -> None:
-    result = made.result(made.single("4", *ONE[0]))
-    assert [
-        (v.status, v.found, v.said, v.flaky) for v in (evaluate_case(case(in_range(n)), ONE, result) for n in (4, 5))
-    ] == [
-        ("passed", "4.00", "one reply", None),
-        ("failed", "4.00", "below 5; one reply", None),
-    ]
+SEEN = {"4": 0.7, "5": 0.2}
+UNSEEN = "not told apart from 4 (probability that was not seen decides)"
 
 
-def test_probability_that_was_not_seen_may_leave_it_open(made: Any) -> None:
-    result = made.result(made.weighed({"4": 0.7, "5": 0.2}, *ONE[0]))
-    found = evaluate_case(case(in_range(4)), ONE, result)
-    assert (found.status, found.said) == ("undecided", "not told apart from 4 (probability that was not seen decides)")
-    assert evaluate_case(case(in_range(3.8)), ONE, result).status == "passed"
-
-
-def test_an_interval_does_not_leave_the_scale(made: Any) -> None:
-    found = evaluate_case(case(in_range(4)), ONE, made.result(made.drawn({"5": 19, "4": 1}, *ONE[0])))
-    assert found.found == "4.95 [4.85, 5.00]"
+@pytest.mark.parametrize(
+    ("kind", "reply", "least", "status", "found", "said"),
+    [
+        ("single", "4", 4, "passed", "4.00", "one reply"),
+        ("single", "4", 5, "failed", "4.00", "below 5; one reply"),
+        ("weighed", SEEN, 4, "undecided", "4.22 [3.90, 4.30]", UNSEEN),
+        ("weighed", SEEN, 3.8, "passed", "4.22 [3.90, 4.30]", ""),
+        ("weighed", {"4": 0.9996, "3": 0.0003}, 3, "passed", "4.00", ""),  # both ends read the same
+        ("drawn", {"5": 19, "4": 1}, 4, "passed", "4.95 [4.85, 5.00]", ""),  # an interval does not leave the scale
+        ("drawn", {"4": 5}, 3, "passed", "4.00", "5 of 5 draws alike"),
+    ],
+)
+def test_a_text_is_as_certain_as_its_replies(
+    made: Any, kind: str, reply: Any, least: float, status: str, found: str, said: str
+) -> None:
+    shown = verdict(in_range(least), ONE, made.result(getattr(made, kind)(reply, *ONE[0])))
+    assert (shown.status, shown.found, shown.said, shown.flaky) == (status, found, said, None)
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
 def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(made: Any, share: int, named: bool) -> None:
-    found = evaluate_case(case(in_range(4)), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
+    found = verdict(in_range(4), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0])))
     assert (found.flaky is not None) == named
 
 
@@ -150,19 +153,19 @@ def test_undecided_counts_as_the_case_says(made: Any) -> None:
 
 def test_of_six_items_or_more_the_interval_is_over_items(made: Any) -> None:
     means = [3.4, 3.8, 4.0, 4.2, 4.4, 4.8, 3.6, 4.6]
-    found = evaluate_case(case(in_range(3.5)), texts(8), made.result(*spread(made, {"s": means})))
+    found = verdict(in_range(3.5), texts(8), made.result(*spread(made, {"s": means})))
     (oracle,) = mean_differences(np.array([means]))
     assert oracle is not None
     assert found.estimate is not None
     assert (found.estimate.low, found.estimate.high) == pytest.approx((oracle.low, oracle.high))
     assert found.estimate.n == 8
     assert found.status == "passed"
-    assert evaluate_case(case(in_range(4)), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
+    assert verdict(in_range(4), texts(8), made.result(*spread(made, {"s": means}))).status == "undecided"
 
 
 def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
     rows = [made.drawn({"4": 10 + k, "3": 10 - k}, f"i{k}", "s") for k in range(3)]
-    found = evaluate_case(case(in_range(3)), texts(3), made.result(*rows))
+    found = verdict(in_range(3), texts(3), made.result(*rows))
     errors = [np.std([4] * (10 + k) + [3] * (10 - k), ddof=1) / np.sqrt(20) for k in range(3)]
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(3.55)
@@ -171,7 +174,7 @@ def test_of_fewer_items_it_is_over_the_draws_of_these_texts(made: Any) -> None:
 
 def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     rows = [made.single("5", "i0", "a"), made.single("3", "i0", "b"), made.single("2", "i1", "a")]
-    found = evaluate_case(case(in_range(3)), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
+    found = verdict(in_range(3), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
     assert found.found == "3.00"
 
 
@@ -191,20 +194,20 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     ],
 )
 def test_a_label_has_to_lead(made: Any, draws: dict[str, int], status: str, said: str) -> None:
-    found = evaluate_case(case(labelled("4")), ONE, made.result(made.drawn(draws, *ONE[0])))
+    found = verdict(labelled("4"), ONE, made.result(made.drawn(draws, *ONE[0])))
     assert (found.status, found.expected) == (status, "label 4")
     assert found.said.startswith(said)
 
 
-def test_a_single_reply_is_its_label(made: Any) -> None:
-    result = made.result(made.single("4", *ONE[0]))
-    found = [evaluate_case(case(labelled(one)), ONE, result) for one in ("4", "5")]
-    assert [(v.status, v.found, v.said) for v in found] == [("passed", "4", "one reply"), ("failed", "4", "one reply")]
+@pytest.mark.parametrize(("label", "status"), [("4", "passed"), ("5", "failed")])
+def test_a_single_reply_is_its_label(made: Any, label: str, status: str) -> None:
+    found = verdict(labelled(label), ONE, made.result(made.single("4", *ONE[0])))
+    assert (found.status, found.found, found.said) == (status, "4", "one reply")
 
 
 def test_a_share_of_labels_is_counted(made: Any) -> None:
     rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
-    met, unmet = (evaluate_case(case(labelled("4", share)), texts(10), made.result(*rows)) for share in (0.9, 1.0))
+    met, unmet = (verdict(labelled("4", share), texts(10), made.result(*rows)) for share in (0.9, 1.0))
     assert (met.status, met.found, met.said, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
     assert (unmet.status, unmet.said, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
     assert met.estimate is not None
@@ -226,18 +229,18 @@ def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
 def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     rows = [made.drawn({"4": 12, "3": 8}, "i", "a"), made.drawn({"4": 4, "3": 16}, "i", "b")]
     both = [("i", "a"), ("i", "b")]
-    found = evaluate_case(case(ordered("a", "b")), both, made.result(*rows))
+    found = verdict(ordered("a", "b"), both, made.result(*rows))
     oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
     assert found.estimate is not None
     assert found.estimate.p == pytest.approx(oracle.pvalue)
     assert (found.status, found.found, found.said) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
     assert (found.expected, found.flaky) == ("a > b", None)
-    turned = evaluate_case(case(ordered("b", "a")), both, made.result(*rows))
+    turned = verdict(ordered("b", "a"), both, made.result(*rows))
     assert (turned.status, turned.said) == ("failed", "worse (p = 0.009)")
-    margin = evaluate_case(case(ordered("a", "b", 0.3)), both, made.result(*rows))
+    margin = verdict(ordered("a", "b", 0.3), both, made.result(*rows))
     assert margin.status == "undecided"
     assert margin.said == "not told apart from a lead of 0.3 (would take n ≈ 330 draws)"
-    far = evaluate_case(case(ordered("a", "b", 0.9)), both, made.result(*rows))
+    far = verdict(ordered("a", "b", 0.9), both, made.result(*rows))
     assert (far.status, far.said, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
 
 
@@ -245,7 +248,7 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     low = [3.4, 3.6, 3.8, 4.0, 4.2, 4.4, 3.6, 4.0]
     high = [value + lead for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)]
     result = made.result(*spread(made, {"a": high, "b": low}))
-    found = evaluate_case(case(ordered("a", "b")), texts(8, "a", "b"), result)
+    found = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
     (oracle,) = mean_differences(np.array([np.subtract(high, low)]))
     assert oracle is not None
     assert found.estimate is not None
@@ -267,19 +270,19 @@ def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n:
         for k in range(n)
         for system, shares in (("a", {"4": 0.6 + k / 100, "3": 0.4 - k / 100}), ("b", {"4": 0.4, "3": 0.6}))
     ]
-    found = evaluate_case(case(ordered("a", "b", 0.1)), texts(n, "a", "b"), made.result(*rows))
+    found = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), made.result(*rows))
     assert found.status == status, found
     assert ("no test on fewer than 6 items" in found.said) is (status == "undecided")
-    behind = evaluate_case(case(ordered("b", "a", 0.1)), texts(n, "a", "b"), made.result(*rows))
+    behind = verdict(ordered("b", "a", 0.1), texts(n, "a", "b"), made.result(*rows))
     assert behind.status == "failed"  # that it is not ahead is seen on any number
 
 
 def test_equal_texts_are_not_better(made: Any) -> None:
     rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
-    found = evaluate_case(case(ordered("a", "b")), [("i", "a"), ("i", "b")], made.result(*rows))
+    found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], made.result(*rows))
     assert (found.status, found.said) == ("failed", "not better; one reply each")
     ahead = made.result(made.single("5", "i", "a"), made.single("4", "i", "b"))
-    found = evaluate_case(case(ordered("a", "b")), [("i", "a"), ("i", "b")], ahead)
+    found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], ahead)
     assert (found.status, found.said) == ("passed", "ahead, one reply each")
 
 
@@ -291,38 +294,30 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n:
     both = texts(n, "a", "b")
     result = made.result(*(made.single("5" if system == "a" else "1", item, system) for item, system in both))
     for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
-        found = evaluate_case(case(order), both, result)
+        found = verdict(order, both, result)
         assert (found.status, found.met, found.said) == ("undecided", False, FEW)
     level = made.result(*(made.single("3", *key) for key in both))
     for drift in (drifting(shift=0.5), drifting(drop=0.5)):
-        found = evaluate_case(case(drift), both[::2], result, level)
+        found = verdict(drift, both[::2], result, level)
         assert (found.status, found.met, found.said) == ("undecided", True, FEW)
-    flipped = evaluate_case(case(drifting(shift=0.5, flips=0.1)), both, result, level)
+    flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
     drawn = made.result(*(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both))
-    assert evaluate_case(case(ordered("a", "b")), both, drawn).said == "better; 3 of 3 draws alike"
+    assert verdict(ordered("a", "b"), both, drawn).said == "better; 3 of 3 draws alike"
 
 
 def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
-    assert (
-        evaluate_case(case(in_range(3)), ONE, made.result(made.drawn({"4": 5}, *ONE[0]))).said == "5 of 5 draws alike"
-    )
     items = made.result(*(made.single("4", *key) for key in texts(12)))
-    found = evaluate_case(case(in_range(3)), texts(12), items)
+    found = verdict(in_range(3), texts(12), items)
     assert (found.status, found.found, found.said) == ("passed", "4.00", "all 12 alike")
     lower = made.result(*(made.single("3", *key) for key in texts(12)))
     (worse,) = compare_with_baseline(lower, items)
     assert (worse.found, worse.said) == ("−1.00", "worse (p < 0.001); all 12 alike")
 
 
-def test_an_interval_whose_ends_read_the_same_is_left_out(made: Any) -> None:
-    near = made.result(made.weighed({"4": 0.9996, "3": 0.0003}, *ONE[0]))
-    assert evaluate_case(case(in_range(3)), ONE, near).found == "4.00"
-
-
 def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
-    found = evaluate_case(case(ordered("a", "b")), [("i0", "a"), ("i1", "b")], result)
+    found = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
     assert (found.status, found.met, found.said) == ("error", False, "no item has texts of both a and b")
 
 
@@ -334,17 +329,17 @@ def test_of_comparisons_both_orders_count(made: Any) -> None:
     ranked = made.result(*rows, columns=(AB,))
     scored = made.result(made.single("1", "i", "a"), made.single("5", "i", "b"))
     both = [("c: i", "a"), ("c: i", "b")]
-    found = evaluate_case(case(ordered("a", "b")), both, scored, ranked=ranked)
+    found = verdict(ordered("a", "b"), both, scored, ranked=ranked)
     assert (found.status, found.found, found.expected) == ("passed", "75%", "a wins > 50% against b")
     assert found.said == "better"
-    assert evaluate_case(case(ordered("b", "a")), both, scored, ranked=ranked).status == "failed"
+    assert verdict(ordered("b", "a"), both, scored, ranked=ranked).status == "failed"
     turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
-    biased = evaluate_case(case(ordered("a", "b")), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
+    biased = verdict(ordered("a", "b"), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
     assert (biased.status, biased.found) == ("passed", "55%")
     assert biased.said == "better; the order shown changed 1 of 1 answer"
-    assert evaluate_case(case(ordered("a", "b", 0.3)), both, scored, ranked=ranked).said == "not better by 0.3"
+    assert verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).said == "not better by 0.3"
     lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
-    torn = evaluate_case(case(ordered("a", "b")), both, None, ranked=lacking)
+    torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
     assert (torn.status, torn.said, torn.detail[:10]) == ("error", "ParseError", "ParseError")
 
 
@@ -372,9 +367,9 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(oracle)
     assert (found.status, found.said) == ("passed", "over all texts, of 30 texts")
-    high = evaluate_case(case(agreeing({"spearman": 0.1, "pearson": 0.999})), texts(30), result)
+    high = verdict(agreeing({"spearman": 0.1, "pearson": 0.999}), texts(30), result)
     assert (high.status, high.said.split(";")[0]) == ("failed", "pearson below 0.999")
-    near = evaluate_case(case(agreeing({"spearman": round(oracle, 2) + 0.01})), texts(30), result)
+    near = verdict(agreeing({"spearman": round(oracle, 2) + 0.01}), texts(30), result)
     assert near.status == "undecided"
     assert "spearman not told apart from" in near.said
 
@@ -382,7 +377,7 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
 def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
     human = {key: float(k) for k, key in enumerate(texts(5))}
     flat = made.result(*(made.single("4", *key) for key in human), human=human)
-    found = evaluate_case(case(agreeing({"spearman": 0.1})), texts(5), flat)
+    found = verdict(agreeing({"spearman": 0.1}), texts(5), flat)
     assert (found.status, found.said) == ("error", "all values are equal")
     unrated = evaluate_case(
         case(agreeing({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human))
@@ -395,12 +390,11 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
     result = made.result(*rows, human=human)
     within, between, over = (
-        evaluate_case(case(agreeing({"kendall": 0.9}, level)), list(human), result)
-        for level in (None, "system", "item")
+        verdict(agreeing({"kendall": 0.9}, level), list(human), result) for level in (None, "system", "item")
     )
     assert (within.status, within.said) == ("passed", "within items, of 6 items")
     assert (between.status, between.said) == (
-        "undecided", "too few systems to tell: 6 or more; between systems' means, of 3 systems",
+        "undecided", "too few systems to tell: 6 or more; between systems' means, of 3 systems"
     )  # fmt: skip
     assert over.said == "over all texts, of 18 texts"
 
@@ -409,7 +403,7 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
 def test_agreement_on_a_few_items_is_undecided(made: Any, items: int, systems: str, enough: bool) -> None:
     human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
     rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
-    found = evaluate_case(case(agreeing({"spearman": 0.4}, "item")), list(human), made.result(*rows, human=human))
+    found = verdict(agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human))
     assert found.status == ("passed" if enough else "undecided")
     few = "too few items to tell: 3 or more;" if items == 2 else "too few texts to tell: 6 or more;"
     assert found.said.startswith("over all" if enough else few)
@@ -443,7 +437,7 @@ NOISE = [0.2, -0.2, 0.2, 0.0, -0.2, 0.2, -0.2, 0.2]
 )
 def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Keys, status: str) -> None:
     before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(by)))
-    found = evaluate_case(case(drift), texts(8), after, before)
+    found = verdict(drift, texts(8), after, before)
     assert (found.status, found.met) == (status, status != "failed")
     assert found.before == "4.00"
 
@@ -451,7 +445,7 @@ def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Keys, stat
 def test_flips_are_counted(made: Any) -> None:
     before = made.result(*(made.single("4", f"i{k}", "s") for k in range(8)))
     after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
-    met, unmet = (evaluate_case(case(drifting(flips=most)), texts(8), after, before) for most in (0.25, 0.24))
+    met, unmet = (verdict(drifting(flips=most), texts(8), after, before) for most in (0.25, 0.24))
     assert (met.status, met.found, met.expected) == ("passed", "2 of 8 flipped (25.0%)", "flips ≤ 25%")
     assert (unmet.status, unmet.said) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
 
@@ -466,15 +460,15 @@ def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> 
         "relevance is not in the baseline": made.result(columns=()),
     }
     for said, before in cases.items():
-        found = evaluate_case(case(drifting(shift=1)), ONE, after, before)
+        found = verdict(drifting(shift=1), ONE, after, before)
         assert (found.status, found.met, found.said.startswith(said)) == ("error", False, True)
 
 
 def test_the_baseline_tells_what_was_found_before(made: Any) -> None:
     before, after = (made.result(made.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
-    assert evaluate_case(case(in_range(4)), ONE, after, before).before == "5.00"
-    assert evaluate_case(case(labelled("4")), ONE, after, before).before == "5 (100.0%)"
-    assert evaluate_case(case(in_range(4)), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
+    assert verdict(in_range(4), ONE, after, before).before == "5.00"
+    assert verdict(labelled("4"), ONE, after, before).before == "5 (100.0%)"
+    assert verdict(in_range(4), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
 
 
 def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: Any) -> None:
@@ -506,7 +500,7 @@ def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, se
     )
     assert found == again
     assert found.estimate == runs.moved[0].estimate
-    means = [evaluate_case(case(in_range(3)), texts(8), after, seed=one).estimate for one in (seed, 3)]
+    means = [verdict(in_range(3), texts(8), after, seed=one).estimate for one in (seed, 3)]
     assert means[0] != means[1]
 
 
@@ -533,7 +527,7 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
     assert worse.estimate.p == 2 / 2**6  # six items turn, all one way
     assert (worse.status, worse.met, worse.said.partition(";")[0]) == (
-        "failed", False, "agrees worse with people (p = 0.031)",
+        "failed", False, "agrees worse with people (p = 0.031)"
     )  # fmt: skip
     (better,) = compare_with_baseline(before, rated(made, [wrong] * 8))
     assert (better.met, better.said.partition(" (")[0]) == (True, "agrees better with people")
@@ -665,10 +659,7 @@ def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
     after = made.result(*(made.single("4", *key) for key in texts(12)))
     for shared, status, said in ((6, "passed", "the same; on 6 of 12 texts"), (5, "error", "only 5 of 12 texts")):
         before = made.result(*(made.single("4", *key) for key in texts(shared)))
-        for found in (
-            *compare_with_baseline(after, before),
-            evaluate_case(case(drifting(shift=4)), texts(12), after, before),
-        ):
+        for found in (*compare_with_baseline(after, before), verdict(drifting(shift=4), texts(12), after, before)):
             assert (found.status, found.met) == (status, status == "passed")
             assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.said
 
@@ -692,12 +683,12 @@ def panel(made: Any, one: Mapping[str, int], other: Mapping[str, int]) -> Any:
 
 
 def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
-    found = evaluate_case(case(in_range(4)), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    found = verdict(in_range(4), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
     error = np.std([5] * 15 + [4] * 5, ddof=1) / np.sqrt(20) / 2
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(4.375)
     assert found.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
-    label = evaluate_case(case(labelled("4")), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    label = verdict(labelled("4"), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
     assert (label.status, label.found) == ("passed", "4 (62.5%)")
 
 
@@ -714,11 +705,11 @@ def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> No
 
 def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
-    part = evaluate_case(case(in_range(4)), texts(3), result)
+    part = verdict(in_range(4), texts(3), result)
     assert (part.status, part.said) == ("error", "not judged: i2 (s)")
     assert evaluate_case(case(in_range(4), "style"), texts(2), result).said == "style was not judged in this run"
-    assert evaluate_case(case(in_range(4)), [], result).said == "the case is about no text"
-    assert evaluate_case(case(in_range(4)), texts(2), None).status == "error"
+    assert verdict(in_range(4), [], result).said == "the case is about no text"
+    assert verdict(in_range(4), texts(2), None).status == "error"
 
 
 def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: Any) -> None:
@@ -727,8 +718,8 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
         assert lost.said == "one reply each; 1 text without a score; more than the limit on failures allows"
-    assert evaluate_case(case(in_range(4)), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
-    found = evaluate_case(case(in_range(4)), texts(2), result, failures=Limits(failures=1))
+    assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
+    found = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
     assert (found.status, found.said) == ("passed", "one reply each; 1 text without a score")
     assert found.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
@@ -806,5 +797,5 @@ def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> Non
     ]
     result = made.result(*rows, columns=(mean, *judges))
     assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
-    found = evaluate_case(case(in_range(1)), ONE, result)
+    found = verdict(in_range(1), ONE, result)
     assert (found.status, found.detail[:29]) == ("error", "ParseError: no score in the r")

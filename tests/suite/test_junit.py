@@ -22,31 +22,6 @@ def test_golden(outcomes: list[Outcome], golden: Any) -> None:
     golden("junit.xml", suite.render_junit(outcomes))
 
 
-def test_a_parser_reads_the_verdicts(outcomes: list[Outcome]) -> None:
-    root = ElementTree.fromstring(suite.render_junit(outcomes))
-    assert {name: root.get(name) for name in ("tests", "failures", "errors")} == {
-        "tests": "11",
-        "failures": "4",
-        "errors": "2",
-    }
-    first, met, stuck = root.findall("testsuite")
-    assert [one.get("name") for one in (first, met, stuck)] == ["summaries", "met", "stuck"]
-    assert (first.get("failures"), first.get("errors"), first.get("time")) == ("4", "1", "1.250")
-    failed = [(case.get("line"), case[0].tag, case[0].get("type")) for case in first if case[0].tag != "system-out"]
-    assert failed == [
-        ("5", "failure", "failed"),
-        ("7", "failure", "undecided"),
-        ("8", "error", "without a score"),
-        ("3", "failure", "failed"),
-        ("1", "failure", "failed"),
-    ]
-    assert not met.findall(".//failure")
-    error = stuck.find("testcase/error")
-    assert error is not None
-    assert error.text is not None
-    assert error.text.endswith("record it with --record")
-
-
 SUITE = Suite(Path("a.judge.yaml"), "a", {}, ())
 any_text = st.text(st.characters(codec=None), max_size=40)
 

@@ -18,13 +18,7 @@ def test_golden(outcomes: list[Outcome], golden: Any) -> None:
     golden("summary.md", render_markdown(outcomes))
 
 
-def test_the_verdict_comes_first_and_what_is_met_is_folded_away(outcomes: list[Outcome]) -> None:
-    page = render_markdown(outcomes)
-    assert page.startswith("## ✗ judge test\n\n**3 suites: 1 suite could not be run. 3 of 7 cases not met")
-    before, _, folded = page.partition("<details>")
-    assert "the bridge is relevant<br>suites/summaries.judge.yaml:5" in before
-    assert "the bridge is not bad" not in before
-    assert "the bridge is not bad" in folded
+def test_what_is_met_is_folded_away(outcomes: list[Outcome]) -> None:
     assert render_markdown(outcomes[1:2]).startswith("## ✓ judge test\n\n**1 case met.**\n\n<details>")
 
 
