@@ -22,7 +22,8 @@ from judge.core.records import Column, Score
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Row
 from judge.execution.progress import JudgeProgress, Progress
-from judge.metrics import parallel
+from judge.metrics import Metric, MetricResult, asks_judge, parallel
+from judge.providers import Capabilities
 from judge.report.views import items
 from judge.results.result import Result
 from judge.stats import human_agreement
@@ -72,6 +73,21 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
                 delete_journal(out)
         return result
 
+    turn = asyncio.Lock()
+
+    async def measure(metric: Metric) -> MetricResult:
+        async with turn:  # one after the other: they share the processes and the progress
+            prepared.measured(0, len(prepared.samples))
+            score = partial(parallel.score_in_parallel, metric, prepared.samples)
+            return await _run_in_thread(partial(score, workers=prepared.config.workers, tell=prepared.measured))
+
+    # Metrics that ask no judge are measured while requests are in flight, unless the judge computes on this machine.
+    computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
+    early = {
+        name: asyncio.create_task(measure(metric))
+        for name, metric in prepared.metrics.items()
+        if not computes_here and not asks_judge(metric)
+    }
     status = "stopped"
     with _closing_run(prepared, progress):
         try:
@@ -83,11 +99,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             async with judge_run.open_metric_client(prepared, progress, retriers):
                 for name, metric in prepared.metrics.items():
                     progress.stage = name
-                    prepared.measured(0, len(prepared.samples))
-                    score = partial(parallel.score_in_parallel, metric, prepared.samples)
-                    metric_result = await _run_in_thread(
-                        partial(score, workers=prepared.config.workers, tell=prepared.measured)
-                    )
+                    metric_result = await (early[name] if name in early else measure(metric))
                     metric_setup.validate_result(name, metric_result, prepared.samples)
                     reject_duplicate_columns(
                         [c.name for c in [*judge_run.columns(prepared, progress), *measured, *metric_result.columns]]
@@ -101,6 +113,10 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             status = "interrupted"
             raise
         finally:
+            for task in early.values():
+                task.cancel()
+            prepared.measured.stopped = status != "complete"
+            await asyncio.gather(*early.values(), return_exceptions=True)
             result = finish(status)
     return result
 
