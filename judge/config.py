@@ -71,6 +71,18 @@ class Budget:
 _BUDGET = re.compile(r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.I)
 _TIMES = {"k": 1e3, "m": 1e6}
 
+
+def _assignments(text: str, form: str) -> dict[str, list[str]]:
+    """Parse `a=b,c=d` to the values of each name; a comma belongs to the value unless NAME= follows it."""
+    values: dict[str, list[str]] = {}
+    for part in re.split(r",(?=[^,=]+=)", text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name and value):
+            raise ValueError(f"write {form}")
+        values.setdefault(name, []).append(value)
+    return values
+
+
 Command = Literal["run", "rank", "plan", "audit", "diff", "test", "suite"]
 Group = Literal["Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"]
 _RUNS_ONLY: tuple[Command, ...] = ("audit", "diff", "test", "suite")
@@ -223,13 +235,7 @@ class RunConfig(BaseModel):
     def parse_map(cls, value: Any) -> Any:
         """Accept `item=doc_id,output=summary`; a repeated field has several columns."""
         if isinstance(value, str):
-            columns: dict[str, list[str]] = {}
-            for part in split(value):
-                field, equals, column = (piece.strip() for piece in part.partition("="))
-                if not (equals and field and column):
-                    raise ValueError("write FIELD=COLUMN, such as output=summary")
-                columns.setdefault(field, []).append(column)
-            value = {field: names if len(names) > 1 else names[0] for field, names in columns.items()}
+            value = _assignments(value, "FIELD=COLUMN, such as output=summary")
         if not isinstance(value, Mapping):
             return value
         mapping = {}
@@ -244,24 +250,15 @@ class RunConfig(BaseModel):
                     f"{field} is to be {' and '.join(several)}: name one column; only human ratings "
                     "(human.CRITERION) may have several, one for each annotator"
                 )
-            mapping[field] = names if isinstance(names, str) else several
+            mapping[field] = several if len(several) > 1 else several[0]
         return mapping
 
     @field_validator("where", mode="before", json_schema_input_type=dict[str, Value | list[Value]])
     @classmethod
     def parse_where(cls, value: Any) -> Any:
-        """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives.
-
-        A comma belongs to the value unless COLUMN= follows it.
-        """
+        """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives."""
         if isinstance(value, str):
-            conditions: dict[str, list[str]] = {}
-            for part in re.split(r",(?=[^,=]+=)", value):
-                column, equals, text = (piece.strip() for piece in part.partition("="))
-                if not (equals and column and text):
-                    raise ValueError("write COLUMN=VALUE, such as lang=ja")
-                conditions.setdefault(column, []).append(text)
-            return conditions
+            value = _assignments(value, "COLUMN=VALUE, such as lang=ja")
         if not isinstance(value, Mapping):
             return value
         alternatives = {

@@ -38,11 +38,10 @@ def audit_command(
     """Test a judge with controlled changes to your texts.
 
     Reports which damage it notices, its biases, and whether injected instructions move it."""
-    from judge.audits.card import PROBES, check
+    from judge.audits.card import PROBES
     from judge.commands.audit import plan_audit
     from judge.config import RunConfig
 
-    check(format)
     config, folder = to_config(data, options, RunConfig)
     card = _run(plan_audit(config, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
     if not quiet:

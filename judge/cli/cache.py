@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import Commands, format_option, option, takes
-from judge.cli.terminal import BOTH, check_format, print_json
+from judge.cli.terminal import BOTH, print_json
 
 if TYPE_CHECKING:
     from judge.core.redis_url import RedisUrl
@@ -25,17 +25,12 @@ def cache_stats(*, format: Annotated[str, format_option(*BOTH)] = "console", **o
     """Count the stored replies, and what metrics keep."""
     from judge.cache import local_dir, metrics_folder, metrics_size
 
-    check_format(format, "what a cache holds")
     place = _existing_place(options)
     folder = local_dir(place)
-    places = [
-        each_place
-        for each_place in dict.fromkeys((place, folder))
-        if each_place is place or (folder / "responses").exists()
-    ]
+    places = [place, *([folder] if folder != place and (folder / "responses").exists() else [])]
     size = metrics_size(folder)
     if format == "json":
-        caches = [{"place": _name(each_place), **_counts(each_place)} for each_place in places]
+        caches = [_counts(each_place) for each_place in places]
         print_json({"caches": caches, "metrics": {"place": str(metrics_folder(folder)), "bytes": size}})
         return
     for each_place in places:
@@ -132,18 +127,18 @@ def _name(place: RedisUrl | Path) -> str:
     return str(place / "responses" if isinstance(place, Path) else place)
 
 
-def _counts(place: RedisUrl | Path) -> dict[str, int]:
-    """Number of replies and their bytes."""
+def _counts(place: RedisUrl | Path) -> dict[str, Any]:
+    """The place, the number of its replies and their bytes."""
     from judge.cache import open_for_admin
 
     with open_for_admin(place, beneath=False) as store:
         stats = store.stats()
-    return {"replies": stats["responses"], "bytes": stats["bytes"]}
+    return {"place": _name(place), "replies": stats["responses"], "bytes": stats["bytes"]}
 
 
 def _stats_line(place: RedisUrl | Path) -> str:
     counts = _counts(place)
-    return f"{_name(place)}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
+    return f"{counts['place']}: {_reply_count(counts['replies'])}, {counts['bytes'] / 1e6:.1f} MB"
 
 
 def _reply_count(count: int) -> str:

@@ -21,7 +21,6 @@ from judge.cli.run import resume_hint, run_interruptibly
 from judge.cli.terminal import (
     BOTH,
     CONFIGS,
-    check_format,
     check_writable,
     print_json,
     print_message,
@@ -68,9 +67,7 @@ def diff_command(
     from judge.commands.diff_criteria import plan_diff
     from judge.config import load_config
     from judge.data import samples
-    from judge.results.comparison import check_diff_format
 
-    check_diff_format(format)
     if data is not None:
         require_existing(data)
     is_config = data is not None and data.suffix in CONFIGS
@@ -126,7 +123,6 @@ def metrics_list(*, format: _Format = "console") -> None:
 
     from judge.commands.metric_setup import metrics
 
-    check_format(format, "the list")
     if format == "json":
         print_json(
             [{"name": info.name, "description": info.description, "options": info.options} for info in metrics()]
@@ -144,7 +140,6 @@ def criteria_list(*, format: _Format = "console", **options: Any) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
-    check_format(format, "the list")
     builtin_criteria = {
         pairwise: builtin(options.get("language", "en"), pairwise=pairwise) for pairwise in (False, True)
     }
@@ -164,7 +159,6 @@ def criteria_show(name: _Criterion, *, format: _Format = "console", **options: A
     """Print a criterion's file, and what a sample needs for it."""
     from judge.criteria import load
 
-    check_format(format, "a criterion")
     criterion = load(name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
         print_json(_criterion_json(criterion) | {"steps": criterion.steps, "template": criterion.template})

@@ -5,12 +5,12 @@ Importing `judge.config` takes longer than all that `judge --help` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 
 import typer
 import typer.main
@@ -30,26 +30,43 @@ def option(
     help: str,
     *names: str,
     metavar: str | None = None,
-    known: Callable[[], Iterable[str]] | Sequence[str] | None = None,
+    known: Callable[[], Iterable[str]] | Sequence[str] = (),
     group: str = "Options",
+    check: Callable[[str], str] | None = None,
 ) -> Any:
     """An option under a heading of the help; a shell completes the `known` values, also after others and a comma."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
-        values = known() if callable(known) else known or ()
+        values = known() if callable(known) else known
         return [f"{before}{comma}{value}" for value in values if value.startswith(last)]
 
-    completion = None if known is None else complete
     return typer.Option(
-        *names, help=help, metavar=metavar, show_default=False, autocompletion=completion, rich_help_panel=group
+        *names,
+        help=help,
+        metavar=metavar,
+        show_default=False,
+        autocompletion=complete if known else None,
+        rich_help_panel=group,
+        callback=check,
     )
 
 
-def format_option(*formats: str, more: str = "") -> Any:
-    """The option `--format` of a command whose result has these formats, the first of them the usual one."""
+def format_option(*formats: str, more: str = "", open_ended: bool = False) -> Any:
+    """The option `--format` of a command whose result has these formats, the first of them the usual one.
+
+    Any other is refused unless packages may add formats (`open_ended`).
+    """
+
+    def check(format: str) -> str:
+        from judge.core.plugins import unknown_name_message
+
+        if format not in formats:
+            raise ConfigError(unknown_name_message("format", format, list(formats)))
+        return format
+
     text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."
-    return option(text, metavar="FORMAT", known=formats, group="Output")
+    return option(text, metavar="FORMAT", known=formats, group="Output", check=None if open_ended else check)
 
 
 def names_of_criteria() -> list[str]:
@@ -59,20 +76,12 @@ def names_of_criteria() -> list[str]:
     return sorted({path.stem for path in builtin_files("en").values()})
 
 
-def names_of_plugins(kind: Literal["metrics", "engines"]) -> list[str]:
-    """The metrics or engines that a shell offers."""
-    from judge.core import plugins
-
-    return plugins.names(kind)
-
-
 Data = Annotated[
     Path,
     typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it."),
 ]
 Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
 Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
-_Json = Annotated[bool, option("The same as --format json.", "--json", group="Output")]
 
 
 def takes(command: config.Command, *names: str) -> Callable[[Function], Function]:
@@ -146,18 +155,14 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
             own[name] = parameter
         if name == "format":
             usual_format = parameter.default
-            kind = Annotated[bool, option("The same as --format json.", "--json", group="Output")]
-            own["json"] = Parameter("json", Parameter.KEYWORD_ONLY, annotation=kind, default=False)
-    shared, lists = _run_parameters(*function.takes) if hasattr(function, "takes") else ({}, set())
-    shared = {name: parameter for name, parameter in shared.items() if name not in own}
+            own["json"] = _parameter("json", bool, option("The same as --format json.", "--json", group="Output"))
+    offered = _run_parameters(*function.takes) if hasattr(function, "takes") else ()
+    shared = {parameter.name: parameter for parameter in offered if parameter.name not in own}
 
     def call(**values: Any) -> None:
-        options = {name: values.pop(name) for name in shared}
-        options = {
-            name: ",".join(value) if name in lists else value
-            for name, value in options.items()
-            if value is not None and value is not False
-        }
+        options = {name: value for name in shared if (value := values.pop(name)) is not None and value is not False}
+        for name in options.keys() - {"model", "set"}:  # lists with commas
+            options[name] = ",".join(options[name]) if isinstance(options[name], list) else options[name]
         if options.pop("no_cache", False):
             options["cache"] = False
         if values.pop("json", False):
@@ -175,48 +180,47 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _run_parameters(command: config.Command, names: Sequence[str]) -> tuple[dict[str, Parameter], set[str]]:
-    """Return the parameters of a run's options, and the names of those whose value is a list with commas."""
-    from judge import config
+def _parameter(name: str, kind: Any, info: Any) -> Parameter:
+    default, type_ = (False, kind) if kind is bool else (None, kind | None)
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=Annotated[type_, info], default=default)
 
-    completions = {
+
+def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[Parameter]:
+    """Yield the parameters of a run's options. Numbers are texts, which `RunConfig` reads."""
+    from judge import config
+    from judge.core import plugins
+
+    known: dict[str, Callable[[], list[str]]] = {
         "criteria": names_of_criteria,
-        "metrics": lambda: names_of_plugins("metrics"),
-        "engine": lambda: names_of_plugins("engines"),
+        "metrics": lambda: plugins.names("metrics"),
+        "engine": lambda: plugins.names("engines"),
     }
-    annotations: dict[str, Any] = {}
-    lists = set()
     for run_option in config.run_options(command, config.RankConfig if command in ("rank", "plan") else None).values():
-        name, kind, default = run_option.name, run_option.kinds[0], run_option.default
+        name, kind, choices, text = (
+            run_option.name,
+            run_option.kinds[0],
+            run_option.choices,
+            run_option.description.removesuffix("."),
+        )
         if name == "data" or (names and name not in names):
             continue
-        choices = list(map(str, run_option.choices))
-        text = run_option.description.removesuffix(".")
-        text += f": {', '.join(choices[:-1])} or {choices[-1]}" if choices else ""
-        if not (default is None or default is False or default in ((), {})):
-            shown = ",".join(default) if isinstance(default, tuple) else format(default, "g" if kind is float else "")
-            text += f" (default: {shown})"
+        if choices:
+            text += f": {', '.join(map(str, choices[:-1]))} or {choices[-1]}"
+        if run_option.default not in (None, (), {}) and run_option.default is not False:
+            shown = run_option.default if isinstance(run_option.default, tuple) else [run_option.default]
+            text += f" (default: {','.join(map(str, shown))})"
+        info = option(
+            f"{text}.",
+            f"--{name.replace('_', '-')}",
+            metavar=run_option.metavar or None,
+            known=known.get(name, list(map(str, choices))),
+            group=run_option.group,
+        )
         if get_origin(kind) in (dict, tuple):
             kind = list[str]
-            lists |= {name} if run_option.metavar.endswith(",...") else set()
-        elif kind not in (bool, Path):
-            kind = type((*run_option.choices, "")[0])
-        annotations[name] = Annotated[
-            kind | None,
-            option(
-                f"{text}.",
-                f"--{name.replace('_', '-')}",
-                metavar=run_option.metavar or None,
-                known=completions.get(name, choices),
-                group=run_option.group,
-            ),
-        ]
+        yield _parameter(name, kind if kind in (bool, Path, list[str]) else type((*choices, "")[0]), info)
         if name == "cache" and (not names or "no_cache" in names):
-            annotations["no_cache"] = Annotated[bool, option("Ignore the cache.", "--no-cache", group=run_option.group)]
-    return {
-        name: Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=None if name != "no_cache" else False)
-        for name, kind in annotations.items()
-    }, lists
+            yield _parameter("no_cache", bool, option("Ignore the cache.", "--no-cache", group=run_option.group))
 
 
 def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:

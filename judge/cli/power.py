@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from judge.cli.options import format_option, option, takes
-from judge.cli.terminal import BOTH, check_format, console, print_json
+from judge.cli.terminal import BOTH, console, print_json
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def power_command(
     from judge.config import load_config
     from judge.stats.power import ALPHA
 
-    check_format(format, "power")
     for name, value, holds, requirement in (
         ("difference", difference, difference is None or 0 < abs(difference) < float("inf"), "a number other than 0"),
         ("items", items, items is None or items > 1, "2 or more"),
@@ -132,10 +131,7 @@ def _show_for_run(
     if "streamed" in result.info:
         notes.append(f"from the first {len(result.table.samples):,} texts")
     if format == "json":
-        columns = [
-            _column_json(scatter, request) if named_pair is None else _pair_json(scatter, named_pair, request)
-            for scatter in scatters
-        ]
+        columns = [_column_json(scatter, named_pair, request) for scatter in scatters]
         print_json({**request._asdict(), "columns": columns, "notes": [*notes, *_explanations(scatters, named_pair)]})
     else:
         _print_table(scatters, named_pair, request, notes)
@@ -184,17 +180,32 @@ def _print_table(
     from judge.core.format import one_line
 
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    table.add_column("", overflow="fold")
-    heads = ["items", "sd", f"found at {request.power:.0%}"]
+    heads = {
+        "items": "items", "difference": "difference", "sd": "sd", "found": f"found at {request.power:.0%}",
+        "items_for_it": "items for it", "items_needed": f"items for {request.difference or 0:g}",
+    }  # fmt: skip
     if named_pair is None:
-        table.add_column("pair of systems", overflow="fold")
-    else:
-        heads = ["items", "difference", *heads[1:], "items for it"]
-    for head in [*heads, f"items for {request.difference:g}"] if request.difference else heads:
+        del heads["difference"], heads["items_for_it"]
+    if not request.difference:
+        del heads["items_needed"]
+    for head in ("", "pair of systems") if named_pair is None else ("",):
+        table.add_column(head, overflow="fold")
+    for head in heads.values():
         table.add_column(head, justify="right", no_wrap=True)
     for scatter in scatters:
-        for row in _table_rows(scatter, named_pair, request):
-            table.add_row(*map(Text, row), *[Text("–")] * (len(table.columns) - len(row)))
+        rows: dict[str, Spread | None] = {"": None}
+        if len(scatter.pairs) > 1:
+            rows = {" (median)": scatter.median, " (worst)": scatter.worst}
+        elif scatter.pairs:
+            rows = {"": scatter.worst}
+        for place, (word, pair) in enumerate(rows.items()):
+            cells = [one_line(scatter.column) if place == 0 else ""]
+            if pair is not None:
+                systems = f"{one_line(pair.systems[0])} – {one_line(pair.systems[1])}{word}"
+                numbers = _numbers(pair, request) | {"items": request.items or pair.items}
+                cells += [systems] if named_pair is None else []
+                cells += [_cell(name, numbers[name]) for name in heads]
+            table.add_row(*map(Text, cells), *[Text("–")] * (len(table.columns) - len(cells)))
     screen = console()
     if named_pair is not None:
         screen.print(Text(f"{one_line(named_pair[0])} less {one_line(named_pair[1])}", "bold"))
@@ -205,83 +216,47 @@ def _print_table(
         screen.print(Text(explanation, "dim"))
 
 
-def _table_rows(scatter: Scatter, named_pair: tuple[str, str] | None, request: _Request) -> Iterator[list[str]]:
-    """The rows of a column: of the pair, or of the median and the worst one; the name alone if there is no pair."""
-    from judge.core.format import one_line
-
-    if not scatter.pairs:
-        yield [one_line(scatter.column)]
-    elif named_pair is not None:
-        (pair,) = scatter.pairs
-        yield [one_line(scatter.column), *_cells(pair, request, mean_too=True)]
-    else:
-        pairs = (
-            {"": scatter.worst} if len(scatter.pairs) == 1 else {" (median)": scatter.median, " (worst)": scatter.worst}
-        )
-        for name, (word, pair) in zip([one_line(scatter.column), ""], pairs.items(), strict=False):
-            yield [name, f"{one_line(pair.systems[0])} – {one_line(pair.systems[1])}{word}", *_cells(pair, request)]
-
-
-def _cells(pair: Spread, request: _Request, *, mean_too: bool = False) -> list[str]:
-    """Items, standard deviation, detectable difference, and the items that the requested difference needs.
-
-    `mean_too` adds the difference in the run and the items that it needs.
-    """
+def _cell(name: str, value: float | None) -> str:
     from judge.core.format import minus
 
-    detected = pair.detectable(request.items, power=request.power)
-    cells = [
-        f"{request.items or pair.items:,}",
-        f"{pair.sd:.3g}",
-        "too few items" if detected is None else f"{detected:.3g}",
-    ]
-    if mean_too:
-        takes = pair.needed(power=request.power)
-        cells = [cells[0], minus(f"{pair.mean:+.3g}"), *cells[1:], "–" if takes is None else f"{takes:,}"]
-    return [*cells, f"{pair.needed(request.difference, power=request.power):,}"] if request.difference else cells
+    if value is None:
+        return "too few items" if name == "found" else "–"
+    if name in ("sd", "found"):
+        return f"{value:.3g}"
+    return minus(f"{value:+.3g}") if name == "difference" else f"{value:,}"
 
 
-def _column_json(scatter: Scatter, request: _Request) -> dict[str, Any]:
-    """A column as plain JSON, each number for the median and the worst pair; null if there is no pair."""
-    numbers: dict[str, Any] = {"sd": None, "found": None, "pair": None}
-    if request.difference:
-        numbers["items_needed"] = None
-    if scatter.pairs:
-        both = {"median": scatter.median, "worst": scatter.worst}
-        each = {name: _numbers_json(pair, request) for name, pair in both.items()}
-        numbers = {key: {name: each[name][key] for name in both} for key in numbers}
+def _numbers(pair: Spread, request: _Request) -> dict[str, Any]:
+    """What a pair of systems shows; `items_for_it` are for the difference in the run."""
     return {
-        **_correction_json(scatter),
-        "pairs": len(scatter.pairs),
-        "items": [pair.items for pair in scatter.pairs],
-        **numbers,
+        "pair": list(pair.systems),
+        "items": pair.items,
+        "difference": pair.mean,
+        "sd": pair.sd,
+        "found": pair.detectable(request.items, power=request.power),
+        "items_for_it": pair.needed(power=request.power),
+        "items_needed": pair.needed(request.difference, power=request.power) if request.difference else None,
     }
 
 
-def _pair_json(scatter: Scatter, named_pair: tuple[str, str], request: _Request) -> dict[str, Any]:
-    """A column as plain JSON for one pair: the difference of the first less the second, and the items it needs."""
-    numbers: dict[str, Any] = {"items": None, "difference": None, "sd": None, "found": None, "items_for_it": None}
-    if request.difference:
-        numbers["items_needed"] = None
-    if scatter.pairs:
-        (pair,) = scatter.pairs
-        of_pair = {"items": pair.items, "difference": pair.mean, "items_for_it": pair.needed(power=request.power)}
-        numbers |= {key: value for key, value in (_numbers_json(pair, request) | of_pair).items() if key in numbers}
-    return {**_correction_json(scatter), "pair": list(named_pair), **numbers}
-
-
-def _numbers_json(pair: Spread, request: _Request) -> dict[str, Any]:
-    needed = pair.needed(request.difference, power=request.power) if request.difference else None
-    detected = pair.detectable(request.items, power=request.power)
-    return {"pair": list(pair.systems), "sd": pair.sd, "found": detected, "items_needed": needed}
-
-
-def _correction_json(scatter: Scatter) -> dict[str, Any]:
-    """The column and the correction of its tests."""
-    return {
+def _column_json(scatter: Scatter, named_pair: tuple[str, str] | None, request: _Request) -> dict[str, Any]:
+    """A column as plain JSON: the numbers of a pair, or each for the median and the worst one; null without pairs."""
+    column: dict[str, Any] = {
         "column": scatter.column,
         "systems": scatter.systems,
         "tests": scatter.tests,
         "level": scatter.level if scatter.tests else None,
         "least_items": scatter.least if scatter.tests else None,
+    }
+    needed = ["items_needed"] if request.difference else []
+    if named_pair is not None:
+        numbers = _numbers(scatter.pairs[0], request) if scatter.pairs else {}
+        names = ["items", "difference", "sd", "found", "items_for_it", *needed]
+        return {**column, "pair": list(named_pair), **{name: numbers.get(name) for name in names}}
+    column |= {"pairs": len(scatter.pairs), "items": [pair.items for pair in scatter.pairs]}
+    both = {"median": scatter.median, "worst": scatter.worst} if scatter.pairs else {}
+    each = {place: _numbers(pair, request) for place, pair in both.items()}
+    return column | {
+        name: {place: numbers[name] for place, numbers in each.items()} or None
+        for name in ["sd", "found", "pair", *needed]
     }

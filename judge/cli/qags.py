@@ -10,7 +10,7 @@ import typer
 
 from judge.cli.options import format_option, metric_only, option, takes, to_config
 from judge.cli.run import refuse_options
-from judge.cli.terminal import BOTH, check_format, console, print_json, print_message
+from judge.cli.terminal import BOTH, console, print_json, print_message
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def qags_command(
     """
     from judge.data import samples
 
-    check_format(format, "the working of QAGS")
     is_run = not samples.is_data(data)
     if is_run:
         refuse_options(ctx, data, besides=("item", "system"))

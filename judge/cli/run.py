@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from judge.cli.options import Data, Quiet, format_option, metric_only, option, takes, to_config
-from judge.cli.terminal import BOTH, check_format, console, print_json, print_message, print_untrusted, use_color
+from judge.cli.terminal import BOTH, console, print_json, print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
 
-Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg")]
+Format = Annotated[str, format_option("console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True)]
 
 
 @takes("run")
@@ -95,7 +95,6 @@ def plan_command(
     from judge.commands.preparation import prepare
     from judge.config import RankConfig, RunConfig
 
-    check_format(format, "a plan")
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     estimate = make_forecast(prepare(config, providers=open_offline(config)), items)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from judge.cli.options import format_option, option, takes
-from judge.cli.terminal import BOTH, check_format, console, print_json, print_message
+from judge.cli.terminal import BOTH, console, print_json, print_message
 from judge.core.errors import ConfigError
 
 _NEXT = (
@@ -63,7 +63,6 @@ def doctor_command(
     from judge.commands.public import run_sync
     from judge.config import load_config
 
-    check_format(format, "what was found")
     config = load_config(given={**options, "timeout": timeout})
     findings = check_environment(config)
     if checks := open_checks(config):

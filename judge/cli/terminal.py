@@ -110,12 +110,6 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, force_terminal=forced)
 
 
-def check_format(format: str, subject: str) -> None:
-    """Raise ConfigError for a format that is not one of `BOTH`; `subject` is what the command shows."""
-    if format not in BOTH:
-        raise ConfigError(f"--format {format}: {subject} is shown on the console or as json")
-
-
 def print_untrusted(text: str, format: str = "") -> None:
     """Print text that may come from others; on a terminal, control characters are escaped.
 

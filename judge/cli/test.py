@@ -158,7 +158,7 @@ def suites_command(
     out: Annotated[
         Path | None, option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output")
     ] = None,
-    format: Annotated[str, format_option(*_FORMATS)] = "console",
+    format: Annotated[str, format_option(*_FORMATS, open_ended=True)] = "console",
     quiet: Quiet = False,
     **options: Any,
 ) -> None:

@@ -20,7 +20,7 @@ from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import async_public_api, public_api, run_sync
+from judge.commands.public import public_api, run_sync
 from judge.config import Judge, RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import dollars, duration, plural
@@ -111,7 +111,7 @@ def audit(
     )
 
 
-@async_public_api("audit")
+@public_api("audit")
 async def audit_async(
     data: Data,
     criteria: Criteria | None = None,

@@ -11,7 +11,7 @@ from judge.commands.options import RankOptions, RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import async_public_api, public_api, run_sync
+from judge.commands.public import public_api, run_sync
 from judge.config import Command, Judge, RankConfig, RunConfig, run_options
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
@@ -58,7 +58,7 @@ def evaluate(
     return run_sync(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_public_api("run")
+@public_api("run")
 async def evaluate_async(
     data: Data,
     criteria: Criteria | None = None,
@@ -89,7 +89,7 @@ def rank(
     return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 
 
-@async_public_api("rank", RankConfig)
+@public_api("rank", RankConfig)
 async def rank_async(
     data: Data,
     criteria: Criteria | None = None,

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from judge.config import Command, RunConfig, json_schema, run_options
 from judge.core.errors import JudgeError
@@ -82,24 +82,30 @@ def option_parameters(command: Command, config: type[RunConfig] | None = None) -
     }
 
 
-P = ParamSpec("P")
-_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def public_api(
-    command: Command | None = None, config: type[RunConfig] | None = None
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a public function: a JudgeError ends at the caller's line, with messages in Python's terms.
+def public_api(command: Command | None = None, config: type[RunConfig] | None = None) -> Callable[[Function], Function]:
+    """Decorate a public function, also a coroutine function.
 
-    Its signature and help list the options that the `command` takes.
+    A JudgeError ends at the caller's line, with messages in Python's terms. The signature and help list the options
+    that the `command` takes.
     """
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        places = _positional_names(function)
+    def decorate(function: Function) -> Function:
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+
+        def check_positional(args: tuple[Any, ...]) -> None:
+            if len(args) > len(names) and not code.co_flags & inspect.CO_VARARGS:
+                raise TypeError(
+                    f"{function.__name__}() takes {' and '.join(names)} by place, and all else by name: "
+                    f"{args[len(names)]!r:.40} has none (a judge is given as model=...)"
+                )
 
         @wraps(function)
-        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-            _check_positional(function.__name__, places, args)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check_positional(args)
             try:
                 with speaking_to("python"):
                     return function(*args, **kwargs)
@@ -107,23 +113,9 @@ def public_api(
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, command, config)
-        return wrapper
-
-    return decorate
-
-
-def async_public_api(
-    command: Command | None = None, config: type[RunConfig] | None = None
-) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """`public_api` for a coroutine function."""
-
-    def decorate(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        places = _positional_names(function)
-
         @wraps(function)
-        async def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-            _check_positional(function.__name__, places, args)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            check_positional(args)
             try:
                 with speaking_to("python"):
                     return await function(*args, **kwargs)
@@ -131,40 +123,15 @@ def async_public_api(
                 raised = error
             raise raised.with_traceback(None) from None
 
-        _document_options(wrapper, function, command, config)
-        return wrapper
+        wrapper: Any = call_async if inspect.iscoroutinefunction(function) else call
+        if command is not None:
+            signature = inspect.signature(function)
+            parameters = [part for part in signature.parameters.values() if part.kind is not Parameter.VAR_KEYWORD]
+            options = option_parameters(command, config)
+            more = [option for name, option in options.items() if name not in signature.parameters]
+            wrapper.__signature__ = signature.replace(parameters=[*parameters, *(parameter for parameter, _ in more)])
+            lines = "\n".join(f"    {parameter.name:<16} {description}" for parameter, description in more)
+            wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
+        return cast(Function, wrapper)
 
     return decorate
-
-
-def _document_options(
-    wrapper: Any, function: Callable[..., Any], command: Command | None, config: type[RunConfig] | None
-) -> None:
-    """Put the options into the signature and the docstring."""
-    if command is None:
-        return
-    signature = inspect.signature(function)
-    declared = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
-    options = option_parameters(command, config)
-    more = [options[name] for name in options if name not in signature.parameters]
-    wrapper.__signature__ = signature.replace(parameters=[*declared, *(parameter for parameter, _ in more)])
-    lines = "\n".join(f"    {parameter.name:<16} {description}" for parameter, description in more)
-    wrapper.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}"
-
-
-def _positional_names(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the positional arguments; empty if their number is unlimited."""
-    positional = [
-        parameter for parameter in inspect.signature(function).parameters.values() if parameter.kind in _POSITIONAL
-    ]
-    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in positional):
-        return []
-    return [parameter.name for parameter in positional]
-
-
-def _check_positional(name: str, places: list[str], args: tuple[Any, ...]) -> None:
-    """Raise a TypeError with advice if a call has too many positional arguments."""
-    if places and len(args) > len(places):
-        first = repr(args[len(places)])
-        rule = f"{name}() takes {' and '.join(places)} by place, and all else by name"
-        raise TypeError(f"{rule}: {first[:40]} has none (a judge is given as model=...)")

@@ -20,7 +20,7 @@ from judge.commands.options import RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import async_public_api, public_api, run_sync
+from judge.commands.public import public_api, run_sync
 from judge.config import Judge, RankConfig, RunConfig, load_config, script_of, split
 from judge.core.errors import ConfigError, CriterionError, JudgeError
 from judge.core.format import dollars, one_line, plural
@@ -215,7 +215,7 @@ def test(
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
-@async_public_api("test")
+@public_api("test")
 async def test_async(
     paths: Paths,
     *,

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from judge.cli import options, terminal
-from judge.core.plugins import METRICS
 
 COMMAND = [sys.executable, "-c", "import sys; sys.argv[0] = 'judge'; from judge.cli import main; main()"]
 ROWS = """{"item": "a", "system": "x", "source": "A source.", "output": "A text of some words."}
@@ -150,7 +149,6 @@ def test_a_shell_completes_names(command: Callable[..., Any], monkeypatch: pytes
 def test_the_names_that_are_offered_are_known() -> None:
     assert {"relevance", "overall"} <= set(options.names_of_criteria())
     assert "pointwise" not in options.names_of_criteria()
-    assert set(METRICS) <= set(options.names_of_plugins("metrics"))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -111,7 +111,7 @@ def test_json_is_no_option_of_a_finished_run_that_is_refused(folder: Path, comma
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = command(*words, "--format", "xml")
     assert done.code == 2
-    assert "shown on the console or as json" in done.err
+    assert "(known: console, json)" in done.err
 
 
 def test_what_the_lists_say(command: Callable[..., Any]) -> None:

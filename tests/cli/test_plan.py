@@ -155,7 +155,7 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--format", "html"], "console or as json"),
+        (["--format", "html"], "(known: console, json)"),
         (["--budget", "0"], "amount with its unit"),
         (
             ["--deadline", "1h"],
