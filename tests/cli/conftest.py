@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ class Done:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command runs in an empty folder, which has the cache."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

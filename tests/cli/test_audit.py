@@ -35,10 +35,8 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--weighting", "single", "--crit
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with texts and a scripted judge."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")

@@ -20,8 +20,6 @@ ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in ra
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), "utf-8")

@@ -31,10 +31,8 @@ ROWS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A working folder with data.jsonl and scripted replies; the cache stands in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     write(tmp_path / "data.jsonl", "\n".join(map(json.dumps, ROWS)))
     write(tmp_path / "replies.yaml", "- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n")
     return tmp_path

@@ -24,10 +24,8 @@ SCRIPTED = ("--criteria", "relevance", "--metrics", "none", "--quiet")
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with two runs, a and b, in which x has fallen."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     for name, grade in (("a", 4), ("b", 3)):

@@ -39,10 +39,8 @@ REPLIES = """
 
 
 @pytest.fixture
-def diff(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with kind.jinja, new/kind.jinja, data and a scripted judge."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     Path("new").mkdir()
     Path("kind.jinja").write_text(CRITERION, encoding="utf-8")
@@ -176,10 +174,7 @@ def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...
     ("options", "said"),
     [
         ((), "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."),
-        (
-            ("--no-cache",),
-            "interrupted: without a cache the same command asks and pays for all of",
-        ),
+        (("--no-cache",), "interrupted: without a cache the same command asks and pays for all of"),
     ],
 )
 def test_an_interrupted_diff_says_how_to_go_on(

@@ -22,8 +22,7 @@ ROWS = """{"item": "a", "system": "x", "source": "A source.", "output": "A text 
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
     Path("summaries.jsonl").write_text(ROWS, "utf-8")
     Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
     return tmp_path

@@ -13,18 +13,14 @@ import yaml
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]) -> Path:
+def project(tmp_path: Path, command: Callable[..., Any]) -> Path:
     """The starter project, which is the working folder."""
-    monkeypatch.chdir(tmp_path)
     done = command("init")
     assert done.code == 0, done.err
     return tmp_path
 
 
-def test_it_says_what_it_wrote_and_what_to_type_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Any]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_it_says_what_it_wrote_and_what_to_type_next(command: Callable[..., Any]) -> None:
     done = command("init", "a project")
     assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(done.out.splitlines())
     next_steps = done.out.partition("Next:\n")[2].splitlines()
@@ -53,9 +49,7 @@ def test_its_suite_passes_until_the_readmes_one_word_is_changed(project: Path, c
     assert "2 of 2 cases not met" in done.out
 
 
-def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(
-    project: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(project: Path, command: Callable[..., Any]) -> None:
     flow = yaml.safe_load((project / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
     (line,) = [step["run"] for step in flow["jobs"]["judge"]["steps"] if "judge test" in step.get("run", "")]
     words = line.replace('"$GITHUB_STEP_SUMMARY"', "summary.md").split()

@@ -18,9 +18,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
+def folder(tmp_path: Path) -> Path:
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
     script = (
         "- {when: x wrote this about a, reply: 4}\n- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n"

@@ -27,9 +27,8 @@ def _script(request: Any) -> Reply:
 
 
 @pytest.fixture
-def power(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def power(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     return lambda *args: command("power", *args)
 

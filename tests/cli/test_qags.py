@@ -26,8 +26,6 @@ ROWS = [
 @pytest.fixture
 def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")

@@ -16,8 +16,7 @@ ROWS = [{"item": "1", "system": s, "output": f"{s} text", "references": ["a text
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def run(tmp_path: Path) -> Path:
     judge.evaluate(ROWS, criteria=[], metrics=["chrf", "ter"], out=tmp_path / "r")
     return Path("r")
 

@@ -20,10 +20,8 @@ ROWS = [
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(tmp_path: Path, command: Callable[..., Any]) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     return command
 

@@ -32,10 +32,8 @@ MANY = ("shards", "shards/*.jsonl")
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl and the same rows in `shards`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     Path("shards").mkdir()
     write("data.jsonl", ROWS)
@@ -74,7 +72,7 @@ def test_a_run(judge: Callable[..., Any], data: str) -> None:
     assert "files" not in json.loads(Path("one/run.json").read_text("utf-8"))["info"]["data"]
 
 
-def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any]) -> None:
     Path("plans [old]").mkdir()
     text = "data: {}\nmodel: scripted/../replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: {}\n"
     for place, data in zip("ab", ("../shards", "../shards/[12].jsonl"), strict=True):

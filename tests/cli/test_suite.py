@@ -21,9 +21,8 @@ ROWS = [
 
 
 @pytest.fixture
-def suite(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def suite(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command, in a folder with data and a script of replies."""
-    monkeypatch.chdir(tmp_path)
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
     return lambda *args: command("suite", *args)

@@ -29,10 +29,8 @@ cases:
 
 
 @pytest.fixture
-def run(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def run(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with a suite whose two cases are met."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")

@@ -27,10 +27,8 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 
 @pytest.fixture
-def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl and scripted replies."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
     write("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")

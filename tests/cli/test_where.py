@@ -22,8 +22,7 @@ ROWS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     Path("r.yaml").write_text("- when: [burned down]\n  reply: '4'\n- reply: '3'\n", encoding="utf-8")
     return tmp_path
