@@ -39,7 +39,7 @@ from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_with_baseline
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.evidence import columns
-from judge.suite.expectations.case import Case, Policy, Verdict
+from judge.suite.expectations.case import Case, Policy, Verdict, joined
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table
@@ -140,8 +140,6 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
 Paths = str | Path | Sequence[str | Path]
 Display = Callable[[PreparedRun], AbstractContextManager[None]]
 """Shows a run while the context is open."""
-_BASELINE_KINDS = ("drift", "baseline")
-"""Kinds of verdicts that accepting a new baseline settles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +438,9 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
             comparison = compare(baseline.before, result, seed=seed)
             verdicts += compare_with_baseline(result, baseline.before, suite, runs=comparison.runs, seed=seed)
     if baseline.keep is not None and result is not None:
-        verdicts, remark = _update_baseline(result, baseline.keep, verdicts)
+        drifting = {case.name for case in cases if case.needs_baseline}
+        settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
+        verdicts, remark = _update_baseline(result, baseline.keep, verdicts, settled)
         notes.append(remark)
     warnings = (*_cached_recording_warnings(prepared, results.values()), *baseline.warnings)
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
@@ -460,21 +460,17 @@ def _cached_recording_warnings(suite: PreparedSuite, results: Iterable[Result]) 
     )
 
 
-def _update_baseline(result: Result, folder: Path, verdicts: Sequence[Verdict]) -> tuple[list[Verdict], str]:
-    """Make a result the baseline, which settles drift, unless another verdict failed. Also return a note."""
-    unmet = [verdict for verdict in verdicts if not verdict.met and verdict.kind not in _BASELINE_KINDS]
+def _update_baseline(
+    result: Result, folder: Path, verdicts: list[Verdict], settles: Sequence[bool]
+) -> tuple[list[Verdict], str]:
+    """Make a result the baseline, which `settles` some verdicts, unless another one failed. Also return a note."""
+    unmet = sum(not (verdict.met or settled) for verdict, settled in zip(verdicts, settles, strict=True))
     if unmet:
-        return list(
-            verdicts
-        ), f"{folder} is as it was: {plural(len(unmet), 'verdict')} not met that no baseline settles."
+        return verdicts, f"{folder} is as it was: {plural(unmet, 'verdict')} not met that no baseline settles."
     result.save(folder, pages=False, overwrite=True)
-    settled = "accepted: this run is the baseline now"
-    return [
-        verdict
-        if verdict.met
-        else replace(verdict, met=True, said=f"{verdict.said}; {settled}" if verdict.said else settled)
-        for verdict in verdicts
-    ], f"This run is the baseline now: {folder}."
+    accepted = "accepted: this run is the baseline now"
+    verdicts = [v if v.met else replace(v, met=True, said=joined(v.said, accepted)) for v in verdicts]
+    return verdicts, f"This run is the baseline now: {folder}."
 
 
 # What the runs of suites cost.

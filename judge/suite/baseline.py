@@ -37,7 +37,6 @@ from judge.suite.evidence import (
 )
 from judge.suite.expectations.agreement import PLACES
 from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
-from judge.suite.expectations.drift import Drift
 from judge.suite.load import Key
 from judge.suite.schema import Suite, nearby
 from judge.table import RUN, Table
@@ -277,8 +276,7 @@ def compare_with_baseline(
     """
     runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     first_rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
-    drifts = (case for case in (suite.cases if suite else ()) if isinstance(case, Drift))
-    bounded = {criterion_name(case.criterion) for case in drifts if case.bounds_mean}
+    bounded = {criterion_name(case.criterion) for case in (suite.cases if suite else ()) if case.bounds_mean}
     line = suite.lines.get("baseline", 1) if suite else 1
     in_baseline = columns(baseline).keys()
     texts = [(sample.item, sample.system) for sample in result.table.samples]

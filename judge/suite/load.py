@@ -70,17 +70,12 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
-    options["criteria"] = tuple(beside(file.path, name) for name in dict.fromkeys(case.criterion for case in cases))
+    options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(case.criterion for case in cases)], folder))
     _check_files(file, options, given)
     file.raise_if_any()
     baseline = None if spec.baseline is None else folder / spec.baseline
     name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
     return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
-
-
-def beside(path: Path, criterion: str) -> str:
-    """A criterion that the suite at `path` names: a built-in name, or a file from the suite's folder on."""
-    return str(path.parent / criterion) if criterion.endswith(".jinja") else criterion
 
 
 def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
@@ -148,19 +143,20 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
 
 def _with_names(cases: Sequence[Expectation], file: YamlSource) -> Iterator[Expectation]:
     """Each with a name that no other has: its own, or what it expects."""
-    lines: dict[str, int] = {}
-    names = [" ".join(case.name.split()) for case in cases]
-    for name, case in zip(names, cases, strict=True):
-        if name and lines.setdefault(name, case.line) != case.line:
-            already = f"name: {one_line(name)!r} is already the case at line {lines[name]}"
-            file.add(f"{already}; every case has a name of its own", case.line)
-    taken = {*lines}
-    for name, case in zip(names, cases, strict=True):
-        sentence, n = case.describe(), 1
+    taken: dict[str, int] = {}
+    for case in cases:
+        name = " ".join(case.name.split())
+        if name in taken:
+            message = f"name: {one_line(name)!r} is already the case at line {taken[name]}"
+            file.add(f"{message}; every case has a name of its own", case.line)
+        elif name:
+            taken[name] = case.line
+    for case in cases:
+        name, sentence, n = " ".join(case.name.split()), case.describe(), 1
         while not name:
             candidate, n = (sentence if n == 1 else f"{sentence} ({n})"), n + 1
             name = "" if candidate in taken else candidate
-        taken.add(name)
+        taken[name] = case.line
         yield case.named(name)
 
 
@@ -230,8 +226,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
             continue
         try:
             if name not in loaded:
-                taken = instead.get(Path(name).stem) or beside(suite.path, name)
-                loaded[name] = criterion = criteria_module.load(taken, language=language, pairwise=None)
+                (own,) = resolve_value("criteria", [name], suite.path.parent)
+                path = instead.get(Path(name).stem) or own
+                loaded[name] = criterion = criteria_module.load(path, language=language, pairwise=None)
                 # One may score texts and one compare them, but no more would have columns of their own.
                 namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
                 if namesake.path != criterion.path:

@@ -303,6 +303,10 @@ def test_a_file_that_is_wrong(said: Callable[..., list[str]], text: str, message
 
 
 def test_names_are_given_once(said: Callable[..., list[str]]) -> None:
+    (found,) = said(
+        "data: data.jsonl\ncases: [{name: a, criterion: relevance, expect: {min: 3}}, {name: a, expect: {min: 3}}]\n"
+    )
+    assert found.startswith("2: name: 'a' is already the case at line 2")
     cases = "".join(f"  - {{name: {name}, expect: {{min: 3}}}}\n" for name in ("a", "b", "a"))
     assert said(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
         "6: name: 'a' is already the case at line 4; every case has a name of its own"

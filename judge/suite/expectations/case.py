@@ -291,8 +291,9 @@ class Case(Keys):
         return self.system
 
     @property
-    def is_about_all_texts(self) -> bool:
-        return not (self.item or self.system or self._texts)
+    def bounds_mean(self) -> bool:
+        """Whether it limits how far the mean over all texts may move from the baseline's."""
+        return False
 
     def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
         """The texts of the data that it is about. Raises ConfigError if there are none."""

@@ -69,9 +69,8 @@ class Drift(Case):
 
     @property
     def bounds_mean(self) -> bool:
-        """Whether it limits how far the mean over all texts may move."""
         limits_mean = self.drift.max_shift is not None or self.drift.max_drop is not None
-        return limits_mean and self.is_about_all_texts
+        return limits_mean and not (self.item or self.system or self.texts)
 
     def describe(self) -> str:
         return f"{self.about()} stays as it was"
