@@ -47,6 +47,9 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
         return value if mode == diskcache.core.MODE_RAW and isinstance(value, str) else ""
 
+    def remove(self, file_path: str) -> None:
+        """Remove nothing: no row of ours has a file, and a false one may name any."""
+
 
 class DiskCache(base.InspectableCache):
     """The default cache: one SQLite file in `responses/` under the folder, readable by its owner only.

@@ -6,7 +6,6 @@ import pickle
 import resource
 import shutil
 import sqlite3
-import stat
 import subprocess
 import sys
 import time
@@ -50,14 +49,6 @@ def test_a_response_survives_its_json(text: str, logprob: float, finish: str) ->
 def test_text_that_is_no_response_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Response.from_json(text)
-
-
-def test_an_unreadable_row_counts_as_absent(tmp_path: Path) -> None:
-    cache = DiskCache(tmp_path)
-    cache.put_rows({"a": "not json"})
-    cache.flush()
-    assert cache.get_many(["a"]) == {}
-    cache.close()
 
 
 def test_nothing_is_evicted_whatever_an_earlier_opener_set(tmp_path: Path) -> None:
@@ -107,10 +98,23 @@ def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
     assert not proof.exists()
 
 
-def test_the_folder_is_private(tmp_path: Path) -> None:
-    cache = DiskCache(tmp_path / "c")
-    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
-    cache.close()
+def test_a_file_that_a_row_names_is_neither_read_nor_removed(tmp_path: Path) -> None:
+    with DiskCache(tmp_path) as cache:
+        cache.put("a", response())
+        cache.put("b", response())
+    victim = tmp_path / "victim"
+    victim.write_text(response("false").to_json())
+    row = sqlite3.connect(tmp_path / "responses" / "cache.db")
+    with row:
+        row.execute("UPDATE Cache SET mode = 3, filename = '../victim', value = NULL")
+    row.close()
+    with DiskCache(tmp_path) as cache:
+        assert cache.get_many(["a", "b"]) == {}
+        cache.put("a", response())
+        cache.flush()
+        assert cache.get_many(["a"]) == {"a": response()}
+        assert cache.clear() == 2
+    assert victim.exists()
 
 
 def test_a_file_in_the_way_is_a_storage_error(tmp_path: Path) -> None:
@@ -223,7 +227,7 @@ from judge.core.records import Choice, Request, Response
 folder, mine, start = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 time.sleep(max(0.0, start - time.time()))
 cache = DiskCache(folder)
-for n in range(300):
+for n in range(100):
     key = f"both {n}" if n % 2 else f"{mine} {n}"
     found = cache.get_many([key, f"both {n - 2}"])
     assert all(len(one.choices) == 1 for one in found.values())
@@ -238,14 +242,46 @@ def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
     made = fill(tmp_path, 60)
     if damaged:
         garbage(tmp_path / "responses" / "cache.db", 4096 * 40, 4096)
-    start = str(time.time() + 1.0)
+    start = str(time.time() + 0.5)
     running = [subprocess.Popen([sys.executable, "-c", SHARING, tmp_path, name, start]) for name in ("a", "b")]
     assert [one.wait(120) for one in running] == [0, 0]
-    keys = [f"both {n}" for n in range(1, 300, 2)] + [f"{name} {n}" for name in ("a", "b") for n in range(0, 300, 2)]
+    keys = [f"both {n}" for n in range(1, 100, 2)] + [f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)]
     cache = DiskCache(tmp_path)
     assert {key: one.choices[0].text for key, one in cache.get_many(keys).items()} == {key: key for key in keys}
     assert len(cache.get_many(list(made))) >= 60 - 4 * damaged
     cache.close()
+
+
+def test_what_one_cache_leases_another_is_told_of(tmp_path: Path) -> None:
+    with DiskCache(tmp_path) as first, DiskCache(tmp_path) as second:
+        assert first.claim(["k", "l"]) == set()
+        assert first.claim(["k"]) == set()  # it is its own
+        assert second.claim(["k", "m"]) == {"k"}
+        second.release(["k"])  # of which it has none
+        assert first.claim(["m"]) == {"m"}
+        first.release(["k", "l"])
+        assert second.claim(["k"]) == set()
+        shutil.rmtree(tmp_path / "responses")
+        assert first.claim(["k"]) == set()  # whatever the second one held is gone with its folder
+        assert second.claim(["k", "n"]) == {"k"}
+        assert first.claim(["m", "n"]) == {"m", "n"}
+    assert [path.name for path in (tmp_path / "responses" / "leases").iterdir()] == ["lock"]
+
+
+def test_the_leases_of_a_killed_process_end_with_it(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from judge.cache import DiskCache;"
+        "cache = DiskCache(Path(sys.argv[1])); cache.claim(['k']); print('there', flush=True); time.sleep(60)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script, tmp_path], stdout=subprocess.PIPE, text=True)
+    with child, DiskCache(tmp_path) as cache:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "there\n"
+        assert cache.claim(["k"]) == {"k"}
+        child.kill()
+        child.wait()
+        assert cache.claim(["k"]) == set()
+    assert [path.name for path in (tmp_path / "responses" / "leases").iterdir()] == ["lock"]
 
 
 def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
