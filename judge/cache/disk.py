@@ -229,7 +229,7 @@ class FolderLeases:
         for path in self._folder.iterdir():
             if path.name in ("lock", self._path.name):
                 continue
-            with FileIO(path) as file:
+            with FileIO(path, "r+") as file:
                 if files.try_lock(file):
                     path.unlink(missing_ok=True)
                 else:
