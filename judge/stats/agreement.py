@@ -19,7 +19,7 @@ import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, bootstrap_means
-from judge.stats.coefficients import rounded, share
+from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
 
 # Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
@@ -215,12 +215,7 @@ def _kappa(votes: Floats, power: int) -> Statistic:
     """1 − observed / expected disagreement |v − w|^power of two raters, the mean over every two."""
     kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)]
 
-    def statistic(counts: Floats) -> Floats:
-        kappas = np.stack([kappa(counts) for kappa in kappas_of_pairs])
-        known = ~np.isnan(kappas)
-        return share(np.where(known, kappas, 0.0).sum(axis=0), known.sum(axis=0))
-
-    return statistic
+    return lambda counts: average(np.stack([kappa(counts) for kappa in kappas_of_pairs]))
 
 
 def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate
+from judge.stats.agreement import label_values
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
 from judge.stats.coefficients import paired
 from judge.stats.paired_differences import MOST, best_first, holm, pairs
@@ -59,16 +60,8 @@ class Calibration:
 
 
 def levels(column: Column) -> tuple[float, ...]:
-    """The values of the labels of a column's scale, ascending; empty if unknown.
-
-    Two labels are the ends of the scale; others are read as numbers.
-    """
-    if len(column.labels) == 2 and column.low is not None and column.high is not None:
-        return column.low, column.high
-    try:
-        return tuple(sorted(map(float, column.labels)))
-    except ValueError:
-        return ()
+    """The values of the labels of a column's scale, ascending; empty if unknown."""
+    return tuple(sorted(label_values(column).values()))
 
 
 def edges(column: Column) -> tuple[float, ...]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Estimate, Sample
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Resampled
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -376,9 +376,39 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     if len(names) < 2:
         return ()
     values = np.stack([rounded(table.matrix(name).T) for name in names])
-    bootstrap, size = Bootstrap(n_resamples, seed), len(names)
-    cells = {key: np.full((3, size, size), np.nan) for key in product(LEVELS, COEFFICIENTS)}
-    counted = {key: np.zeros((size, size), dtype=np.intp) for key in cells}
+    bootstrap = Bootstrap(n_resamples, seed)
+    known: Bools = np.asarray(~np.isnan(values).all(axis=0))
+    made = []
+    for (level, coefficient), (arrays, counted) in _cells(values, bootstrap).items():
+        empty = _reason_empty(known, level, coefficient)
+        constant = [name for name, own in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(own)]
+        equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
+        value, low, high = (
+            tuple(tuple(None if x != x else x for x in row) for row in array.tolist()) for array in arrays
+        )
+        made.append(
+            Matrix(
+                level,
+                coefficient,
+                names,
+                value,
+                low,
+                high,
+                tuple(map(tuple, counted.tolist())),
+                f"{NAMES[coefficient]} {OVER[level]}; {bootstrap}",
+                "; ".join(filter(None, [note, empty or (equal if constant else "")])),
+            )
+        )
+    return tuple(made)
+
+
+def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints]]:
+    """By matrix: value and ends of the interval (3 × columns × columns, NaN for unknown ones), n of every two columns."""
+    size = len(values)
+    cells = {
+        key: (np.full((3, size, size), np.nan), np.zeros((size, size), dtype=np.intp))
+        for key in product(LEVELS, COEFFICIENTS)
+    }
     present = ~np.isnan(values)
     groups: dict[bytes, list[tuple[int, int]]] = {}  # pairs on the same texts, which share their resamples
     for first, second in combinations_with_replacement(range(size), 2):
@@ -405,31 +435,9 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
         ends = np.where(bounded, np.stack([low, high], axis=1), np.nan)
         for place, name in enumerate(defined):
             for at in ((down, across), (across, down)):
-                cells[level, name][(slice(None), *at)] = np.vstack([observed[place], ends[place]])
-                counted[level, name][at] = n
-    any_known: Bools = np.asarray(present.any(axis=0))
-    made = []
-    for (level, coefficient), arrays in cells.items():
-        empty = _reason_empty(any_known, level, coefficient)
-        constant = [name for name, own in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(own)]
-        equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
-        value, low, high = (
-            tuple(tuple(None if x != x else x for x in row) for row in array.tolist()) for array in arrays
-        )
-        made.append(
-            Matrix(
-                level,
-                coefficient,
-                names,
-                value,
-                low,
-                high,
-                tuple(map(tuple, counted[level, coefficient].tolist())),
-                f"{NAMES[coefficient]} {OVER[level]}; {bootstrap}",
-                "; ".join(filter(None, [note, empty or (equal if constant else "")])),
-            )
-        )
-    return tuple(made)
+                cells[level, name][0][(slice(None), *at)] = np.vstack([observed[place], ends[place]])
+                cells[level, name][1][at] = n
+    return cells
 
 
 def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:

@@ -181,8 +181,8 @@ def _ranking(
     column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
 ) -> Ranking:
     pairs = _collect_pairs(rows, systems, orders)
-    standings, note = _standings(pairs, column, (1 - confidence) / 2)
     cells = _group_pairs(pairs)
+    standings, note = _standings(pairs, cells, column, (1 - confidence) / 2)
     rates: dict[tuple[str, str], tuple[float, int]] = {}
     for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
         system, rival = pairs.systems[a], pairs.systems[b]
@@ -257,11 +257,10 @@ def _group_pairs(pairs: _Pairs) -> _Cells:
     return _Cells(codes // size, codes % size, cell_of_pair.astype(np.intp), preferred, n_pairs)
 
 
-def _standings(pairs: _Pairs, column: str, tail: float) -> tuple[list[Standing], str]:
+def _standings(pairs: _Pairs, cells: _Cells, column: str, tail: float) -> tuple[list[Standing], str]:
     """The standings in the order of the systems, and what there is to say about the strengths."""
     if not pairs.systems:
         return [], "No pair was compared."
-    cells = _group_pairs(pairs)
     strengths, note = _estimate_strengths(cells, len(pairs.systems))
     variances = None if strengths is None else _sandwich_variances(pairs, cells, strengths)
     standings = []

@@ -11,6 +11,7 @@ import numpy as np
 from judge.core.records import Column, Estimate, Failure
 from judge.stats.analyze import overall
 from judge.stats.bootstrap import Floats, one_thread
+from judge.stats.coefficients import average
 from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -233,64 +234,38 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
 def _moved_rows(
     columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
 ) -> Iterator[Moved]:
-    """The rows of every column with values of single texts."""
-    several = len(systems) > 1
-    rows = [row for both in columns for row in (*([_mean(both.differences)] if several else []), *both.differences)]
-    if not rows:
+    """The rows of every column with values of single texts: all systems together, if there are several, then each."""
+    parts = [("", slice(None))] if len(systems) > 1 else []
+    parts += [(system, slice(place, place + 1)) for place, system in enumerate(systems)]
+    each = [(both, system, here) for both in columns for system, here in parts]
+    if not each:
         return
-    flips = max(n_resamples, ceil(2 * len(rows) / ALPHA))  # else Holm's p could not be small
-    estimates = iter(mean_differences(np.array(rows), n_resamples=n_resamples, n_flips=flips, seed=seed))
-    moved_rows = [
-        row
-        for both in columns
-        for place in range(-1 if several else 0, len(systems))
-        if (row := _moved_row(both, systems, place, next(estimates)))
-    ]
-    adjusted = _adjusted([row for row in moved_rows if not row.system]) | _adjusted(
-        [row for row in moved_rows if row.system]
-    )
-    for row in moved_rows:
-        yield replace(row, adjusted=adjusted.get((row.column, row.system)))
-
-
-def _mean(differences: Floats) -> Floats:
-    """The mean of each item over the systems that have a difference."""
-    known = ~np.isnan(differences)
-    with np.errstate(invalid="ignore"):
-        means: Floats = np.where(known, differences, 0.0).sum(axis=0) / known.sum(axis=0)
-    return means
-
-
-def _moved_row(both: _ColumnInBoth, systems: Sequence[str], place: int, estimate: Estimate | None) -> Moved | None:
-    """A system's row, or that of all (place −1); None where no text has both values."""
-    if estimate is None:
-        return None
-    here = slice(None) if place < 0 else slice(place, place + 1)
-    differences = both.differences[here]
-    known = ~np.isnan(differences)
-    up, down = int((differences > 0).sum()), int((differences < 0).sum())
-    before, after = (_mean(np.where(known, side[here], np.nan)) for side in (both.before, both.after))
-    system = "" if place < 0 else systems[place]
-    before, after = before[known.any(axis=0)], after[known.any(axis=0)]
-    return Moved(
-        both.column.name,
-        system,
-        float(before.mean()),
-        float(after.mean()),
-        estimate,
-        up,
-        int(known.sum()) - up - down,
-        down,
-    )
-
-
-def _adjusted(rows: Sequence[Moved]) -> dict[tuple[str, str], float]:
-    """p after Holm by column and system; a row without any difference is no test (its p is 1)."""
-    tested = [row for row in rows if row.estimate.p is not None]
-    tests = [row for row in tested if row.up or row.down]
-    adjusted = holm([row.estimate.p for row in tests if row.estimate.p is not None])
-    untested = {(row.column, row.system): 1.0 for row in tested}
-    return untested | {(row.column, row.system): p for row, p in zip(tests, adjusted, strict=True)}
+    by_item = np.array([average(both.differences[here]) for both, _, here in each])
+    flips = max(n_resamples, ceil(2 * len(each) / ALPHA))  # else Holm's p could not be small
+    moved = []
+    for (both, system, here), estimate in zip(
+        each, mean_differences(by_item, n_resamples=n_resamples, n_flips=flips, seed=seed), strict=True
+    ):
+        if estimate is None:  # no text has both values
+            continue
+        differences = both.differences[here]
+        known = ~np.isnan(differences)
+        up, down = int((differences > 0).sum()), int((differences < 0).sum())
+        before, after = (
+            float(np.nanmean(average(np.where(known, side[here], np.nan)))) for side in (both.before, both.after)
+        )
+        same = int(known.sum()) - up - down
+        moved.append(Moved(both.column.name, system, before, after, estimate, up, same, down))
+    # All systems together are corrected over the columns, single ones over systems and columns. A row without any
+    # difference is no test: its p is 1.
+    p_values: dict[bool, list[float]] = {True: [], False: []}
+    for row in moved:
+        if row.estimate.p is not None and row.up + row.down:
+            p_values[not row.system].append(row.estimate.p)
+    adjusted = {of_all: iter(holm(values)) for of_all, values in p_values.items()}
+    for row in moved:
+        corrected = next(adjusted[not row.system]) if row.estimate.p is not None and row.up + row.down else 1.0
+        yield replace(row, adjusted=None if row.estimate.p is None else corrected)
 
 
 def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:

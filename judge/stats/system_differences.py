@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import ceil
 
 import numpy as np
@@ -114,16 +113,6 @@ class _ColumnValues:
         return -1 if self.column.better == "lower" else 1
 
     @property
-    def items(self) -> int:
-        """How many items any system has a value for."""
-        return int((~np.isnan(self.values)).any(axis=0).sum())
-
-    @property
-    def tests(self) -> int:
-        """How many Holm counts: also those with others than the best one, which the data picked. None of too many."""
-        return tests(len(self.order))
-
-    @property
     def constant(self) -> bool:
         return len(np.unique(np.round(self.values[~np.isnan(self.values)], PLACES))) < 2
 
@@ -135,35 +124,35 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
-    columns = iter([column for column in table.columns if column.better and column.name not in table.corpus_columns])
+    columns = [column for column in table.columns if column.better and column.name not in table.corpus_columns]
     systems = len(table.systems)
     most = systems if systems > MOST else systems * (systems - 1) // 2
     step = max(1, _MAX_DIFFERENCES // max(1, most * len(table.items)))
     comparisons: list[Comparison] = []
-    while group := [_column_values(table, column) for column in islice(columns, step)]:
+    for first in range(0, len(columns), step):
+        group = []
+        for column in columns[first : first + step]:
+            values = table.matrix(column.name)
+            order = best_first(values, column.better)
+            group.append(_ColumnValues(column, table.systems, values, order, pairs(order)))
         comparisons += _compare_columns(group, n_resamples, seed)
     return tuple(comparisons)
-
-
-def _column_values(table: Table, column: Column) -> _ColumnValues:
-    values = table.matrix(column.name)
-    order = best_first(values, column.better)
-    return _ColumnValues(column, table.systems, values, order, pairs(order))
 
 
 def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int) -> Iterator[Comparison]:
     """Compare the systems in several columns, on the same resamples."""
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
-    flips = max(n_resamples, *(ceil(2 * data.tests / ALPHA) for data in group))  # else Holm's p could not be small
+    flips = max(n_resamples, *(ceil(2 * tests(len(data.order)) / ALPHA) for data in group))  # else p could not be small
     estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
     at = 0
     for data in group:
         here = slice(at, at := at + len(data.pairs))
         tested = tuple(_test_differences(data, rows[here], estimates[here]))
         scatter = scatter_of_pairs(data.column.name, data.systems, data.pairs, rows[here], len(data.order))
+        sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
         # Those not told apart from the first are the best, too: also a system that shares no item with it.
         best: tuple[str, ...] = ()
-        if not data.constant and any(difference.adjusted is not None for difference in tested):
+        if sizes and not data.constant:
             first = data.systems[data.order[0]]
             worse = {d.other for d in tested if d.system == first and d.apart and d.estimate.value * data.sign > 0}
             best = tuple(data.systems[place] for place in data.order if data.systems[place] not in worse)
@@ -173,13 +162,15 @@ def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int
             tuple(_rank_systems(data, tested)),
             best,
             scatter.median.detectable() if scatter.pairs else None,
-            _note(data, tested),
+            _note(data, len(tested), too_few=bool(sizes) and max(sizes) < scatter.least),
         )
 
 
 def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
     p_values = [estimate.p for estimate in estimates if estimate is not None and estimate.p is not None]
-    adjusted = iter(holm(p_values, data.tests) if data.tests else [None] * len(p_values))
+    number = tests(len(data.order))
+    adjusted = iter(holm(p_values, number) if number else [None] * len(p_values))
+    values = np.round(data.values, PLACES)
     for (first, second), row, estimate in zip(data.pairs, rows, estimates, strict=True):
         if estimate is None:
             continue
@@ -190,7 +181,7 @@ def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Est
             data.systems[second],
             estimate,
             None if estimate.p is None else next(adjusted),
-            cliffs_delta(*(np.round(data.values[place][both], PLACES) for place in (first, second))),
+            cliffs_delta(values[first][both], values[second][both]),
             wins,
             estimate.n - wins - losses,
             losses,
@@ -212,30 +203,23 @@ def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator
         yield Rank(name, rank, min(rank, 1 + better[name]), max(rank, len(places) - worse[name]))
 
 
-def _note(data: _ColumnValues, tested: Sequence[Difference]) -> str:
+def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     """Explain what could not be computed."""
     known = ~np.isnan(data.values[data.order])
-    reasons_for_nothing = {
+    lost = len(data.pairs) - compared
+    remarks = {
         "no text has a value": not data.order,
         "one system has values: nothing to compare it with": len(data.order) == 1,
-        "one item: too few for intervals and tests": data.items == 1,
+        "one item: too few for intervals and tests": bool(known.any(axis=0).sum() == 1),
         "all values are equal": data.constant,
     }
-    for reason, holds in reasons_for_nothing.items():
-        if holds:
-            return reason
-    lost = len(data.pairs) - len(tested)
-    partly = {
+    if nothing := next((reason for reason, holds in remarks.items() if holds), ""):
+        return nothing
+    remarks = {
         f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST,
         "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
         f"{lost:,} of {len(data.pairs):,} pairs of systems share no item": lost > 0,
         f"more than {TESTED} systems: too many to test": len(data.order) > TESTED,
-        TOO_FEW: _too_few(data, tested),
+        TOO_FEW: too_few,
     }
-    return "; ".join(reason for reason, holds in partly.items() if holds)
-
-
-def _too_few(data: _ColumnValues, tested: Sequence[Difference]) -> bool:
-    """Return whether even the smallest possible p, after Holm, is not below alpha."""
-    sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
-    return bool(sizes) and data.tests * 2.0 ** (1 - max(sizes)) >= ALPHA
+    return "; ".join(reason for reason, holds in remarks.items() if holds)
