@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import chain
@@ -116,89 +116,76 @@ class BleuOptions(TypedDict, total=False):
     effective_order: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Which tokens a text has: those of sacrebleu's tokenizer `tokenize` (None: by the texts' script)."""
+    """The options of a metric that say which tokens a text has; the metrics inherit them.
 
+    `tokenize` is a tokenizer of sacrebleu (None: by the texts' script). Raises ConfigError, and MissingExtra.
+    """
+
+    name: ClassVar[str]
     tokenize: str | None = None
     lowercase: bool = False
 
-    def name(self, texts: Iterable[str]) -> str:
+    def __post_init__(self) -> None:
+        if self.tokenize is not None:
+            validate_tokenizer(f"{self.name}.tokenize", self.tokenize)
+        bool_option(f"{self.name}.lowercase", self.lowercase)
+
+    def tokenizer_for(self, texts: Iterable[str]) -> str:
         """The tokenizer for these texts, which are all cut alike."""
         return self.tokenize or tokenizer_for(texts)
 
-    def words(self, name: str) -> Callable[[str], list[str]]:
-        """A function from a text to its tokens, as BLEU(tokenize=name) of sacrebleu has them."""
-        return words(name, lowercase=self.lowercase)
+    def words(self, tokenizer: str) -> Callable[[str], list[str]]:
+        """A function from a text to its tokens, as BLEU(tokenize=tokenizer) of sacrebleu has them."""
+        return words(tokenizer, lowercase=self.lowercase)
 
-    @property
-    def case(self) -> str:
-        """The part of a signature that says whether case counts."""
-        return f"case={'lc' if self.lowercase else 'mixed'}"
-
-    def named(self, names: Iterable[str]) -> str:
-        """The part of a signature that says these tokenizers, in sacrebleu's own words for them."""
-        return f"tok={joined(map(tokenizer_signature, names))}"
+    def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
+        """The parts of a signature that say whether case counts, and the tokenizers in sacrebleu's words for them."""
+        return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={joined(map(tokenizer_signature, tokenizers))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How BLEU is computed: up to which order, with which of sacrebleu's smoothings, of which tokens."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(Tokens):
+    """How BLEU is computed: up to which order of n-grams, and with which of sacrebleu's smoothings."""
 
-    max_order: int = 4
     smooth: str = "exp"
-    effective_order: bool = True
-    tokens: Tokens = Tokens()
+    max_order: int = 4
+    effective_order: bool = field(default=True, init=False)
 
-    def signature(self, names: Iterable[str]) -> str:
-        """The signature's parts of a metric of diversity, for data cut by these tokenizers."""
-        return (
-            f"{self._effective}|order={self.max_order}|{self.tokens.case}|{self.tokens.named(names)}"
-            f"|{self._smoothed}|{_sacrebleu()}"
-        )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        order(f"{self.name}.max_order", self.max_order)
+        choice_option(f"{self.name}.smooth", self.smooth, tuple(_SMOOTH_SIGNATURES))
+        bool_option(f"{self.name}.effective_order", self.effective_order)
 
-    def as_sacrebleus(self, names: Iterable[str]) -> str:
+    def signature(self, tokenizers: Iterable[str]) -> str:
         """The parts that sacrebleu's signature has after the number of references, in its order."""
-        parts = [self.tokens.case, self._effective, self.tokens.named(names), self._smoothed]
-        return "|".join([*parts, *([] if self.max_order == 4 else [f"order={self.max_order}"]), _sacrebleu()])
+        case, tok = self.signed_tokens(tokenizers)
+        parts = [case, self.signed_effective_order, tok, f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"]
+        return "|".join([*parts, *([] if self.max_order == 4 else [f"order={self.max_order}"]), signed_version()])
 
     @property
-    def _effective(self) -> str:
+    def signed_effective_order(self) -> str:
         return f"eff={'yes' if self.effective_order else 'no'}"
 
-    @property
-    def _smoothed(self) -> str:
-        return f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
 
+@dataclass(frozen=True, kw_only=True)
+class DiversitySettings(Settings):
+    """The same of a metric of diversity, which may be computed without effective order."""
 
-def options(
-    name: str,
-    *,
-    max_order: int = 4,
-    smooth: str = "exp",
-    tokenize: str | None = None,
-    lowercase: bool = False,
-    effective_order: bool = True,
-) -> Settings:
-    """The options of the metric `name` as Settings. Raises ConfigError, which says the option and what is allowed."""
-    return Settings(
-        order(f"{name}.max_order", max_order),
-        choice_option(f"{name}.smooth", smooth, tuple(_SMOOTH_SIGNATURES)),
-        bool_option(f"{name}.effective_order", effective_order),
-        tokens(name, tokenize=tokenize, lowercase=lowercase),
-    )
+    effective_order: bool = True
+
+    def signature(self, tokenizers: Iterable[str]) -> str:
+        """The signature's parts, in the order that they have for all metrics of diversity."""
+        case, tok = self.signed_tokens(tokenizers)
+        smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
+        return "|".join([self.signed_effective_order, f"order={self.max_order}", case, tok, smooth, signed_version()])
 
 
 def order(option: str, value: Any) -> int:
     """An order of n-grams. Raises ConfigError for anything else."""
     return whole_number(option, value, 1, _HIGHEST_ORDER)
-
-
-def tokens(name: str, *, tokenize: str | None, lowercase: bool) -> Tokens:
-    """The options of the metric `name` that say which tokens count. Raises ConfigError."""
-    if tokenize is not None:
-        tokenize = validate_tokenizer(f"{name}.tokenize", tokenize)
-    return Tokens(tokenize, bool_option(f"{name}.lowercase", lowercase))
 
 
 def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], settings: Settings) -> float:
@@ -220,7 +207,8 @@ def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], s
     return min(float(bleu.score), 100.0)  # rounding takes equal texts to 100.00000000000004
 
 
-def _sacrebleu() -> str:
+def signed_version() -> str:
+    """The part of a signature that names sacrebleu."""
     return f"sacrebleu {version('sacrebleu')}"
 
 
@@ -232,7 +220,8 @@ Counts = Counter[tuple[str, ...]]
 _RESAMPLES = 1000
 
 
-class Bleu:
+@dataclass(frozen=True, kw_only=True)
+class Bleu(Settings):
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
     The script of the references picks the tokenizer, so that all systems of an item share it: `zh` for Chinese,
@@ -241,41 +230,31 @@ class Bleu:
     `max_order` the longest n-gram, 1–9.
     """
 
+    name: ClassVar[str] = "bleu"
     rowwise: ClassVar[bool] = True
-
-    def __init__(
-        self, *, tokenize: str | None = None, smooth: str = "exp", lowercase: bool = False, max_order: int = 4
-    ) -> None:
-        self._settings = options("bleu", max_order=max_order, smooth=smooth, tokenize=tokenize, lowercase=lowercase)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
-        settings = self._settings
         used: set[str] = set()
 
         def prepare(targets: tuple[str, ...]) -> Rate:
-            tokenizer = settings.tokens.name(targets)
+            tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
-            count = _reference_counter(targets, settings.tokens.words(tokenizer), settings.max_order)
-            return lambda output: _bleu(count(output), settings)
+            count = _reference_counter(targets, self.words(tokenizer), self.max_order)
+            return lambda output: _bleu(count(output), self)
 
         rows = by_references(samples, "bleu", prepare)
-        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{settings.as_sacrebleus(used)}"
+        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{self.signature(used)}"
         column = Column("bleu", "metric", signature, low=0.0, high=100.0)
-        return MetricResult((column,), rows, self._notes(samples))
-
-    def _notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """Return a warning if the requested tokenizer leaves texts in one piece."""
-        if (tokenizer := self._settings.tokens.tokenize) is None:
-            return ()
-        return (
-            count_unsegmented(
-                "bleu", tokenizer, (string for sample in samples for string in (sample.output, *usable(sample)))
-            ),
-        )
+        notes: tuple[Note, ...] = ()
+        if self.tokenize:  # it may leave texts in one piece
+            texts = (string for sample in samples for string in (sample.output, *usable(sample)))
+            notes = (count_unsegmented("bleu", self.tokenize, texts),)
+        return MetricResult((column,), rows, notes)
 
 
-class CorpusBleu:
+@dataclass(frozen=True, kw_only=True)
+class CorpusBleu(Settings):
     """BLEU (0–100) of all of a system's texts together, with a 95% bootstrap interval over the texts.
 
     One row per system; `n` counts its texts that have a reference, the others are left out and noted. The script of
@@ -283,24 +262,13 @@ class CorpusBleu:
     1,000 resamples drawn from `seed`; a system of one text has none. The other options are those of `bleu`.
     """
 
-    def __init__(
-        self,
-        *,
-        tokenize: str | None = None,
-        smooth: str = "exp",
-        lowercase: bool = False,
-        max_order: int = 4,
-        seed: int = 0,
-    ) -> None:
-        self._settings = options(
-            "bleu_corpus",
-            max_order=max_order,
-            smooth=smooth,
-            tokenize=tokenize,
-            lowercase=lowercase,
-            effective_order=False,
-        )
-        self._seed = whole_number("bleu_corpus.seed", seed, 0, 2**32 - 1)
+    name: ClassVar[str] = "bleu_corpus"
+    effective_order: bool = field(default=False, init=False)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("bleu_corpus.seed", self.seed, 0, 2**32 - 1)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per system, in order of first appearance.
@@ -308,17 +276,16 @@ class CorpusBleu:
         A system none of whose texts has a reference is a `Failure`, and so is one that matches its references but
         has no text as long as the longest n-gram: corpus BLEU has no effective order.
         """
-        settings = self._settings
-        tokenizers = _tokenizers_by_system(samples, settings.tokens)
+        tokenizers = _tokenizers_by_system(samples, self)
         texts = Counter(sample.system for sample in samples)
         stats: dict[str, list[list[int]]] = {system: [] for system in texts}
-        for sample, counted in zip(samples, _sample_stats(samples, tokenizers, settings), strict=True):
+        for sample, counted in zip(samples, _sample_stats(samples, tokenizers, self), strict=True):
             stats[sample.system] += [counted] if counted else []
         rows = tuple(self._row(system, system_stats) for system, system_stats in stats.items())
         used = {tokenizers[system] for system, system_stats in stats.items() if system_stats}
         signature = (
-            f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}"
-            f"|{settings.as_sacrebleus(used)}"
+            f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}"
+            f"|{self.signature(used)}"
         )
         column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
         return MetricResult((column,), rows, tuple(self._notes(samples, tokenizers, stats)))
@@ -344,13 +311,13 @@ class CorpusBleu:
             return Failure("", system, "bleu_corpus", stage="metric", error="NoReference", message=message)
         total = [sum(column) for column in zip(*stats, strict=True)]
         if not _is_defined(total):
-            order = self._settings.max_order
+            order = self.max_order
             message = (
                 f"no text of {who} has {order} tokens, without which its corpus BLEU is not defined: set "
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
-        value = _bleu(total, self._settings)
+        value = _bleu(total, self)
         return Score("", system, "bleu_corpus", value, self._interval(stats))
 
     def _interval(self, stats: list[list[int]]) -> Provenance:
@@ -361,18 +328,18 @@ class CorpusBleu:
         import numpy as np
 
         counts = np.asarray(stats, dtype=np.float64)
-        random = np.random.default_rng(self._seed)
+        random = np.random.default_rng(self.seed)
         resampled = []
         for _ in range(_RESAMPLES):
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
             total = [int(number) for number in drawn @ counts]
             if _is_defined(total):
-                resampled.append(_bleu(total, self._settings))
+                resampled.append(_bleu(total, self))
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
         low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
         defined_only = "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
-        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self._seed}"
+        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self.seed}"
         return Provenance("metric", n=n, low=low, high=high, note=method)
 
 
@@ -399,24 +366,14 @@ def corpus(
     Raises DataError where there is no output, one has no reference or none has `max_order` tokens; ConfigError for an
     unknown option.
     """
-    settings = options(
-        "bleu_corpus",
-        max_order=max_order,
-        smooth=smooth,
-        tokenize=tokenize,
-        lowercase=lowercase,
-        effective_order=False,
-    )
+    metric = CorpusBleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
     samples = as_samples(outputs, references)
-    stats = [
-        counted
-        for counted in _sample_stats(samples, _tokenizers_by_system(samples, settings.tokens), settings)
-        if counted
-    ]
+    counts = _sample_stats(samples, _tokenizers_by_system(samples, metric), metric)
+    stats = [counted for counted in counts if counted]
     total = [sum(column) for column in zip(*stats, strict=True)]
     if not stats or not _is_defined(total):
         raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
-    return _bleu(total, settings)
+    return _bleu(total, metric)
 
 
 def _bleu(stats: Sequence[int], settings: Settings) -> float:
@@ -436,7 +393,7 @@ def _tokenizers_by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str
     references_by_system: dict[str, list[tuple[str, ...]]] = {}
     for sample in samples:
         references_by_system.setdefault(sample.system, []).append(usable(sample))
-    return {system: tokens.name(chain.from_iterable(each)) for system, each in references_by_system.items()}
+    return {system: tokens.tokenizer_for(chain.from_iterable(each)) for system, each in references_by_system.items()}
 
 
 def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
@@ -447,7 +404,7 @@ def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], setting
             groups.setdefault((tokenizers[sample.system], targets), []).append(index)
     result: list[list[int] | None] = [None] * len(samples)
     for (tokenizer, targets), indices in groups.items():
-        count = _reference_counter(targets, settings.tokens.words(tokenizer), settings.max_order)
+        count = _reference_counter(targets, settings.words(tokenizer), settings.max_order)
         for index in indices:
             result[index] = count(samples[index].output)
     return result

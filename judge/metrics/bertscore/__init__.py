@@ -13,14 +13,14 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bertscore import models
-from judge.metrics.bertscore.embedder import Embedder, NoStore, Progress, Store, clean, runtime
+from judge.metrics.bertscore.embedder import Embedder, Progress, Store, clean, runtime
 from judge.metrics.bertscore.matching import (
     HIGH,
     LOW,
@@ -80,11 +80,6 @@ class BatchResult:
     unknown_texts: int = 0
 
 
-def check(options: Options, cache: Path | None) -> None:
-    """Raises ConfigError and MissingExtra for what cannot be had; computes nothing."""
-    models.baseline(options, models.resolve(options, cache).layer)
-
-
 def measure(
     jobs: Sequence[Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
 ) -> BatchResult:
@@ -95,7 +90,7 @@ def measure(
     jobs = [Pair(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
     folder = cache / "bertscore" if cache else None
     with ExitStack() as stack:
-        store: NoStore = stack.enter_context(closing(Store(folder))) if folder else NoStore()
+        store = stack.enter_context(closing(Store(folder)))
         model = models.resolve(options, cache)
         baseline = models.baseline(options, model.layer)
         if not jobs:
@@ -186,16 +181,15 @@ def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
     seen: set[str] = set()
     tokens = 0
     for place in (place for group in groups.values() for place in group):
-        new = {jobs[place].output, *jobs[place].references} - seen
+        texts = {jobs[place].output, *jobs[place].references}
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
-        cost = sum(len(text.encode()) // 4 + 2 for text in new)
+        cost = sum(len(text.encode()) // 4 + 2 for text in texts - seen)
         if part and tokens + cost > _BLOCK_TOKENS:
             yield part
             part, seen, tokens = [], set(), 0
-            new = {jobs[place].output, *jobs[place].references}
-            cost = sum(len(text.encode()) // 4 + 2 for text in new)
+            cost = sum(len(text.encode()) // 4 + 2 for text in texts)
         part.append(place)
-        seen |= new
+        seen |= texts
         tokens += cost
     if part:
         yield part
@@ -269,29 +263,8 @@ _EMPTY = "has an empty output, of which there is no embedding: leave the row out
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
 
 
-class Given(TypedDict, total=False):
-    """The arguments of `BertScore`."""
-
-    model: str | None
-    layer: int | None
-    idf: bool | Sequence[str]
-    rescale: bool
-    baseline: str | None
-    lang: str | None
-    precision: str
-    backend: str
-    long: str
-    device: str | None
-    batch_tokens: int | None
-    low: float
-    high: float
-    fit: str | None
-    implementation: str
-    cache: str | Path | None
-    progress: Callable[[int, int], None] | None
-
-
-class BertScore:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BertScore(Options):
     """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected to 0–1.
 
     `model` is a folder made by save_pretrained or a name on the Hugging Face hub; without one it is the MiniLM that
@@ -306,55 +279,36 @@ class BertScore:
     long texts and keeps no embedding. Raises ConfigError and MissingExtra.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str | None = None,
-        layer: int | None = None,
-        idf: bool | Sequence[str] = False,
-        rescale: bool = False,
-        baseline: str | None = None,
-        lang: str | None = None,
-        precision: str = "fp32",
-        backend: str = "torch",
-        long: str = "window",
-        device: str | None = None,
-        batch_tokens: int | None = None,
-        low: float = LOW,
-        high: float = HIGH,
-        fit: str | None = None,
-        implementation: str = "judge",
-        cache: str | Path | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        self.options = Options(
-            model=model, layer=layer, idf=idf, rescale=rescale, baseline=baseline, lang=lang, precision=precision,
-            backend=backend, long=long, device=device, batch_tokens=batch_tokens, low=low, high=high, fit=fit,
-            implementation=implementation,
-        )  # fmt: skip
-        runtime(self.options)  # what is not installed is said before a judge is paid
-        self._cache = None if cache is None else Path(cache)
-        self._progress = progress
+    cache: str | Path | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        runtime(self)  # what is not installed is said before a judge is paid
+
+    @property
+    def _cache(self) -> Path | None:
+        return None if self.cache is None else Path(self.cache)
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raises ConfigError for a model, layer, baseline or rating that cannot be had."""
-        _check_fit(self.options.fit, samples)
-        check(self.options, self._cache)
+        _check_fit(self.fit, samples)
+        models.baseline(self, models.resolve(self, self._cache).layer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample and column. What has no reference or no text is a `Failure` in all of them.
 
         Raises ConfigError for a model, layer or baseline that cannot be had, MissingExtra for a package.
         """
-        _check_fit(self.options.fit, samples)
+        _check_fit(self.fit, samples)
         scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
         jobs = [Pair(samples[n].output, reference_texts) for n, reference_texts in scored.items()]
         documents = [text for sample in samples for text in references(sample)]
-        measured = measure(jobs, self.options, self._cache, self._progress, documents)
+        measured = measure(jobs, self, self._cache, self.progress, documents)
         values = dict(zip(scored, measured.values, strict=True))
         places = dict(zip(scored, range(len(jobs)), strict=True))
-        score_range = _ScoreRange.from_options(self.options, samples, values)
-        long_note = f"text longer than the model's window: {'cut' if self.options.long == 'cut' else 'read in windows'}"
+        score_range = _ScoreRange.from_options(self, samples, values)
+        long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
             if not references(sample):
@@ -363,19 +317,19 @@ class BertScore:
             value = values.get(n) or PairError("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
             rows += _rows(sample, value, measured, score_range, long_note if long else None)
-        notes = [*_notes(self.options, measured), *([score_range.note] if score_range.note else [])]
+        notes = [*_notes(self, measured), *([score_range.note] if score_range.note else [])]
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no low end
-            Column(name, "metric", f"{name}|{letters[name]}|{_signature(self.options, measured, samples)}", high=1.0)
+            Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)
             for name in (_F, _P, _R)
         ]
-        signature = f"{_CORRECTED}|f|{score_range.signed}|{_signature(self.options, measured, samples, scaled=False)}"
+        signature = f"{_CORRECTED}|f|{score_range.signed}|{_signature(self, measured, samples, scaled=False)}"
         corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
         return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
 
 
 def score(
-    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Unpack[Given]
+    outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Any
 ) -> list[BertScoreValue | Failure]:
     """BERTScore of each output with its reference, or the best of its references; for a notebook.
 

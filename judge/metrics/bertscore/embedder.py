@@ -13,7 +13,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,44 +41,21 @@ def key(scheme: str, text: str) -> bytes:
     return hashlib.sha256(f"{_FORMAT}\0{scheme}\0{text}".encode()).digest()
 
 
-class NoStore:
-    """Keeps nothing."""
-
-    trouble = ""
-
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, Encoded]:
-        return {}
-
-    def ids(self, keys: Sequence[bytes]) -> dict[bytes, npt.NDArray[np.int32]]:
-        return {}
-
-    def put(self, rows: Mapping[bytes, Encoded]) -> None:
-        return
-
-    def metadata(self, name: str) -> dict[str, Any] | None:
-        return None
-
-    def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-
-class Store(NoStore):
-    """Embeddings by key, and facts about models by name, in `embeddings.sqlite` under the folder.
+class Store:
+    """Embeddings by key, and facts about models by name, in `embeddings.sqlite` under the folder; None keeps nothing.
 
     Readable by its owner only; several processes may share it. `trouble` says what went wrong, if anything did.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "embeddings.sqlite"
+    def __init__(self, folder: Path | None) -> None:
         self.trouble = ""
         self._database: sqlite3.Connection | None = None
-        with self._guarded():
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o700)
-            self._open()
+        if folder is not None:
+            self.path = folder / "embeddings.sqlite"
+            with self._guarded():
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(0o700)
+                self._open()
 
     def _open(self) -> None:
         database = sqlite3.connect(self.path, timeout=60)
@@ -239,7 +216,7 @@ class Embedder:
     What is encoded goes into the store, or, where `spilled` is a set, only those texts of it.
     """
 
-    def __init__(self, options: Options, model: Model, store: NoStore, exports: Path | None) -> None:
+    def __init__(self, options: Options, model: Model, store: Store, exports: Path | None) -> None:
         self._options, self._model, self._store, self._exports = options, model, store, exports
         parts = [model.digest, model.layer, options.precision, options.long, runtime(options)]
         parts += [options.device or "auto", version("tokenizers", "bertscore")]
@@ -258,7 +235,7 @@ class Embedder:
             self._facts = TokenizerInfo.from_dict(self._store.metadata(name))
             if self._facts is None:
                 self._facts = self._encoder.facts
-                self._store.save_metadata(name, self._facts.to_dict())
+                self._store.save_metadata(name, asdict(self._facts))
         return self._facts
 
     @property

@@ -39,7 +39,7 @@ _CHOICES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """What `BertScore` takes, with the same names and defaults; raises ConfigError for what it cannot be."""
 
@@ -272,19 +272,14 @@ class TokenizerInfo:
         """How many tokens of a text fit into one window."""
         return self.limit - len(self.prefix) - len(self.suffix)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, fields: dict[str, Any] | None) -> TokenizerInfo | None:
-        """The Facts that `to_dict` gave; None for anything else."""
+        """The information that `asdict` gave and JSON kept; None for anything else."""
         try:
-            lists = {name: tuple(int(n) for n in fields[name]) for name in ("prefix", "suffix", "weightless")}  # type: ignore[index]
-            limit, pad, spaced = int(fields["limit"]), int(fields["pad"]), bool(fields["spaced"])  # type: ignore[index]
-            unknown = int(fields["unknown"])  # type: ignore[index]
-        except (KeyError, TypeError, ValueError):
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in (fields or {}).items()}
+            return cls(**values)
+        except (AttributeError, TypeError):
             return None
-        return cls(limit=limit, pad=pad, spaced=spaced, unknown=unknown, **lists)
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
@@ -517,6 +512,6 @@ def export(model: Model, place: Path) -> None:
                 verbose=False,
             )
         (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
-        (unfinished / "facts.json").write_text(json.dumps(known.to_dict()), "utf-8")
+        (unfinished / "facts.json").write_text(json.dumps(asdict(known)), "utf-8")
         with suppress(OSError):  # another process was faster, and wrote the same
             unfinished.rename(place)

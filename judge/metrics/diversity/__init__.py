@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
 
@@ -19,7 +18,7 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu import BleuOptions, Settings, options, order, score, tokens
+from judge.metrics.bleu import BleuOptions, DiversitySettings, Settings, Tokens, order, score, signed_version
 from judge.metrics.common import CannotScore, choice_option, failure
 from judge.metrics.common import texts as text_list
 from judge.metrics.diversity import ngrams
@@ -48,7 +47,8 @@ __all__ = [
 _PER = ("ngrams", "tokens")
 
 
-class Distinct:
+@dataclass(frozen=True, kw_only=True)
+class Distinct(Tokens):
     """distinct-N (0–1) of each system: its different n-grams over all its n-grams, the higher the more diverse.
 
     The n-grams of all texts of the system are counted together, none from one text into the next. The more tokens,
@@ -59,22 +59,22 @@ class Distinct:
     `lowercase`.
     """
 
-    def __init__(
-        self,
-        *,
-        orders: int | Sequence[int] = (1, 2, 3, 4),
-        per: str = "ngrams",
-        tokenize: str | None = None,
-        lowercase: bool = False,
-    ) -> None:
-        numbers = tuple(
-            order("distinct.orders", each) for each in (orders if isinstance(orders, list | tuple) else (orders,))
-        )
+    name: ClassVar[str] = "distinct"
+    orders: int | Sequence[int] = (1, 2, 3, 4)
+    per: str = "ngrams"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        numbers = self._orders
+        for number in numbers:
+            order("distinct.orders", number)
         if not numbers or len(set(numbers)) < len(numbers):
-            raise ConfigError(f"distinct.orders must be one or more different numbers, not {orders!r}")
-        self.orders = numbers
-        self.per = choice_option("distinct.per", per, _PER)
-        self.tokens = tokens("distinct", tokenize=tokenize, lowercase=lowercase)
+            raise ConfigError(f"distinct.orders must be one or more different numbers, not {self.orders!r}")
+        choice_option("distinct.per", self.per, _PER)
+
+    @property
+    def _orders(self) -> tuple[int, ...]:
+        return tuple(self.orders) if isinstance(self.orders, Sequence) else (self.orders,)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """A row for each system and order, or a `Failure` where no text is that long.
@@ -84,10 +84,10 @@ class Distinct:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own_samples in ngrams.by_system(samples).items():
-            cuts[system] = cut(self.tokens, [sample.output for sample in own_samples], "distinct")
+            cuts[system] = cut(self, [sample.output for sample in own_samples])
             corpus = cuts[system].corpus
-            distinct_counts = _distinct_counts(corpus, max(self.orders))
-            for n in self.orders:
+            distinct_counts = _distinct_counts(corpus, max(self._orders))
+            for n in self._orders:
                 try:
                     share = _share(corpus, distinct_counts, n, self.per)
                 except CannotScore as error:
@@ -97,16 +97,16 @@ class Distinct:
                     note = ngrams.count(len(corpus.ids), "token")
                     note += f"; {ngrams.count(empty)} without any" if empty else ""
                     rows.append(ngrams.value(system, f"distinct{n}", share, n=len(corpus.lengths), note=note))
-        cutting = f"{self.tokens.case}|{self.tokens.named(system_cut.name for system_cut in cuts.values())}"
+        case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
         columns = tuple(
             Column(
                 f"distinct{n}",
                 "metric",
-                f"distinct{n}|system|per={self.per}|{cutting}|sacrebleu {version('sacrebleu')}",
+                f"distinct{n}|system|per={self.per}|{case}|{tok}|{signed_version()}",
                 low=0.0,
                 high=1.0,
             )
-            for n in self.orders
+            for n in self._orders
         )
         notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
         return MetricResult(columns, tuple(rows), notes)
@@ -121,9 +121,10 @@ def distinct(
     Tokens are those of sacrebleu's tokenizer `tokenize`, chosen by the script of all the texts unless given. Raises
     DataError where no text has n tokens, ConfigError for options that are not allowed.
     """
-    highest = order("distinct.n", n)
-    corpus = cut(tokens("distinct", tokenize=tokenize, lowercase=lowercase), texts).corpus
-    return _share(corpus, _distinct_counts(corpus, highest), highest, choice_option("distinct.per", per, _PER))
+    order("distinct.n", n)
+    metric = Distinct(per=per, tokenize=tokenize, lowercase=lowercase)
+    corpus = cut(metric, texts).corpus
+    return _share(corpus, _distinct_counts(corpus, n), n, per)
 
 
 def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
@@ -143,7 +144,8 @@ _FAR = 1 << 60
 _SELF_BLEU, _SOURCE_BLEU = "self_bleu", "source_bleu"
 
 
-class SelfBleu:
+@dataclass(frozen=True, kw_only=True)
+class SelfBleu(DiversitySettings):
     """Self-BLEU (0–100) of each system: the mean BLEU of its texts, each against all the others as references.
 
     The lower, the more diverse. It grows with the number of texts, so compare systems of equal numbers only.
@@ -152,23 +154,7 @@ class SelfBleu:
     system's script unless given), `lowercase`, `effective_order`.
     """
 
-    def __init__(
-        self,
-        *,
-        max_order: int = 4,
-        smooth: str = "exp",
-        tokenize: str | None = None,
-        lowercase: bool = False,
-        effective_order: bool = True,
-    ) -> None:
-        self.settings = options(
-            _SELF_BLEU,
-            max_order=max_order,
-            smooth=smooth,
-            tokenize=tokenize,
-            lowercase=lowercase,
-            effective_order=effective_order,
-        )
+    name: ClassVar[str] = _SELF_BLEU
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row for each system; fewer than two texts, or none with a token, are a `Failure`.
@@ -178,16 +164,16 @@ class SelfBleu:
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own_samples in ngrams.by_system(samples).items():
-            cuts[system] = system_cut = cut(self.settings.tokens, [sample.output for sample in own_samples], _SELF_BLEU)
+            cuts[system] = system_cut = cut(self, [sample.output for sample in own_samples])
             try:
-                values = _bleu_of_each(system_cut.corpus, self.settings)
+                values = _bleu_of_each(system_cut.corpus, self)
             except CannotScore as error:
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
             else:
                 empty = ngrams.blank(system_cut.corpus)
                 note = f"{empty:,} without any token, counted as 0" if empty else None
                 rows.append(ngrams.value(system, _SELF_BLEU, sum(values) / len(values), n=len(values), note=note))
-        signature = f"{_SELF_BLEU}|system|{self.settings.signature(system_cut.name for system_cut in cuts.values())}"
+        signature = f"{_SELF_BLEU}|system|{self.signature(system_cut.name for system_cut in cuts.values())}"
         column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
         notes = ngrams.notes(_SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse")
         notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
@@ -220,8 +206,8 @@ def self_bleu_each(
     Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
     a token; ConfigError for options that are not allowed.
     """
-    settings = options(_SELF_BLEU, **opts)
-    return _bleu_of_each(cut(settings.tokens, texts).corpus, settings)
+    metric = SelfBleu(**opts)
+    return _bleu_of_each(cut(metric, texts).corpus, metric)
 
 
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
@@ -266,7 +252,8 @@ def _closest_lengths(lengths: Ints) -> Ints:
     return np.where(count[place] > 1, lengths, nearest)
 
 
-class SourceBleu:
+@dataclass(frozen=True, kw_only=True)
+class SourceBleu(DiversitySettings):
     """BLEU (0–100) of each output against its source: 0 repeats nothing of it, 100 is a copy.
 
     Neither end is the good one: a paraphrase should be low, a correction high. The source's script picks the tokenizer.
@@ -277,23 +264,7 @@ class SourceBleu:
 
     rowwise: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        max_order: int = 4,
-        smooth: str = "exp",
-        tokenize: str | None = None,
-        lowercase: bool = False,
-        effective_order: bool = True,
-    ) -> None:
-        self.settings = options(
-            _SOURCE_BLEU,
-            max_order=max_order,
-            smooth=smooth,
-            tokenize=tokenize,
-            lowercase=lowercase,
-            effective_order=effective_order,
-        )
+    name: ClassVar[str] = _SOURCE_BLEU
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a source is a `Failure`, an empty output scores 0."""
@@ -305,11 +276,11 @@ class SourceBleu:
                 advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
                 rows.append(failure(sample, _SOURCE_BLEU, "NoSource", f"has {problem}: {advice}"))
                 continue
-            name = self.settings.tokens.name([sample.source])
+            name = self.tokenizer_for([sample.source])
             names.add(name)
-            number = _bleu(sample.output, sample.source, name, self.settings)
+            number = _bleu(sample.output, sample.source, name, self)
             rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
-        signature = f"{_SOURCE_BLEU}|sentence|{self.settings.signature(sorted(names))}"
+        signature = f"{_SOURCE_BLEU}|sentence|{self.signature(sorted(names))}"
         return MetricResult((Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows))
 
 
@@ -323,20 +294,20 @@ def source_bleu(
     Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raises DataError where there are not as
     many sources as outputs, or one is blank.
     """
-    settings = options(_SOURCE_BLEU, **opts)
+    metric = SourceBleu(**opts)
     if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
         raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
     for place, source in enumerate(sources):
         if not source.strip():
             raise DataError(f"source {place} is blank: there is nothing to compare its output with")
     return [
-        _bleu(output, source, settings.tokens.name([source]), settings)
+        _bleu(output, source, metric.tokenizer_for([source]), metric)
         for output, source in zip(outputs, sources, strict=True)
     ]
 
 
 def _bleu(output: str, source: str, tokenizer: str, settings: Settings) -> float:
-    words = settings.tokens.words(tokenizer)
+    words = settings.words(tokenizer)
     mine, theirs = words(output), words(source)
     matches, total = [], []
     for n in range(1, settings.max_order + 1):
@@ -365,7 +336,8 @@ class _PairwiseValues:
     pooled: float
 
 
-class PairwiseBleu:
+@dataclass(frozen=True, kw_only=True)
+class PairwiseBleu(DiversitySettings):
     """Pairwise-BLEU (0–100) of each system: the BLEU of its texts against each other, the lower the more diverse.
 
     `pairwise_bleu` is the mean of sentence BLEU over ordered pairs, `pairwise_bleu_corpus` one corpus BLEU of them all,
@@ -377,25 +349,13 @@ class PairwiseBleu:
     `self_bleu`: `max_order`, `smooth`, `tokenize`, `lowercase`, `effective_order`.
     """
 
-    def __init__(
-        self,
-        *,
-        groups: str | None = None,
-        max_order: int = 4,
-        smooth: str = "exp",
-        tokenize: str | None = None,
-        lowercase: bool = False,
-        effective_order: bool = True,
-    ) -> None:
-        self.groups = None if groups is None else choice_option("pairwise_bleu.groups", groups, ("source", "system"))
-        self.settings = options(
-            _NAMES[0],
-            max_order=max_order,
-            smooth=smooth,
-            tokenize=tokenize,
-            lowercase=lowercase,
-            effective_order=effective_order,
-        )
+    name: ClassVar[str] = _NAMES[0]
+    groups: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.groups is not None:
+            choice_option("pairwise_bleu.groups", self.groups, ("source", "system"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Two rows for each system, or `Failure`s: fewer than two texts, no token, over 20,000 texts in a group."""
@@ -405,9 +365,9 @@ class PairwiseBleu:
         for system, own_samples in ngrams.by_system(samples).items():
             kind, groups = self._groups(own_samples)
             kinds.add(kind)
-            cuts[system] = own_cut = cut(self.settings.tokens, [t for group in groups for t in group], _NAMES[0])
+            cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                values = _pairwise(own_cut.corpus, [len(group) for group in groups], self.settings)
+                values = _pairwise(own_cut.corpus, [len(group) for group in groups], self)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
@@ -426,7 +386,7 @@ class PairwiseBleu:
                 ]
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
-        shared = self.settings.signature(system_cut.name for system_cut in cuts.values())
+        shared = self.signature(system_cut.name for system_cut in cuts.values())
         columns = tuple(
             Column(name, "metric", f"{name}|{form}|groups={grouping}|{shared}", low=0.0, high=100.0, better="lower")
             for name, form in zip(_NAMES, ("mean", "pooled"), strict=True)
@@ -460,14 +420,14 @@ def pairwise_bleu(
     (Shen et al. 2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raises DataError for a
     group of fewer than two texts or more than 20,000, and where no text has a token.
     """
-    settings = options(_NAMES[0], **opts)
+    metric = PairwiseBleu(**opts)
     single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
     groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
     for place, group in enumerate(groups, start=1):
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
-    corpus = cut(settings.tokens, [text for group in groups for text in group]).corpus
-    values = _pairwise(corpus, [len(group) for group in groups], settings)
+    corpus = cut(metric, [text for group in groups for text in group]).corpus
+    values = _pairwise(corpus, [len(group) for group in groups], metric)
     return values.pooled if pooled else _mean(values.groups)
 
 

@@ -100,15 +100,14 @@ class Cut:
     note: Note
 
 
-def cut(tokens: Tokens, texts: Sequence[str], metric: str = "") -> Cut:
+def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     """The texts cut, all by one tokenizer. Raises MissingExtra where its packages are not installed.
 
     DataError for what is no list of texts.
     """
-    name = tokens.name(checked_texts := text_list("texts", texts))
-    return Cut(
-        corpus(list(map(tokens.words(name), checked_texts))), name, bleu.count_unsegmented(metric, name, checked_texts)
-    )
+    name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
+    read = corpus(list(map(tokens.words(name), checked_texts)))
+    return Cut(read, name, bleu.count_unsegmented(tokens.name, name, checked_texts))
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
