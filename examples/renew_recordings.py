@@ -11,7 +11,6 @@ import judge
 from judge.config import load_config
 from judge.core.records import Request, Response
 from judge.providers import recording
-from judge.providers.recording import Recording
 
 
 def renew(plan_file: Path) -> None:
@@ -19,20 +18,21 @@ def renew(plan_file: Path) -> None:
     config = load_config(plan_file)
     if config.replay is None or config.data is None:
         return
-    old, taken = recording.read(config.replay), set()
+    entries, taken = [*recording.entries(config.replay)], set()
+    old = {entry.line.call: entry.line.replies for entry in entries if entry.line}
 
     def script(request: Request) -> Response:
-        call = old.nearest(request)
+        call = recording.nearest(request, old)
         taken.add(call)
         draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
-        return Response(tuple(old.replies[call][draw].choices[0] for draw in draws))
+        return Response(tuple(old[call][draw].choices[0] for draw in draws))
 
     new = config.replay.with_suffix(".new")
-    Recording(old.note).save(new)
+    new.write_bytes(b"".join(entry.raw for entry in entries if entry.note))
     asked = {"reply": config.reply, "weighting": config.weighting, "draws": config.draws}
-    model = judge.ScriptedProvider(script, model=old.models[0])
+    model = judge.ScriptedProvider(script, model=next(iter(old)).model)
     judge.evaluate(config.data, config.criteria, model=model, metrics=[], cache=False, record=new, **asked)
-    if left := len(old.replies) - len(taken):
+    if left := len(old) - len(taken):
         new.unlink()
         raise SystemExit(f"{config.replay}: {left} recorded prompts are nearest to none that the plan asks")
     new.replace(config.replay)

@@ -12,7 +12,8 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.plugins import unknown_name_message
 from judge.core.redis_url import RedisUrl
 from judge.providers.http_client import HttpClient
-from judge.providers.recording import Recorder, RecordingFile, entries, request_of, server_of
+from judge.providers.recorded_call import request_of, server_of
+from judge.providers.recording import Recorder, RecordingFile, entries
 
 
 @dataclass(frozen=True, slots=True)

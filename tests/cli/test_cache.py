@@ -11,7 +11,7 @@ import pytest
 
 from judge.cache import DiskCache
 from judge.core.records import Choice, Request, Response
-from judge.providers.recording import Recording
+from judge.providers.recording import Recorder
 from judge.results.result import load
 
 SECRET = "sk-test-0123456789abcdef"
@@ -143,10 +143,9 @@ def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any
 
 
 def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Callable[..., Any]) -> None:
-    recording = Recording()
-    for n in range(3):
-        recording.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
-    recording.save(folder / "calls.jsonl")
+    with Recorder(folder / "calls.jsonl") as recorder:
+        for n in range(3):
+            recorder.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
     whole = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
     done = command("cache", "import", "calls.jsonl")

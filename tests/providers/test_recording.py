@@ -20,7 +20,8 @@ import pytest
 from judge.core.errors import DataError, StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers import recording
-from judge.providers.recording import Recorder, Recording, RecordingFile
+from judge.providers.recorded_call import Call
+from judge.providers.recording import Recorder, RecordingFile
 
 PLAIN = Response((Choice("4"),))
 RICH = Response(
@@ -36,43 +37,47 @@ def request(text: str, draw: int = 0, model: str = "m", **params: object) -> Req
     return Request(model, ({"role": "user", "content": text},), params, draw)
 
 
-def recorded() -> Recording:
-    found = Recording("By hand.")
-    found.add(request("one", temperature=1.0), PLAIN)
-    found.add(request("one", 1, temperature=1.0), RICH)
-    found.add(request("zwei – 二", temperature=0.0, max_tokens=64), SHARES)
-    return found
+CALLS = (
+    (request("one", temperature=1.0), PLAIN),
+    (request("one", 1, temperature=1.0), RICH),
+    (request("zwei – 二", temperature=0.0, max_tokens=64), SHARES),
+)
+
+
+def record(path: Path, note: str, *calls: tuple[Request, Response]) -> None:
+    made = Recorder(path, note)
+    for asked, reply in calls:
+        made.add(asked, reply)
+    made.close()
+
+
+def recorded(folder: Path) -> Path:
+    record(folder / "calls.jsonl", "By hand.", *CALLS)
+    return folder / "calls.jsonl"
+
+
+def replies(path: Path) -> dict[Call, dict[int, Response]]:
+    return {entry.line.call: entry.line.replies for entry in recording.entries(path) if entry.line}
 
 
 def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None:
-    path, again = tmp_path / "new" / "calls.jsonl", tmp_path / "again.jsonl"
-    recorded().save(path)
-    found = recording.read(path)
-    assert found == recorded()
-    found.save(again)
+    path, again = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
+    assert sorted(([*drawn.values()] for drawn in replies(path).values()), key=len, reverse=True) == [[PLAIN, RICH], [SHARES]]
+    with RecordingFile([path]) as found:
+        found.write(again)
     assert again.read_bytes() == path.read_bytes()
     assert json.loads(path.read_text().splitlines()[0]) == {"note": "By hand."}
-    assert [len(json.loads(line)["replies"]) for line in path.read_text().splitlines()[1:]] in ([1, 2], [2, 1])
     assert "二" in path.read_text("utf-8")  # a person can read it
 
 
 def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
-    for name, order in (("a", (1, 0)), ("b", (0, 1))):
-        made = Recording()
-        for draw in order:
-            made.add(request("one", draw), PLAIN)
-            made.add(request("two", draw), PLAIN)
-        made.save(tmp_path / name)
+    record(tmp_path / "a", "By hand.", *CALLS)
+    record(tmp_path / "b", "By hand.", *reversed(CALLS), (request("three"), Response(())))  # the last holds no reply
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def archive(made: Recording, folder: Path) -> RecordingFile:
-    made.save(folder / "calls.jsonl")
-    return RecordingFile([folder / "calls.jsonl"])
-
-
 def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
-    found = archive(recorded(), tmp_path)
+    found = RecordingFile([recorded(tmp_path)])
     assert found.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
     assert found.find(request("one", 1, temperature=1.0)) == [RICH]
     assert found.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
@@ -92,13 +97,12 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
     ],
 )
 def test_a_miss_says_what_differs(tmp_path: Path, asked: Request, said: str) -> None:
-    assert said in archive(recorded(), tmp_path).explain(asked)
+    assert said in RecordingFile([recorded(tmp_path)]).explain(asked)
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
-    found = Recording()
-    found.add(request("\n".join(f"line {n}" for n in range(40))), PLAIN)
-    said = archive(found, tmp_path).explain(request("\n".join(f"row {n}" for n in range(40))))
+    record(tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN))
+    said = RecordingFile([tmp_path / "calls.jsonl"]).explain(request("\n".join(f"row {n}" for n in range(40))))
     assert said.endswith("35 more places")
     assert len(said.splitlines()) == 7
 
@@ -117,11 +121,10 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
-    path = tmp_path / "calls.jsonl"
-    recorded().save(path)
+    path = recorded(tmp_path)
     path.write_text(path.read_text("utf-8").splitlines()[0] + "\n\n" + line + "\n", "utf-8")
     with pytest.raises(DataError, match=f"calls.jsonl:3: .*{said}"):
-        recording.read(path)
+        RecordingFile([path])
 
 
 @pytest.mark.parametrize(
@@ -145,25 +148,16 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
     ],
 )
 def test_a_line_with_what_no_line_has_is_named(tmp_path: Path, change: dict[str, Any] | None, said: str) -> None:
-    path = tmp_path / "calls.jsonl"
-    recorded().save(path)
+    path = recorded(tmp_path)
     first, *rest = path.read_text("utf-8").splitlines()
     whole = {**json.loads(rest[0]), **(change or {})}
     path.write_text("\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8")
     with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{said}"):
-        recording.read(path)
-
-
-def record(path: Path, note: str, *calls: tuple[Request, Response]) -> None:
-    made = Recorder(path, note)
-    for asked, reply in calls:
-        made.add(asked, reply)
-    made.close()
+        RecordingFile([path])
 
 
 def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    recorded().save(path)
+    path = recorded(tmp_path)
     # "one" was asked again since
     record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
     with RecordingFile([path]) as found:
@@ -174,19 +168,6 @@ def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
     record(path, "From a model.", (request("two"), PLAIN))
     assert path.read_bytes() == whole  # nothing is said or written twice
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
-
-
-def test_recording_ends_in_the_same_file_as_saving(tmp_path: Path) -> None:
-    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
-    recorded().save(one)
-    made = Recorder(other, "By hand.")
-    made.add(request("zwei – 二", temperature=0.0, max_tokens=64), SHARES)
-    made.add(request("one", 1, temperature=1.0), RICH)
-    made.add(request("one", temperature=1.0), PLAIN)
-    made.add(request("three"), Response(()))  # holds no reply
-    made.flush()
-    made.close()
-    assert other.read_bytes() == one.read_bytes()
 
 
 KILLED = """
@@ -248,7 +229,7 @@ def test_what_somebody_else_is_recording_is_left_to_them(tmp_path: Path) -> None
     assert len(recording.journals(path)) == 1
     first.add(request("three"), PLAIN)
     first.close()
-    assert len(recording.read(path).replies) == 3
+    assert len(replies(path)) == 3
 
 
 def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
@@ -285,7 +266,7 @@ def test_a_journal_that_is_put_away_while_its_run_begins_loses_nothing(
     record(path, "", (request("two"), PLAIN))
     beginning.join()
     made.close()
-    assert len(recording.read(path).replies) == 2
+    assert len(replies(path)) == 2
     assert recording.journals(path) == []
 
 
@@ -300,13 +281,13 @@ def test_a_journal_is_put_away_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(RecordingFile, "write", and_another_begins)
     Recorder(path).close()
-    assert len(recording.read(path).replies) == 50
+    assert len(replies(path)) == 50
     assert recording.journals(path) == []
 
 
 def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with archive(recorded(), tmp_path) as found:
+    with RecordingFile([recorded(tmp_path)]) as found:
         record(path, "", (request("a new one"), PLAIN), (request("one", temperature=1.0), RICH))
         with path.open("ab") as file:
             file.write(b'{"prompt": "a line that is being wri')
@@ -322,10 +303,8 @@ def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path)
 
 def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    found = Recording()
     tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
-    found.add(request("one"), Response((Choice(" 4.", tokens=tokens),), Usage()))
-    found.save(path)
+    record(path, "", (request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
     RecordingFile([path], strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
     with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', and tokens that say another"):
@@ -334,7 +313,7 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tm
 
 
 def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
-    with archive(recorded(), tmp_path) as found:
+    with RecordingFile([recorded(tmp_path)]) as found:
         path = tmp_path / "calls.jsonl"
         path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
         with pytest.raises(DataError, match="changed while it was read"):
@@ -369,7 +348,7 @@ def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     record(path, "", (request("two"), PLAIN), (request("three"), PLAIN))
-    assert len(recording.read(path).replies) == 3
+    assert len(replies(path)) == 3
 
 
 def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
@@ -384,8 +363,7 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
 
 
 def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    recorded().save(path)
+    path = recorded(tmp_path)
     record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
     with RecordingFile([path]) as found:
         assert found.find(request("one", temperature=1.0)) == [RICH]
@@ -401,17 +379,14 @@ def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
 
 
 def test_two_replies_to_one_call_are_refused(tmp_path: Path) -> None:
-    one, other = Recording(), Recording()
-    one.add(request("one"), PLAIN)
-    other.add(request("one"), RICH)
-    for made, name in ((one, "one"), (other, "other")):
-        made.save(tmp_path / name)
+    for name, reply in (("one", PLAIN), ("other", RICH)):
+        record(tmp_path / name, "", (request("one"), reply))
     both = tmp_path / "both.jsonl"
     both.write_bytes((tmp_path / "one").read_bytes() * 2)
-    assert recording.read(both) == one  # twice the same is once
+    RecordingFile([both]).close()  # twice the same is once
     both.write_bytes((tmp_path / "one").read_bytes() + (tmp_path / "other").read_bytes())
     with pytest.raises(DataError, match=r"both\.jsonl:2: other replies"):
-        recording.read(both)
+        RecordingFile([both])
 
 
 def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
@@ -419,10 +394,7 @@ def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
 ) -> None:
     monkeypatch.delattr(os, "pread", raising=False)  # which Windows lacks
     path = tmp_path / "calls.jsonl"
-    made = Recording()
-    for n in range(9):
-        made.add(request(f"{n} " + "x" * 3000), PLAIN)
-    made.save(path)
+    record(path, "", *((request(f"{n} " + "x" * 3000), PLAIN) for n in range(9)))
     path.write_bytes(path.read_bytes() * 2)
     with RecordingFile([path]) as found:
         assert len(found) == 9
@@ -433,22 +405,21 @@ def test_what_is_looked_up_while_a_file_is_read_does_not_move_it(
 
 
 def test_a_byte_order_mark_is_no_line(tmp_path: Path) -> None:
-    path = tmp_path / "calls.jsonl"
-    recorded().save(path)
+    path = recorded(tmp_path)
+    before = replies(path)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert recording.read(path) == recorded()
+    assert replies(path) == before
+    assert RecordingFile([path]).note == "By hand."
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl: No such file"):
-        recording.read(tmp_path / "none.jsonl")
+        RecordingFile([tmp_path / "none.jsonl"])
     with pytest.raises(DataError, match="not a file"):
-        recording.read(tmp_path)
+        RecordingFile([tmp_path])
     with pytest.raises(DataError, match="not a file"):
         Recorder(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="recording"):
-        recorded().save(tmp_path / "file" / "calls.jsonl")
     with pytest.raises(StorageError, match="recording"):
         Recorder(tmp_path / "file" / "calls.jsonl")
     (tmp_path / "data.jsonl").write_text('{"item": "1", "output": "A data file."}')

@@ -14,7 +14,7 @@ import judge
 from judge.core.errors import ConfigError, DataError, Refused, StorageError
 from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
-from judge.providers.recording import Recording
+from judge.providers.recording import Recorder
 from judge.providers.replay import replayed
 from judge.results.result import load
 
@@ -152,9 +152,8 @@ def test_results_are_kept_where_the_recording_cannot_be(tmp_path: Path) -> None:
 
 
 def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
-    made = Recording("Written by hand, not by a model.")
-    made.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
-    made.save(tmp_path / "calls.jsonl")
+    with Recorder(tmp_path / "calls.jsonl", "Written by hand, not by a model.") as made:
+        made.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
     (provider,) = replayed(tmp_path / "calls.jsonl", [])
     assert isinstance(provider, Provider)
     assert provider.notice == "Written by hand, not by a model."

@@ -13,7 +13,7 @@ from judge import criteria
 from judge.cache.disk import DiskCache
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked
-from judge.providers.recording.file import Recorder, replacing
+from judge.providers.recording import Recorder, replacing
 from judge.table.scores import store
 
 TEMPLATE = """---

@@ -23,7 +23,7 @@ from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Response, Sample, Scale, Score
 from judge.criteria.render import Renderer
 from judge.data import samples
-from judge.providers.recording.file import RecordingFile
+from judge.providers.recording import RecordingFile
 from judge.results.result import load as load_run
 from judge.scoring.parse import find, read, spans
 from judge.suite.load import load as load_suite

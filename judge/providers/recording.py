@@ -1,7 +1,11 @@
-"""Recording files: write replies as they come, read them back, and explain a missing one.
+"""Replies written down, to be read again offline: one line of JSON for each prompt, sorted, without keys.
+
+A line holds `prompt` (the digest of `messages`), `model`, `params`, `messages` and `replies`, one for each draw; where
+they came from a server also `endpoint`, its address. The first line may be `{"note": "..."}` instead, a sentence
+that every report of these replies shows.
 
 `Recorder` writes a journal beside the recording and merges it into one sorted file at the end. `RecordingFile` reads
-replies on demand and keeps only their positions in memory. `Recording` is a small recording in memory.
+replies on demand and keeps only their positions in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ import secrets
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from glob import escape
 from io import FileIO
@@ -30,8 +33,8 @@ from judge.core import files
 from judge.core.errors import DataError, StorageError
 from judge.core.files import is_same_file, locked, try_lock
 from judge.core.records import Message, Request, Response
-from judge.providers.recording import format
-from judge.providers.recording.format import BadLine, Call, RecordedCall, call_of
+from judge.providers import recorded_call
+from judge.providers.recorded_call import BadLine, Call, RecordedCall, call_of, digest, encoded
 
 _MAX_DIFFERENCES, _CONTEXT_WORDS, _MAX_CHARACTERS = 5, 4, 160
 """Differences that are shown, words around each, and characters of each."""
@@ -191,7 +194,7 @@ class RecordingFile:
 
         Raises DataError where the file was changed under way.
         """
-        call = format.call_of(request)
+        call = call_of(request)
         drawn = self._draws_by_key.get(self._key(call), {})
         draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
         numbers = list(takewhile(lambda number: number is not None, map(drawn.get, draws)))
@@ -202,7 +205,7 @@ class RecordingFile:
 
     def explain(self, request: Request) -> str:
         """Why there is no reply to a request: what differs from the call that is most like it."""
-        call = format.call_of(request)
+        call = call_of(request)
         key = self._key(call)
         same = [candidate for candidate in self._draws_by_key if candidate[:2] == key[:2]]
         near: Call | None = None
@@ -219,7 +222,7 @@ class RecordingFile:
     def write(self, path: Path) -> None:
         """Write everything into one file, sorted, whole or not at all. Raises StorageError."""
         with replacing(path) as file:
-            file.write(format.encoded({"note": self.note}) if self.note else b"")
+            file.write(encoded({"note": self.note}) if self.note else b"")
             for key in sorted(self._draws_by_key):
                 drawn = self._draws_by_key[key]
                 numbers = set(drawn.values())
@@ -229,16 +232,16 @@ class RecordingFile:
                 read = {number: self._read(number) for number in numbers}
                 call = next(iter(read.values())).call
                 replies = {draw: read[number].replies[draw] for draw, number in drawn.items()}
-                file.write(format.write(RecordedCall(call, key.endpoint, replies)))
+                file.write(recorded_call.write(RecordedCall(call, key.endpoint, replies)))
 
     def _index(self, file: int, entry: Entry) -> None:
         if entry.line is None:
             self.note = self.note if entry.note in self.note else f"{self.note} {entry.note}".strip()
             return
-        if self._strict and (wrong := format.contradiction(entry.line)):
+        if self._strict and (wrong := recorded_call.contradiction(entry.line)):
             raise DataError(f"{self._paths[file]}:{entry.number}: {wrong}")
         (model, _, params), endpoint, replies = entry.line
-        key = _Key(intern(model), format.digest(entry.line.call), intern(params), intern(endpoint))
+        key = _Key(intern(model), digest(entry.line.call), intern(params), intern(endpoint))
         self._servers.add(key.endpoint)
         drawn = self._draws_by_key.setdefault(key, {})
         if _JOURNAL not in self._paths[file].name:  # there the later one stands
@@ -246,14 +249,17 @@ class RecordingFile:
                 draw for draw, number in drawn.items() if self._locations[0][number] == file and draw in replies
             ]:
                 if self._read(drawn[draw]).replies[draw] != replies[draw]:
-                    raise duplicate_message(self._paths[file], entry.number)
+                    raise DataError(
+                        f"{self._paths[file]}:{entry.number}: other replies to a prompt that stands further up: "
+                        "delete one of the lines"
+                    )
         number = len(self._locations[0])
         for column, value in zip(self._locations, (file, entry.start, len(entry.raw)), strict=True):
             column.append(value)
         drawn.update(dict.fromkeys(replies, number))
 
     def _key(self, call: Call) -> _Key:
-        plain_key = _Key(call.model, format.digest(call), call.params, "")
+        plain_key = _Key(call.model, digest(call), call.params, "")
         at = (
             plain_key._replace(endpoint=server) for server in sorted(self._servers, reverse=True)
         )  # "" last: it is older
@@ -264,7 +270,7 @@ class RecordingFile:
 
     def _read(self, number: int) -> RecordedCall:
         try:
-            return format.read(self._raw(number))
+            return recorded_call.read(self._raw(number))
         except BadLine as error:
             path = self._paths[self._locations[0][number]]
             raise DataError(f"recording {path}: it was changed while it was read; start again") from error
@@ -279,19 +285,9 @@ class RecordingFile:
         return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
-def duplicate_message(path: Path, number: int) -> DataError:
-    """What there is to say of a line of a file whose call has other replies further up."""
-    return DataError(f"{path}:{number}: other replies to a prompt that stands further up: delete one of the lines")
-
-
 def journals(path: Path) -> list[Path]:
     """The journals beside a recording: of runs that are recording now, or died before their replies were in it."""
     return sorted(path.parent.glob(f"{escape(path.name)}{_JOURNAL}*"))
-
-
-def journal_name(path: Path, mark: str) -> Path:
-    """The name of a journal beside a recording."""
-    return path.with_name(path.name + _JOURNAL + mark)
 
 
 def entries(path: Path) -> Iterator[Entry]:
@@ -339,9 +335,9 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
         at, start = start, start + len(whole)
         if not raw.strip():
             continue
-        note = format.note_in(raw) if number == 1 else None
+        note = recorded_call.note_in(raw) if number == 1 else None
         try:
-            line = None if note is not None else format.read(raw)
+            line = None if note is not None else recorded_call.read(raw)
         except BadLine as error:
             if error.cut and not raw.endswith(b"\n"):
                 if _JOURNAL in path.name:
@@ -350,49 +346,6 @@ def _entries(path: Path, file: IO[bytes]) -> Iterator[Entry]:
                 raise DataError(f"{path}:{number}: {hint}") from error
             raise DataError(f"{path}:{number}: {error}") from error
         yield Entry(line, note or "", whole, at, number)
-
-
-@dataclass(slots=True)
-class Recording:
-    """Responses by call and draw."""
-
-    note: str = ""
-    replies: dict[Call, dict[int, Response]] = field(default_factory=dict)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that were asked, sorted."""
-        return tuple(sorted({call.model for call in self.replies}))
-
-    def add(self, request: Request, response: Response) -> None:
-        """Take down the reply to a request for one draw."""
-        if response.choices:
-            self.replies.setdefault(format.call_of(request), {})[request.draw] = response
-
-    def nearest(self, request: Request) -> Call:
-        """The call whose messages are most like a request's. Raises ValueError where there is none."""
-        return nearest(request, self.replies)
-
-    def save(self, path: Path) -> None:
-        """Write the file anew, whole or not at all. Raises StorageError."""
-        with replacing(path) as file:
-            file.write(format.encoded({"note": self.note}) if self.note else b"")
-            for call in sorted(self.replies, key=lambda call: (call.model, format.digest(call), call.params)):
-                file.write(format.write(RecordedCall(call, "", self.replies[call])))
-
-
-def read(path: Path) -> Recording:
-    """The recording in a file. Raises DataError, with the line, for what is none."""
-    recording = Recording()
-    for entry in entries(path):
-        if entry.line is None:
-            recording.note = entry.note
-        else:
-            drawn = recording.replies.setdefault(entry.line.call, {})
-            if any(drawn.get(draw, reply) != reply for draw, reply in entry.line.replies.items()):
-                raise duplicate_message(path, entry.number)
-            drawn.update(entry.line.replies)
-    return recording
 
 
 class Recorder:
@@ -425,9 +378,9 @@ class Recorder:
     def add(self, request: Request, response: Response) -> None:
         """Take down the reply to a request for one draw. What cannot be written is tried again by `flush`."""
         if response.choices:
-            line = format.line_of(request, response)
-            self.taken.add(format.fingerprint(line.call))
-            self._pending.append(format.write(line))
+            line = recorded_call.line_of(request, response)
+            self.taken.add(recorded_call.fingerprint(line.call))
+            self._pending.append(recorded_call.write(line))
             self._write()
 
     def flush(self) -> None:
@@ -470,10 +423,10 @@ class Recorder:
             if self._pending:
                 text = b"".join(self._pending)
                 if self._journal is None:
-                    journal = journal_name(self._path, secrets.token_hex(4))
+                    journal = self._path.with_name(f"{self._path.name}{_JOURNAL}{secrets.token_hex(4)}")
                     self._file = self._open.enter_context(locked(journal))
                     self._journal = journal
-                    text = (format.encoded({"note": self._note}) if self._note else b"") + text
+                    text = (encoded({"note": self._note}) if self._note else b"") + text
                 try:
                     while text:
                         text = text[self._file.write(text) or 0 :]
