@@ -11,8 +11,7 @@ from judge.audits.perturbations import CHANGES, NEUTRAL, changed, of_language
 from judge.audits.perturbations.catalogue import ATTACKS, inject
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
-from judge.table import Table
-from judge.table.scores import split_rows
+from judge.table import Table, split_rows
 
 _DEFAULT_SCALE = Scale.integers(1, 5)
 """The scale that an attack asks for if a criterion has no labels, such as the heuristic's."""

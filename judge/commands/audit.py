@@ -30,8 +30,7 @@ from judge.data import samples
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
-from judge.table import Table, store
-from judge.table.scores import split_rows
+from judge.table import Table, split_rows, store
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model

@@ -42,8 +42,7 @@ from judge.suite.evidence import columns
 from judge.suite.expectations.case import Case, Policy, Verdict, joined
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
-from judge.table import Table
-from judge.table.scores import split_rows
+from judge.table import Table, split_rows
 
 _SELECTION_KEYS = ("limit", "where")
 """Keys that select the data to read; they mean nothing afterwards."""

@@ -31,8 +31,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import JOURNAL, RUN, SCORES, Table, delete_journal, read_journal, recover, store
-from judge.table.scores import SAMPLES
+from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, read_journal, recover, store
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,8 +39,7 @@ from judge.suite.expectations.agreement import PLACES
 from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
 from judge.suite.load import Key
 from judge.suite.schema import Suite, nearby
-from judge.table import RUN, Table
-from judge.table.scores import split_rows
+from judge.table import RUN, Table, split_rows
 
 PAIRS = "pairs"
 """The folder, in that of a suite's run, of the texts that were compared two by two."""

@@ -14,7 +14,7 @@ from judge.cache.disk import DiskCache
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked
 from judge.providers.recording import Recorder, replacing
-from judge.table.scores import store
+from judge.table import store
 
 TEMPLATE = """---
 title: Peek

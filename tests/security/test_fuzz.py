@@ -27,8 +27,7 @@ from judge.providers.recording import RecordingFile
 from judge.results.result import load as load_run
 from judge.scoring.parse import find, read, spans
 from judge.suite.load import load as load_suite
-from judge.table import Table
-from judge.table.scores import SAMPLES, SCORES, store
+from judge.table import SAMPLES, SCORES, Table, store
 
 EACH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BYTES = st.binary(max_size=400)

@@ -1,10 +1,17 @@
-"""The table of a run's scores, and its Parquet files in the run folder."""
+"""Scores side by side, their files, and the journal of a run under way.
+
+A run folder holds `scores.parquet` (the long table, one row per score or failure) and `samples.parquet` (the texts;
+its schema metadata has the columns). Text is stored as UTF-8, so a lone surrogate becomes U+FFFD; what JSON has no
+type for in `Sample.extra` (dates, tuples) is stored as text or list. All else comes back equal.
+"""
 
 from __future__ import annotations
 
+import atexit
 import errno
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -17,7 +24,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from judge.core import files as files_module
+from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 
@@ -30,6 +37,8 @@ Row = Score | Failure
 RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
+JOURNAL = "scores.partial.jsonl"
+_START = "samples.partial.parquet"
 
 
 def _column_types(*records: type) -> dict[str, str]:
@@ -38,29 +47,29 @@ def _column_types(*records: type) -> dict[str, str]:
     return {field.name: str(field.type).partition(" |")[0].partition("[")[0] for field in every}
 
 
-SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
-del SCORE_COLUMNS["provenance"]
+_SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
+del _SCORE_COLUMNS["provenance"]
 _SAMPLE_COLUMNS = _column_types(Sample)
 _PROVENANCE = frozenset(_column_types(Provenance))
 _ARROW_TYPES = {"float": "float64", "int": "int64"}
 _FRAME_TYPES = {"float": "float64", "int": "Int64"}
 _UNIQUE = ("output", "where", "distribution", "reason")
-STORED: dict[str, Any] = {
+_STORED: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": [
         name
-        for name, kind in (SCORE_COLUMNS | _SAMPLE_COLUMNS).items()
+        for name, kind in (_SCORE_COLUMNS | _SAMPLE_COLUMNS).items()
         if kind in ("str", "Mapping") and name not in _UNIQUE
     ],
 }
 """How Parquet stores them: a text is stored once in a column, unless few texts there are equal."""
 
 
-def score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
+def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """The cells of rows by column; None where a row has no such field."""
     provenances = [getattr(row, "provenance", row) for row in rows]
     return {
-        name: _column(kind, provenances if name in _PROVENANCE else rows, name) for name, kind in SCORE_COLUMNS.items()
+        name: _column(kind, provenances if name in _PROVENANCE else rows, name) for name, kind in _SCORE_COLUMNS.items()
     }
 
 
@@ -70,7 +79,7 @@ def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
     return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
 
 
-def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     """The rows whose cells these are."""
     failed = [error is not None for error in columns["error"]]
     scored = [not failure for failure in failed]
@@ -102,7 +111,7 @@ def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
     return TypeAdapter(get_type_hints(record)[name]).validate_json
 
 
-def store(folder: Path, files: Mapping[str, bytes]) -> None:
+def store(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write these files so that a reader finds each of them whole, old or new, never half.
 
     All are written beside their places first and renamed when every one is complete. Raises StorageError.
@@ -110,20 +119,20 @@ def store(folder: Path, files: Mapping[str, bytes]) -> None:
     folder = Path(folder)
     ready: list[Path] = []
     try:
-        files_module.make_private_dir(folder)
-        for name, content in files.items():
+        files.make_private_dir(folder)
+        for name, content in contents.items():
             ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
             ready[-1].write_bytes(content)
-        for name, path in zip(files, ready, strict=True):
+        for name, path in zip(contents, ready, strict=True):
             path.replace(folder / name)
     except OSError as error:
         for path in ready:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-        raise StorageError(describe_os_error("write", folder, error)) from error
+        raise StorageError(_describe_os_error("write", folder, error)) from error
 
 
-def describe_os_error(action: str, path: Path, error: Exception) -> str:
+def _describe_os_error(action: str, path: Path, error: Exception) -> str:
     """What happened to which path, and what to do about it."""
     number = error.errno if isinstance(error, OSError) else None
     advice = {
@@ -144,36 +153,19 @@ def describe_os_error(action: str, path: Path, error: Exception) -> str:
     return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
 
 
-def scores_file(rows: Iterable[Row]) -> bytes:
-    """The contents of the long table's file."""
-    return _parquet(scores_table([*rows]), column_metadata({}))
-
-
-def samples_file(samples: Iterable[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
+def _samples_file(samples: Sequence[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
     """The contents of the samples' file; the columns and `info` are in its metadata."""
-    about = column_metadata({"columns": [asdict(c) for c in columns], "info": info})
-    return _parquet(samples_table([*samples]), about)
+    return _parquet(_samples_table(samples), {"columns": [asdict(c) for c in columns], "info": info})
 
 
-def scores_table(rows: Sequence[Row]) -> pa.Table:
+def _scores_table(rows: Sequence[Row]) -> pa.Table:
     """Rows as Arrow has them."""
-    return _table(SCORE_COLUMNS, score_cells(rows))
+    return _table(_SCORE_COLUMNS, _score_cells(rows))
 
 
-def samples_table(samples: Sequence[Sample]) -> pa.Table:
+def _samples_table(samples: Sequence[Sample]) -> pa.Table:
     """Samples as Arrow has them."""
     return _table(_SAMPLE_COLUMNS, {name: _column(kind, samples, name) for name, kind in _SAMPLE_COLUMNS.items()})
-
-
-def column_metadata(about: Mapping[str, Any]) -> dict[str, str]:
-    """The metadata of a file that says this about itself."""
-    return {"judge": _json(about)}
-
-
-def read_scores(path: Path, most: int | None = None) -> list[Row]:
-    """The rows of a scores' file, or the first `most` of them. Raises StorageError."""
-    with translating_errors(path):
-        return rows_of(_read(path, most)[0])
 
 
 def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Table:
@@ -189,12 +181,13 @@ def _table(types: Mapping[str, str], columns: Mapping[str, list[Any]]) -> pa.Tab
     return pa.table(arrays, names=list(types))
 
 
-def _parquet(table: pa.Table, about: Mapping[str, str]) -> bytes:
+def _parquet(table: pa.Table, about: Mapping[str, Any]) -> bytes:
+    """The contents of a file that says this about itself in its metadata."""
     import pyarrow as pa
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(table.replace_schema_metadata(about), sink, **STORED)
+    parquet.write_table(table.replace_schema_metadata({"judge": _json(about)}), sink, **_STORED)
     return bytes(sink.getvalue())
 
 
@@ -232,19 +225,19 @@ def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], di
 
 
 @contextmanager
-def translating_errors(path: Path) -> Iterator[Path]:
+def _translating_errors(path: Path) -> Iterator[Path]:
     """Turns all that a missing or damaged file makes of its reading into a StorageError."""
     import pyarrow as pa
 
     try:
         yield path
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StorageError(describe_os_error("read", path, error)) from error
+        raise StorageError(_describe_os_error("read", path, error)) from error
 
 
-def read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
-    """What `samples_file` was given, or the first `most` samples of it. Raises StorageError."""
-    with translating_errors(path):
+def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
+    """What `_samples_file` was given, or the first `most` samples of it. Raises StorageError."""
+    with _translating_errors(path):
         cells, about = _read(path, most)
         columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
         return tuple(_records(Sample, cells)), columns, about["info"]
@@ -355,11 +348,11 @@ class Table:
                     [values_by_key.get((*key, column.name)) for key in keys], dtype="float64"
                 )
             return frame
-        cells = score_cells([*self.rows()])
+        cells = _score_cells([*self.rows()])
         return pd.DataFrame(
             {
                 name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
-                for name, kind in SCORE_COLUMNS.items()
+                for name, kind in _SCORE_COLUMNS.items()
             }
         )
 
@@ -372,7 +365,10 @@ class Table:
 
     def files(self) -> dict[str, bytes]:
         """The contents of these two files by name."""
-        return {SCORES: scores_file(self.rows()), SAMPLES: samples_file(self.samples, self.columns, {})}
+        return {
+            SCORES: _parquet(_scores_table([*self.rows()]), {}),
+            SAMPLES: _samples_file(self.samples, self.columns, {}),
+        }
 
     @classmethod
     def load(cls, folder: Path, most: int | None = None) -> Table:
@@ -381,8 +377,9 @@ class Table:
         Raises StorageError for a folder or file that cannot be read.
         """
         folder = Path(folder)
-        samples, columns, _ = read_samples(folder / SAMPLES, most)
-        rows = read_scores(folder / SCORES, None if most is None else most * len(columns))
+        samples, columns, _ = _read_samples(folder / SAMPLES, most)
+        with _translating_errors(folder / SCORES) as path:
+            rows = _rows_of(_read(path, None if most is None else most * len(columns))[0])
         return cls(samples, columns, *split_rows(rows))
 
 
@@ -390,3 +387,158 @@ def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tupl
     """Scores and failures apart."""
     rows = list(rows)
     return tuple(r for r in rows if isinstance(r, Score)), tuple(r for r in rows if isinstance(r, Failure))
+
+
+class Journal:
+    """Rows of a run under way, on disk within about a second, for the case that the run is killed.
+
+    `start` (samples and columns, no scores yet) and `info` are stored at once, so that `recover` can show the rows
+    with their texts. A journal left by an earlier run in the folder is replaced. Not for several threads.
+    """
+
+    def __init__(self, folder: Path, start: Table | None = None, info: Mapping[str, Any] | None = None) -> None:
+        self._path = Path(folder) / JOURNAL
+        self._rows: list[Score | Failure] = []
+        self._written = time.monotonic()
+        self._encode = json.JSONEncoder(separators=(",", ":")).encode
+        delete_journal(folder)
+        store(folder, {} if start is None else {_START: _samples_file(start.samples, start.columns, info or {})})
+        try:
+            self._file = self._path.open("w", encoding="ascii")
+        except OSError as error:
+            raise StorageError(_describe_os_error("write", self._path, error)) from error
+
+    def add(self, row: Score | Failure) -> None:
+        """Take one row; write what has gathered every 200 rows or after a second. Raises StorageError."""
+        self._rows.append(row)
+        if len(self._rows) >= 200 or time.monotonic() - self._written > 1.0:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has gathered. Raises StorageError."""
+        rows, self._rows, self._written = self._rows, [], time.monotonic()
+        columns = _score_cells(rows)
+        lines = [
+            self._encode({name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}) + "\n"
+            for cells in zip(*columns.values(), strict=True)
+        ]
+        try:
+            self._file.write("".join(lines))
+            self._file.flush()
+        except OSError as error:
+            raise StorageError(_describe_os_error("write", self._path, error)) from error
+
+    def close(self) -> None:
+        """Write what has gathered and close the file; once closed, does nothing. Raises StorageError."""
+        if self._file.closed:
+            return
+        try:
+            self.flush()
+        finally:
+            with suppress(OSError):
+                self._file.close()
+
+
+def read_journal(folder: Path) -> list[Score | Failure]:
+    """The rows of a folder's journal; a last line cut short by the kill is left out. Raises StorageError."""
+    with _translating_errors(Path(folder) / JOURNAL) as path:
+        *lines, _cut = path.read_text(encoding="ascii").split("\n")
+        rows = [json.loads(line) for line in lines]
+        return _rows_of({name: [row.get(name) for row in rows] for name in _SCORE_COLUMNS})
+
+
+def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
+    """The table of a run that was killed, as far as it came, and the `info` it started with.
+
+    A journal without a start gives samples without texts and columns without signatures. Raises StorageError.
+    """
+    scores, failures = split_rows(read_journal(folder))
+    if (Path(folder) / _START).exists():
+        samples, columns, info = _read_samples(Path(folder) / _START)
+        return Table(samples, columns, scores, failures), info
+    rows: list[Score | Failure] = [*scores, *failures]
+    keys = dict.fromkeys((r.item, r.system) for r in rows)
+    metrics = {s.column for s in scores if s.provenance.method == "metric"}
+    names = dict.fromkeys(r.column for r in rows)
+    columns = tuple(Column(name, "metric" if name in metrics else "criterion", "") for name in names)
+    return Table(tuple(Sample(*key, output="") for key in keys), columns, scores, failures), {}
+
+
+def delete_journal(folder: Path) -> None:
+    """Remove a folder's journal, for instance because the run it belongs to is stored. Raises StorageError."""
+    for name in (JOURNAL, _START):
+        try:
+            (Path(folder) / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(_describe_os_error("remove", Path(folder) / name, error)) from error
+
+
+_GROUP = 20_000
+"""Rows written at once: a Parquet row group."""
+
+
+class StreamingWriter:
+    """Writes `scores.parquet` and `samples.parquet` as rows come; readers find them when `close` has put them in place.
+
+    Until then they stand beside their places, from which they are removed where the process ends. Raises StorageError.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = Path(folder)
+        self._open: dict[str, Any] = {}
+        self._scores: list[Score | Failure] = []
+        self._samples: list[Sample] = []
+        try:
+            files.make_private_dir(self._folder)
+        except OSError as error:
+            raise StorageError(_describe_os_error("write", self._folder, error)) from error
+        atexit.register(self.discard)
+
+    def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
+        """Take samples and their rows, in table order."""
+        self._samples += samples
+        self._scores += rows
+        if len(self._scores) >= _GROUP:
+            self._flush()
+
+    def close(self, columns: Iterable[Column]) -> None:
+        """Write what is left, with the columns, and put the files in place; another run's run.json goes first."""
+        self._flush()
+        metadata = {SCORES: {}, SAMPLES: {"columns": [asdict(c) for c in columns], "info": {}}}
+        try:
+            for name, file in self._open.items():
+                file.add_key_value_metadata({"judge": _json(metadata[name])})
+                file.close()
+            (self._folder / RUN).unlink(missing_ok=True)
+            for name in self._open:
+                self._temporary_path(name).replace(self._folder / name)
+            atexit.unregister(self.discard)
+        except OSError as error:
+            raise StorageError(_describe_os_error("write", self._folder, error)) from error
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        atexit.unregister(self.discard)
+        for name, file in self._open.items():
+            with suppress(OSError):
+                file.close()
+            with suppress(OSError):
+                self._temporary_path(name).unlink()
+
+    def _flush(self) -> None:
+        scores, self._scores, samples, self._samples = self._scores, [], self._samples, []
+        self._write_table(SCORES, _scores_table(scores))
+        self._write_table(SAMPLES, _samples_table(samples))
+
+    def _write_table(self, name: str, table: Any) -> None:
+        from pyarrow import parquet
+
+        try:
+            if name not in self._open:
+                self._open[name] = parquet.ParquetWriter(self._temporary_path(name), table.schema, **_STORED)
+            self._open[name].write_table(table)
+        except OSError as error:
+            raise StorageError(_describe_os_error("write", self._folder / name, error)) from error
+
+    def _temporary_path(self, name: str) -> Path:
+        return self._folder / f".{name}.{os.getpid()}.tmp"
