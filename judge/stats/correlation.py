@@ -403,7 +403,7 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
 
 
 def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints]]:
-    """By matrix: value and ends of the interval (3 × columns × columns, NaN for unknown ones), n of every two columns."""
+    """By matrix: value and ends of the interval (3 × columns × columns, NaN for unknown ones), and n of two columns."""
     size = len(values)
     cells = {
         key: (np.full((3, size, size), np.nan), np.zeros((size, size), dtype=np.intp))

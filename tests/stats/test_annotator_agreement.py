@@ -57,14 +57,16 @@ def test_the_radiologists_example() -> None:
 
 
 _votes = st.tuples(st.integers(2, 4), st.integers(2, 7)).flatmap(
-    lambda shape: arrays.arrays(np.float64, shape, elements=st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0, NAN]))
+    lambda shape: arrays.arrays(
+        np.float64, shape, elements=st.sampled_from([1.0, 2.0, 2.5, 0.1 + 0.2, 0.3, 4.0, 5.0, NAN])
+    )
 )
 
 
 @given(_votes)
 def test_every_alpha_is_evalicas(votes: Any) -> None:
     found = values(votes, Bootstrap(n_resamples=5))
-    frame = pd.DataFrame(votes)
+    frame = pd.DataFrame(np.round(votes, 9))  # what only rounding sets apart is equal
     paired = frame.loc[:, frame.notna().sum() > 1].to_numpy()
     if paired.shape[1] < 2 or len(np.unique(paired[~np.isnan(paired)])) < 2:
         assert not any(measure.startswith("alpha") for measure in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
+from scipy.stats import spearmanr
 
 import judge
+from judge.core.records import Sample
 from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, within
-from judge.stats.correlation import CorrelationWithRatings, human_ceiling, williams
+from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, human_ceiling, matrix, williams
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -308,3 +311,84 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
                 told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][criterion]
                 mine = [found[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
                 assert mine == pytest.approx(told, abs=1e-6)
+
+
+def test_steigers_example() -> None:
+    """Steiger 1980, as R's psych has it: r.test(103, .4, .5, .1) prints t = -0.89 with probability < 0.37."""
+    found = williams(0.4, 0.5, 0.1, 103)
+    assert found is not None
+    assert found == (pytest.approx(-0.89, abs=0.005), pytest.approx(0.37, abs=0.006))
+
+
+def test_an_example_by_hand() -> None:
+    """n = 28, r12 = .6, r13 = .3, r23 = .5: |R| = 1 − .36 − .09 − .25 + .18 = .48, and 2 · 27/25 · .48 = 1.0368;
+    ((.6 + .3) / 2)² · (1 − .5)³ = .2025 · .125 = .0253125; t = .3 · √(27 · 1.5 / 1.0621125) = 1.852515.
+    """
+    found = williams(0.6, 0.3, 0.5, 28)
+    assert found is not None
+    t = 0.3 * math.sqrt(40.5 / 1.0621125)
+    assert t == pytest.approx(1.852515, abs=1e-5)
+    assert found == (pytest.approx(t), pytest.approx(2 * stats.t.sf(t, 25)))
+    assert williams(0.3, 0.6, 0.5, 28) == (pytest.approx(-t), pytest.approx(found[1]))
+
+
+def test_it_errs_as_often_as_it_says() -> None:
+    random, found = np.random.default_rng(0), []
+    for _ in range(1500):
+        z = random.normal(size=(3, 40))
+        x, y, people = z[0] + z[2], z[1] + z[2], z[2]
+        r = np.corrcoef([x, y, people])
+        tested = williams(r[0, 2], r[1, 2], r[0, 1], 40)
+        assert tested is not None
+        found.append(tested[1])
+    assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.015)
+
+
+def test_where_there_is_nothing_to_test() -> None:
+    assert williams(0.5, 0.4, 0.3, 3) is None
+    assert williams(0.5, 0.5, 1.0, 30) == (0.0, 1.0)
+    assert williams(1.0, 0.5, 1.0, 30) is None  # impossible: two equal sides with different correlations
+
+
+RATINGS = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 3, 2), (3, 2, 1), (2, 1, 3))
+RATED = [
+    Sample(f"i{n}", system, "Text.", human={"kind": float(grade)})
+    for n, row in enumerate(RATINGS)
+    for system, grade in zip("xyz", row, strict=True)
+]
+AFTER = {(s.item, s.system): s.human["kind"] for s in RATED}
+BEFORE = {key: value if key[0] in ("i0", "i3", "i4") else -value for key, value in AFTER.items()}
+
+
+def test_values_stand_by_item_and_system() -> None:
+    found = matrix(RATED[:4], {("i0", "y"): 2.0, ("i1", "x"): None, ("i9", "x"): 5.0})
+    np.testing.assert_array_equal(found, [[np.nan, 2.0, np.nan], [np.nan, np.nan, np.nan]])
+
+
+def test_by_level_on_the_texts_of_both() -> None:
+    before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
+    change = change_in_agreement(RATED, "kind", before, AFTER)
+    found = change.shifts
+    assert (list(found), change.lacking) == (["document", "item", "system"], "")
+    both = [(before[key], AFTER[key]) for key in before]
+    assert found["item"].before.value == pytest.approx(spearmanr(*zip(*both, strict=True)).statistic)
+    assert (found["item"].before.n, found["item"].after.value) == (17, pytest.approx(1.0))
+    document = found["document"]
+    assert (document.before.value, document.after.value) == (pytest.approx(0.0), pytest.approx(1.0))
+    assert document.change is not None
+    assert document.change.value == pytest.approx(1.0)
+    assert document.change.p == pytest.approx(0.25)  # three items turned, none the other way: 2 / 2³
+    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",)).shifts) == ["item"]
+
+
+def test_the_seed_is_that_of_the_resamples() -> None:
+    one, same, other = (
+        change_in_agreement(RATED, "kind", BEFORE, AFTER, levels=("item",), seed=seed).shifts["item"].change
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_what_is_undefined_says_why() -> None:
+    change = change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER)
+    assert (change.shifts, change.lacking) == ({}, "all values are equal")
