@@ -12,7 +12,7 @@ import statistics
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from judge.core.errors import Transient
 from judge.core.records import Request, Response
@@ -24,7 +24,9 @@ _MAX_HEADER_WAIT = 60.0
 _BUSY = (429, 503, 529)
 _REOPENING = 1.0
 _TOLERANCE = 1e-9
-_KINDS = ("requests", "tokens")
+_KINDS: tuple[Literal["requests", "tokens"], ...] = ("requests", "tokens")
+_Limit = tuple[Literal["user", "server"], Literal["requests", "tokens"]]
+"""Who set a limit, and on what."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
@@ -233,12 +235,11 @@ class RateLimiter:
     ) -> None:
         self.limit = ConcurrencyLimit(concurrency, steady=steady)
         self.flying = 0
-        per_second = None if tpm is None else tpm / _MINUTE
-        self._configured = (
-            None if rpm is None else per_minute(rpm),
-            None if per_second is None else Bucket(per_second, per_second),
-        )
-        self._reported: list[Bucket | None] = [None, None]
+        self._buckets: dict[_Limit, Bucket] = {}
+        if rpm is not None:
+            self._buckets["user", "requests"] = per_minute(rpm)
+        if tpm is not None:
+            self._buckets["user", "tokens"] = Bucket(tpm / _MINUTE, tpm / _MINUTE)
         self._rate = SendRate()
         self._ratio = 0.0
         self._sent = (0.0, 0.0)
@@ -250,7 +251,7 @@ class RateLimiter:
     async def acquire(self, request: Request) -> Permit:
         """Wait for leave to send. Every permit goes back with `on_success` or `on_failure`."""
         cost, now = 0.0, asyncio.get_running_loop().time()
-        if self._configured[1] is not None or self._reported[1] is not None:  # else nobody limits tokens
+        if any(kind == "tokens" for _, kind in self._buckets):  # else nobody limits tokens
             cost = budget.estimate_request(request) * (self._ratio or 1.0)
         if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
@@ -276,7 +277,7 @@ class RateLimiter:
         if permit.cost and used:
             ratio = used / budget.estimate_request(request)
             self._ratio = self._ratio + 0.1 * (ratio - self._ratio) if self._ratio else ratio
-            if (bucket := self._configured[1]) is not None:
+            if (bucket := self._buckets.get(("user", "tokens"))) is not None:
                 bucket.level += permit.cost - used
         if response.limits:
             self._update_from_headers(permit, response.limits, now)
@@ -298,9 +299,8 @@ class RateLimiter:
         self.limit.forget(until)
 
     def _grant(self, cost: float, now: float) -> Permit:
-        for bucket, taken in zip((*self._configured, *self._reported), (1.0, cost, 1.0, cost), strict=True):
-            if bucket is not None:
-                bucket.level -= taken
+        for (_, kind), bucket in self._buckets.items():
+            bucket.level -= cost if kind == "tokens" else 1.0
         if self._rate.bucket is not None:
             self._rate.bucket.level -= 1.0
         permit = Permit(now, cost, self._sent)
@@ -334,12 +334,9 @@ class RateLimiter:
         delay = self._rate.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
             delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
-        for kind, amount in enumerate((1.0, cost)):
-            configured, reported = self._configured[kind], self._reported[kind]
-            if configured is not None:
-                delay = max(delay, configured.wait(amount, now))
-            if reported is not None:
-                delay = max(delay, min(reported.wait(amount, now), self._last + _MAX_HEADER_WAIT - now))
+        for (source, kind), bucket in self._buckets.items():
+            wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
+            delay = max(delay, wait if source == "user" else min(wait, self._last + _MAX_HEADER_WAIT - now))
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
@@ -354,5 +351,5 @@ class RateLimiter:
             rate = (news.limit - news.remaining) / news.reset
             cost = permit.cost if place else 1.0
             level = news.remaining - (self._sent[place] - permit.before[place] - cost) + rate * (now - permit.at)
-            bucket = self._reported[place] = self._reported[place] or Bucket(rate, news.limit)
+            bucket = self._buckets.setdefault(("server", kind), Bucket(rate, news.limit))
             bucket.set(level, rate, news.limit, now)

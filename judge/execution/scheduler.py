@@ -360,10 +360,8 @@ class JudgeRun:
         else:
             usable = True
             self._traits.proven.add(case.strategies[0])
-            drawn = [answer for answer in answers if isinstance(answer, Response)]
-            self.counts.unmet.update(
-                {_TEMPERATURE: 1} if any(_TEMPERATURE in response.unmet for response in drawn) else ()
-            )
+            if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
+                self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
@@ -412,7 +410,8 @@ class JudgeRun:
 
     def _note_server(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""
-        self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
+        if response.unmet:
+            self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
 
     def _fail(self, judgment: Judgment, stage: str, error: JudgeError) -> None:
