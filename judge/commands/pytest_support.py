@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -131,9 +132,10 @@ def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) 
         if not shared_file.exists():
             outcome = _run_suite(suite, session, cases)
             new = shared_file.with_suffix(".new")
-            new.write_bytes(_OUTCOME.dump_json(outcome))
+            # A reply may hold half of a surrogate pair, which `json` escapes and pydantic refuses.
+            new.write_text(json.dumps(_OUTCOME.dump_python(outcome)), encoding="utf-8")
             new.replace(shared_file)
-        return _OUTCOME.validate_json(shared_file.read_bytes())
+        return _OUTCOME.validate_python(json.loads(shared_file.read_text(encoding="utf-8")))
 
 
 def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:

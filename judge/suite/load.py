@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,10 +152,11 @@ def _with_names(cases: Sequence[Expectation], file: YamlSource) -> Iterator[Expe
         elif name:
             taken[name] = case.line
     for case in cases:
-        name, sentence, n = " ".join(case.name.split()), case.describe(), 1
-        while not name:
-            candidate, n = (sentence if n == 1 else f"{sentence} ({n})"), n + 1
-            name = "" if candidate in taken else candidate
+        name = " ".join(case.name.split())
+        if not name:
+            sentence = case.describe()
+            candidates = chain([sentence], (f"{sentence} ({n})" for n in count(2)))
+            name = next(candidate for candidate in candidates if candidate not in taken)
         taken[name] = case.line
         yield case.named(name)
 
