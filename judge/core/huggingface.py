@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -82,6 +82,14 @@ class ModelFiles:
             raise self.error("config.json is not a model's configuration")
         return config
 
+    def check_complete(self, *, weights: bool = True) -> None:
+        """Raises ConfigError if a file is missing, with or without those of the weights."""
+        if names := missing_files(self.folder, weights=weights):
+            raise self.error(
+                f"lacks {_first_names(names)}: get all of its files again, or load model and tokenizer with "
+                "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
+            )
+
     def error(self, why: str) -> ConfigError:
         """Return a ConfigError that names this model and its folder."""
         return ConfigError(f"{self.label} ({self.folder}): {why}")
@@ -94,18 +102,17 @@ def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFile
     MissingExtra for a package.
     """
     path = Path(model).expanduser()
-    name, folder = (path.resolve().name, path) if path.is_dir() else (model, _snapshot(model, who, role))
+    if path.is_dir():
+        name, folder = path.resolve().name, path
+    else:
+        name, folder = model, snapshot(model, f"{who}: {role} {model!r}", who=who)
     return from_folder(folder, name=name, who=who, role=role, cache=cache)
 
 
 def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | None) -> ModelFiles:
     """Return the model in a folder. Raises ConfigError if it is incomplete."""
     files = ModelFiles(who, role, name, folder, "")
-    if missing_names := missing_files(folder):
-        raise files.error(
-            f"lacks {_first_names(missing_names)}: get all of its files again, or load model and tokenizer with "
-            "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
-        )
+    files.check_complete()
     try:
         return ModelFiles(who, role, name, folder, _digest(folder, cache))
     except OSError as error:
@@ -116,12 +123,12 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more files" if len(names) > 2 else "")
 
 
-def missing_files(folder: Path) -> list[str]:
+def missing_files(folder: Path, *, weights: bool = True) -> list[str]:
     """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
     missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
     # transformers would make a tokenizer without words.
     missing_names += [] if any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)) else ["tokenizer.json"]
-    if (folder / _WEIGHTS).is_file():
+    if not weights or (folder / _WEIGHTS).is_file():
         return missing_names
     if not (folder / _INDEX).is_file():
         return [*missing_names, _WEIGHTS]
@@ -132,26 +139,32 @@ def missing_files(folder: Path) -> list[str]:
     return missing_names + sorted(part for part in parts if not (folder / part).is_file())
 
 
-def _snapshot(name: str, who: str, role: str) -> Path:
-    """Return the folder of a hub model in the hub's own cache; missing files are downloaded."""
+def snapshot(name: str, label: str, *, who: str, weights: bool = True, revision: str | None = None) -> Path:
+    """Return the folder of a hub model in the hub's own cache; missing files are downloaded.
+
+    `label` begins the error's message. Raises ConfigError if the model cannot be had, MissingExtra for a package.
+    """
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
-    patterns, cache_problem = list(PATTERNS), ""
+    patterns = [pattern for pattern in PATTERNS if weights or "safetensors" not in pattern]
+    download = partial(hub.snapshot_download, name, allow_patterns=patterns, revision=revision)
+    cache_problem = ""
     try:
-        folder = Path(hub.snapshot_download(name, allow_patterns=patterns, local_files_only=True))
-        if not (missing_names := missing_files(folder)):
+        folder = Path(download(local_files_only=True))
+        if not (missing_names := missing_files(folder, weights=weights)):
             return folder
         cache_problem = f"; the copy in its cache lacks {_first_names(missing_names)}"
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:
         with silenced():
-            return Path(hub.snapshot_download(name, allow_patterns=patterns))
+            return Path(download())
     except Exception as error:
         raise ConfigError(
-            f"{who}: {role} {name!r} is no folder here and cannot be had from the Hugging Face hub "
+            f"{label} is no folder here and cannot be had from the Hugging Face hub "
             f"({first_line(error)}{cache_problem}): check the name, name a folder made by save_pretrained, or set "
-            "HF_HUB_CACHE to where the hub's models lie, or HF_ENDPOINT to a mirror that can be reached"
+            "HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, or HF_TOKEN for "
+            "a model that asks who you are"
         ) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,6 @@ class Chat:
 
 
 _WHO, _WHAT = "local", "model"
-_WEIGHTS = tuple(pattern for pattern in huggingface.PATTERNS if "safetensors" in pattern)
-_REST = tuple(pattern for pattern in huggingface.PATTERNS if pattern not in _WEIGHTS)
 _DIGEST_LENGTH = 12
 _ADVICE = "name one that was tuned to follow instructions (often called -Instruct, -it or -chat)"
 _LOADING = threading.Lock()  # what keeps transformers quiet meanwhile is the whole process's
@@ -104,7 +102,8 @@ class LocalModel:
         """The network on its device: the GPU where there is one. Raises ConfigError where it cannot be loaded."""
         with _LOADING:
             if self.online:
-                _snapshot(self.where, huggingface.PATTERNS, huggingface.missing_files, revision=self.files.folder.name)
+                _snapshot(self.where, revision=self.files.folder.name)
+                self.files.check_complete()
             chosen = huggingface.device(None, who=_WHO)
             _, network = huggingface.load(self.files, "AutoModelForCausalLM", dtype=self.dtype)
             try:
@@ -137,8 +136,9 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     for package in ("torch", "transformers"):  # what is not installed is said before anything is downloaded
         huggingface.version(package, _WHO)
     if online:
-        where, name, folder = model, model, _snapshot(model, _REST, _missing_without_weights)
+        where, name, folder = model, model, _snapshot(model, weights=False)
         files, digest = huggingface.ModelFiles(_WHO, _WHAT, name, folder, ""), folder.name
+        files.check_complete(weights=False)
     else:
         where, name = str(path.resolve()), path.resolve().name
         files = huggingface.from_folder(path.resolve(), name=name, who=_WHO, role=_WHAT, cache=keep)
@@ -151,39 +151,8 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
     )
 
 
-def _missing_without_weights(folder: Path) -> list[str]:
-    """What a folder of a model lacks, not counting weights."""
-    return [name for name in huggingface.missing_files(folder) if "safetensors" not in name]
-
-
-def _snapshot(
-    name: str, patterns: tuple[str, ...], lacking: Callable[[Path], list[str]], revision: str | None = None
-) -> Path:
-    """The folder of a commit of the hub's, as it lies in the hub's own cache; what is missing there is downloaded."""
-    hugging_face = huggingface.import_optional("huggingface_hub", _WHO)
-    arguments = {"allow_patterns": list(patterns), "revision": revision}
-    try:
-        folder = Path(hugging_face.snapshot_download(name, local_files_only=True, **arguments))
-        if not lacking(folder):
-            return folder
-    except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
-        pass
-    try:
-        with huggingface.silenced():
-            folder = Path(hugging_face.snapshot_download(name, **arguments))
-    except Exception as error:
-        raise ConfigError(
-            f"--model local/{name}: there is no folder of this name, and it cannot be had from the Hugging Face hub "
-            f"({huggingface.first_line(error)}): check the name, name a folder made by save_pretrained, or set "
-            "HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a mirror that can be reached, HF_TOKEN for one "
-            "that asks who you are"
-        ) from error
-    if lacks := lacking(folder):
-        raise ConfigError(
-            f"--model local/{name}: on the hub it lacks {', '.join(lacks[:2])}; only weights in safetensors are read, "
-            "as others could run code: name another, or convert it with save_pretrained(FOLDER)"
-        )
-    return folder
+def _snapshot(name: str, **options: Any) -> Path:
+    return huggingface.snapshot(name, f"--model local/{name}", who=_WHO, **options)
 
 
 def _check_kind(files: huggingface.ModelFiles) -> None:
@@ -203,10 +172,8 @@ def _check_kind(files: huggingface.ModelFiles) -> None:
 
 def _tokenizer(files: huggingface.ModelFiles) -> Any:
     """The model's tokenizer. Raises ConfigError where it cannot be loaded."""
-    transformers, here = (
-        huggingface.import_optional("transformers", _WHO),
-        {"local_files_only": True, "trust_remote_code": False},
-    )
+    transformers = huggingface.import_optional("transformers", _WHO)
+    here = {"local_files_only": True, "trust_remote_code": False}
     try:
         with _LOADING, huggingface.silenced():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(files.folder), **here)

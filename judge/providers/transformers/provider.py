@@ -11,8 +11,9 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,44 +29,30 @@ from judge.providers.transformers.labels import Labels, LabelTokenizer
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.005, 0.05
 """Seconds without a new request after which those that have come are taken, and after which they are in any case."""
 
-Outcome = Response | Exception
 
-
+@dataclass(slots=True, eq=False)
 class Job:
-    """A request, and the future of its answer in an event loop."""
+    """A request, and the future of its answer."""
 
-    __slots__ = ("_loop", "future", "request")
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Response] = self._loop.create_future()
+    request: Request
+    answer: Future[Response] = field(default_factory=Future)
 
     @property
     def over(self) -> bool:
         """Whether nobody waits for it any more."""
-        return self.future.done()
+        return self.answer.done()
 
-    def settle(self, outcome: Outcome) -> None:
-        """Hand over the answer, from whichever thread. An error loses its frames, which hold on to job and model."""
-        if isinstance(outcome, Exception):
-            # Takes the frames off an error, and off those that led to it.
+    def settle(self, outcome: Response | Exception) -> None:
+        """Hand over the answer. An error loses its frames, which hold on to job and model."""
+        with suppress(InvalidStateError):  # cancelled meanwhile
+            if not isinstance(outcome, Exception):
+                self.answer.set_result(outcome)
+                return
             current: BaseException | None = outcome
             while current is not None:
                 current.__traceback__ = None
                 current = current.__cause__ or current.__context__
-        try:
-            self._loop.call_soon_threadsafe(self._settle, outcome)
-        except RuntimeError:  # the loop is closed: nobody waits
-            return
-
-    def _settle(self, outcome: Outcome) -> None:
-        if self.future.done():
-            return
-        if isinstance(outcome, Exception):
-            self.future.set_exception(outcome)
-        else:
-            self.future.set_result(outcome)
+            self.answer.set_exception(outcome)
 
 
 class InferenceThread:
@@ -83,16 +70,16 @@ class InferenceThread:
     async def ask(self, request: Request) -> Response:
         """The answer to a request. Raises the error that came in its place."""
         # No local may hold the job: an error raised here would form a cycle with it that keeps the model in memory.
-        return await self._put(Job(request))
+        return await asyncio.wrap_future(self._put(Job(request)))
 
-    def _put(self, job: Job) -> asyncio.Future[Response]:
+    def _put(self, job: Job) -> Future[Response]:
         with self._lock:
             self._jobs.append(job)
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, "judge-local")
             if len(self._jobs) == 1:
                 self._executor.submit(self._answer)
-        return job.future
+        return job.answer
 
     def _answer(self) -> None:
         """Answer all jobs that have come, once no more do for a moment and an earlier thread has ended."""
