@@ -52,7 +52,7 @@ def diff_command(
     item: Annotated[str | None, option("Only this item.", metavar="ID")] = None,
     system: Annotated[str | None, option("Only this system's texts.", metavar="NAME")] = None,
     human: Annotated[
-        str | None, option("The ratings by people to hold both against (default: the criterion's).", metavar="RATING")
+        str | None, option("Human ratings to compare both with (default: the criterion's).", metavar="RATING")
     ] = None,
     format: Annotated[str, format_option("console", "markdown", "json")] = "console",
     output: Output = None,
@@ -61,8 +61,7 @@ def diff_command(
 ) -> None:
     """Show what differs between two criteria.
 
-    Their text, with DATA the prompts, and with a judge the scores. Leaves with 0 also where much differs, and with 1
-    where judgments failed.
+    Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only if judgments failed.
     """
     from judge.commands.diff_criteria import plan_diff
     from judge.config import load_config
@@ -106,8 +105,8 @@ def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
     return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 
 
-criteria_app = Commands(help="The criteria that texts are judged on.")
-metrics_app = Commands(help="What texts are measured by.")
+criteria_app = Commands(help="List, show, render, draft and compare criteria.")
+metrics_app = Commands(help="List the metrics.")
 
 _Criterion = Annotated[
     str,

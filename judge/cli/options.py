@@ -208,7 +208,7 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
             text += f": {', '.join(map(str, choices[:-1]))} or {choices[-1]}"
         if run_option.default not in (None, (), {}) and run_option.default is not False:
             shown = run_option.default if isinstance(run_option.default, tuple) else [run_option.default]
-            text += f" (default: {','.join(map(str, shown))})"
+            text += f" (default: {','.join(map(str, shown)).removesuffix('.0')})"
         info = option(
             f"{text}.",
             f"--{name.replace('_', '-')}",

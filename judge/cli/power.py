@@ -37,20 +37,18 @@ class _Request(NamedTuple):
 def power_command(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run, as a pilot.")] = None,
     *,
-    difference: Annotated[float | None, option("How many items show this difference?", metavar="D")] = None,
+    difference: Annotated[float | None, option("Show the items needed to detect this difference.", metavar="D")] = None,
     column: Annotated[list[str] | None, option("Only these columns (default: all).", metavar="NAME,...")] = None,
-    pair: Annotated[str | None, option("Only these two systems, also at the difference found.", metavar="A,B")] = None,
-    items: Annotated[int | None, option("What do so many items show (default: the run's)?", metavar="N")] = None,
+    pair: Annotated[str | None, option("Only these two systems, also for their own difference.", metavar="A,B")] = None,
+    items: Annotated[int | None, option("Show what N items can detect (default: the run's).", metavar="N")] = None,
     sd: Annotated[
         float | None, option("Without a run: the standard deviation of paired differences.", metavar="SD")
     ] = None,
-    power: Annotated[float, option("The chance to find the difference (default: 0.8).", metavar="P")] = 0.8,
+    power: Annotated[float, option("Probability of detecting the difference (default: 0.8).", metavar="P")] = 0.8,
     format: Annotated[str, format_option(*BOTH)] = "console",
     **options: Any,
 ) -> None:
-    """Say which differences a run can show.
-
-    Between systems, and how many items a difference takes."""
+    """Show which differences between systems a run can detect, and how many items a difference needs."""
     from judge.config import load_config
     from judge.stats.power import ALPHA
 

@@ -15,8 +15,8 @@ from judge.core.errors import ConfigError
 
 _NEXT = (
     "judge run run.yaml    # score the replies and compare the two prompts; then open runs/first/report.html",
-    "judge test .          # hold the scores against what the suite expects",
-    "judge doctor          # what there is here for a real judge: keys, extras, cache",
+    "judge test .          # check the suite's expectations",
+    "judge doctor          # check your setup for a real judge: keys, extras, cache",
 )
 
 

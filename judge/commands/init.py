@@ -1,4 +1,4 @@
-"""`judge init`: a starter project with data, a criterion, a plan, a suite and a CI job, which pass offline."""
+"""`judge init`: a starter project with data, a criterion, run.yaml, a suite and a CI job, which pass offline."""
 
 from __future__ import annotations
 
