@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
-from judge.cli.run import run_interruptibly
+from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import print_message, print_untrusted, use_color
 
 if TYPE_CHECKING:
     from judge.audits.card import JudgeCard
-    from judge.commands.audit import AuditPlan
     from judge.commands.preparation import PreparedRun
+    from judge.execution.progress import Progress
 
 
 @takes("audit")
@@ -39,11 +39,25 @@ def audit_command(
 
     Reports which damage it notices, its biases, and whether injected instructions move it."""
     from judge.audits.card import PROBES
-    from judge.commands.audit import plan_audit
+    from judge.commands.audit import audit_estimate, plan_audit, run_audit
     from judge.config import RunConfig
 
     config, folder = to_config(data, options, RunConfig)
-    card = _run(plan_audit(config, items=items, probes=PROBES if probes is None else probes), quiet=quiet)
+    audit_plan = plan_audit(config, items=items, probes=PROBES if probes is None else probes)
+    if not quiet:
+        print_message(audit_estimate(audit_plan))
+
+    def work(progress: Progress, display: Display) -> Coroutine[Any, Any, JudgeCard]:
+        @contextmanager
+        def watch(name: str, prepared: PreparedRun) -> Iterator[None]:
+            if not quiet and prepared.judges:
+                print_message(f"{name}:")
+            with display(prepared):
+                yield
+
+        return run_audit(audit_plan, progress, watch)
+
+    card = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
     if not quiet:
         print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
     if card.failures:
@@ -51,25 +65,3 @@ def audit_command(
         print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")
     print_message(f"card: {folder / 'card.html'}")
     raise typer.Exit(1 if card.failures else 0)
-
-
-def _run(audit_plan: AuditPlan, *, quiet: bool) -> JudgeCard:
-    """Run the audit with a progress display; on Ctrl-C print how to resume."""
-    from judge.cli.progress_bar import watch
-    from judge.commands.audit import audit_estimate, run_audit
-    from judge.execution.progress import Progress
-
-    progress = Progress()
-
-    @contextmanager
-    def watch_run(name: str, prepared: PreparedRun) -> Iterator[None]:
-        if not quiet and prepared.judges:
-            print_message(f"{name}:")
-        with watch(prepared, progress, quiet=quiet):
-            yield
-
-    if not quiet:
-        print_message(audit_estimate(audit_plan))
-    hint = " What is in the cache is not asked or paid again." if audit_plan.config.cache is not False else ""
-    message = f"interrupted: start the same command again to go on.{hint}"
-    return run_interruptibly(run_audit(audit_plan, progress, watch_run), progress, lambda: message)

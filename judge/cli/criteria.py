@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from judge.cli.options import (
     option,
     takes,
 )
-from judge.cli.run import resume_hint, run_interruptibly
+from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import (
     BOTH,
     CONFIGS,
@@ -32,9 +33,9 @@ from judge.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from judge.commands.diff_criteria import DiffPlan
     from judge.commands.preparation import PreparedRun
     from judge.core.records import Criterion
+    from judge.execution.progress import Progress
     from judge.results.comparison import CriterionDiff
 
 _SIDES = ("A", "B")
@@ -63,7 +64,8 @@ def diff_command(
 
     Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only if judgments failed.
     """
-    from judge.commands.diff_criteria import plan_diff
+    from judge.commands.diff_criteria import plan_diff, run_diff
+    from judge.commands.plan import one_line_estimate
     from judge.config import load_config
     from judge.data import samples
 
@@ -74,35 +76,25 @@ def diff_command(
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
     reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, config.replay, config.record])
     check_writable({"--output": output})
-    diff = _run(plan_diff(before, after, config, item=item, system=system, human=human), quiet=quiet)
+    diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
+    runs = dict(zip(_SIDES, diff_plan.runs or (), strict=False))
+    for side, run in runs.items():
+        if not quiet and (estimate := one_line_estimate(run)):
+            print_message(f"{side}: {estimate}")
+
+    def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
+        def watch(prepared: PreparedRun) -> AbstractContextManager[None]:
+            return display(prepared, label=next(side for side, run in runs.items() if run is prepared))
+
+        return run_diff(diff_plan, progress, watch)
+
+    diff = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
     if output is not None:
         write("--output", output, diff.report(format))
         typer.echo(str(output))
     elif not quiet:
         print_untrusted(diff.report(format, colour=use_color()).rstrip("\n"), format)
     raise typer.Exit(1 if diff.failed else 0)
-
-
-def _run(diff_plan: DiffPlan, *, quiet: bool) -> CriterionDiff:
-    """Judge with both criteria if there is a judge, with a progress display."""
-    from judge.cli.progress_bar import watch
-    from judge.commands.diff_criteria import run_diff
-    from judge.commands.plan import one_line_estimate
-    from judge.execution.progress import Progress
-
-    runs = diff_plan.runs or ()
-    for side, prepared_run in zip(_SIDES, runs, strict=False):
-        if not quiet and (estimate := one_line_estimate(prepared_run)):
-            print_message(f"{side}: {estimate}")
-    progress = Progress()
-
-    def watch_run(prepared: PreparedRun) -> AbstractContextManager[None]:
-        label = next(label for label, prepared_run in zip(_SIDES, runs, strict=False) if prepared_run is prepared)
-        return watch(prepared, progress, quiet=quiet, label=label)
-
-    work = run_diff(diff_plan, progress, watch_run)
-    cached = all(prepared_run.config.cache is not False for prepared_run in runs)
-    return run_interruptibly(work, progress, lambda: resume_hint(cached=cached))
 
 
 criteria_app = Commands(help="List, show, render, draft and compare criteria.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 T = TypeVar("T")
+Display = Callable[..., AbstractContextManager[None]]
+"""Shows a prepared run while the context is open; `label` names it among several."""
 _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
@@ -104,14 +108,20 @@ def plan_command(
         show(console(), estimate)
 
 
-def run_interruptibly(work: Coroutine[Any, Any, T], progress: Progress, stopped: Callable[[], str]) -> T:
-    """Return the result of `work`; on Ctrl-C print the message of `stopped` and exit with 130."""
+def run_interruptibly(
+    work: Callable[[Progress, Display], Coroutine[Any, Any, T]], stopped: Callable[[Progress], str], *, quiet: bool
+) -> T:
+    """Return the result of `work`, which shows its progress; on Ctrl-C print what `stopped` says and exit with 130."""
     import asyncio
 
+    from judge.cli.progress_bar import watch
+    from judge.execution.progress import Progress
+
+    progress = Progress()
     try:
-        return asyncio.run(wait_for_in_flight(work, progress))
+        return asyncio.run(wait_for_in_flight(work(progress, partial(watch, counts=progress, quiet=quiet)), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        print_message(stopped())
+        print_message(stopped(progress))
         raise typer.Exit(130) from None
 
 
@@ -170,26 +180,34 @@ def execute(
     config: RunConfig, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
 ) -> tuple[Result, Progress]:
     """Run a configuration. `check` may raise for its samples before anything is paid."""
-    from judge.cli.progress_bar import watch
     from judge.commands.pipeline import run_pipeline
     from judge.commands.plan import one_line_estimate
     from judge.commands.preparation import overwrite_warning, prepare
-    from judge.execution.progress import Progress
 
     prepared = prepare(config)
     if check is not None:
         check(prepared.samples)
     for message in () if quiet else filter(None, (overwrite_warning(config), one_line_estimate(prepared))):
         print_message(message)
-    progress = Progress()
 
-    async def work() -> Result:
-        with watch(prepared, progress, quiet=quiet):
-            return await run_pipeline(prepared, progress)
+    async def work(progress: Progress, display: Display) -> tuple[Result, Progress]:
+        with display(prepared):
+            return await run_pipeline(prepared, progress), progress
 
-    return run_interruptibly(
-        work(), progress, lambda: _resume_hint_of_run(progress, folder, config.cache is not False)
-    ), progress
+    def stopped(progress: Progress) -> str:
+        if not progress.judges:
+            return "interrupted: what was measured is not kept; start the same command again"
+        saved = f" and are kept in {folder}" if progress.done else ""
+        message = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{saved}"
+        if config.cache is False:
+            return message
+        if progress.awaited:
+            message += (
+                f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
+            )
+        return f"{message}\nStart the same command again to go on: what is in the cache is not asked or paid again."
+
+    return run_interruptibly(work, stopped, quiet=quiet)
 
 
 def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
@@ -219,15 +237,3 @@ def show(result: Result, format: str) -> None:
         typer.echo(render(result, colour=use_color()))
     else:
         print_untrusted(result.report(format).rstrip("\n"))
-
-
-def _resume_hint_of_run(progress: Progress, folder: Path, cached: bool) -> str:
-    if not progress.judges:
-        return "interrupted: what was measured is not kept; start the same command again"
-    saved = f" and are kept in {folder}" if progress.done else ""
-    message = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{saved}"
-    if not cached:
-        return message
-    if progress.awaited:
-        message += f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
-    return f"{message}\nStart the same command again to go on: what is in the cache is not asked or paid again."

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -194,10 +195,8 @@ def _run(
     paths: Sequence[Path], options: Mapping[str, Any], outputs: Mapping[str, Path | None], *, quiet: bool
 ) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
-    from judge.cli.progress_bar import watch
     from judge.commands.test import cost_summary, prepare_suites, run_suites
     from judge.core.format import plural
-    from judge.execution.progress import Progress
 
     prepared_suites = prepare_suites(paths, **options)
     check_writable(outputs)
@@ -208,11 +207,9 @@ def _run(
             cost_summary(run for suite in prepared_suites for run in suite.runs.values()),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
-    progress = Progress()
-    work = run_suites(prepared_suites, progress, lambda prepared: watch(prepared, progress, quiet=quiet))
     hint = " What is in the cache is not asked or paid again by the same command."
     message = "interrupted: there are no verdicts." + (hint if all(suite.cached for suite in prepared_suites) else "")
-    return run_interruptibly(work, progress, lambda: message)
+    return run_interruptibly(partial(run_suites, prepared_suites), lambda _: message, quiet=quiet)
 
 
 def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
