@@ -110,7 +110,7 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
     done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
     assert "interrupted: start the same command again to go on. What is in the cache is not asked" in done.err
-    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("start the same command again to go on.\n")
+    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("asks and pays for all of it again\n")
 
 
 @pytest.mark.parametrize(
