@@ -28,7 +28,6 @@ from judge.suite.evidence import (
     Text,
     Undecidable,
     columns,
-    criterion_name,
     format_change,
     mean,
     pair_runs,
@@ -80,8 +79,8 @@ def locate(
             )
         if drifts:
             raise ConfigError(
-                f"{suite.path}:{drifts[0].line}: drift is measured from a baseline: write baseline: FOLDER at the top, "
-                "or add --baseline DIR"
+                f"{suite.path}:{drifts[0].line}: {drifts[0].kind} is measured from a baseline: write "
+                "baseline: FOLDER at the top, or add --baseline DIR"
             )
         return Baseline()
     if not samples:
@@ -113,7 +112,7 @@ def locate(
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
-        unjudged = f"; {plural(len(drifts), 'case')} of drift not judged" if drifts else ""
+        unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
@@ -275,7 +274,7 @@ def compare_with_baseline(
     """
     runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     first_rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
-    bounded = {criterion_name(case.criterion) for case in (suite.cases if suite else ()) if case.bounds_mean}
+    bounded = {case.stem() for case in (suite.cases if suite else ()) if case.bounds_mean}
     line = suite.lines.get("baseline", 1) if suite else 1
     in_baseline = columns(baseline).keys()
     texts = [(sample.item, sample.system) for sample in result.table.samples]

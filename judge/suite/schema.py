@@ -160,7 +160,6 @@ _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,999})")
 _DATA = (".jsonl", ".csv", ".tsv", ".parquet")
-_CLASS_NAMES = {expectation.__name__ for expectation in EXPECTATIONS}
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -273,7 +272,8 @@ class YamlSource(Mistakes):
 
     def _describe_error(self, model: type[BaseModel], error: Any) -> Iterator[tuple[str, Loc]]:
         """One of pydantic's complaints as a person would say it, and where it stands in the file."""
-        loc: Loc = tuple(part for part in error["loc"] if part not in _CLASS_NAMES)
+        in_case = error["loc"][:1] == ("cases",)  # where the third part names the expectation, and is no key
+        loc: Loc = tuple(part for place, part in enumerate(error["loc"]) if not (in_case and place == 2))
         names = [part for part in loc if isinstance(part, str)]
         key, kind = names[-1] if names else "", error["type"]
         if kind == MISTAKE:

@@ -225,6 +225,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: {min: true}", "min: input should be a valid number, not True"),
         ("expect: 4", "expect: write keys and values (label, max, min, share)"),
         ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'? (known: label, max, min, share)"),
+        ("Label: x\n    expect: {min: 4}", "unknown key 'Label' (known: better, criterion, drift, expect"),
         ("exspect: {min: 4}", "unknown key 'exspect'; did you mean 'expect'?"),
         ("human: {spearmann: {min: 0}}", "unknown key 'spearmann'; did you mean 'spearman'?"),
         ("human: {spearman: {min: 0, max: 1}}", "unknown key 'max'"),

@@ -15,7 +15,7 @@ from judge.stats.coefficients import Coefficient, Level
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, matrix, usual_level
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
-from judge.suite.evidence import NEAR, Undecidable, criterion_name, format_estimate, would_take
+from judge.suite.evidence import NEAR, Undecidable, format_estimate, would_take
 from judge.suite.expectations.case import (
     Case,
     CaseContext,
@@ -93,7 +93,7 @@ class Agreement(Case):
         return ", ".join(f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items())
 
     def decide(self, context: CaseContext) -> Decision:
-        scored, criterion = context.scored(), criterion_name(self.criterion)
+        scored, criterion = context.scored(), self.stem()
         texts = {*context.texts}
         samples = scored.result.table.samples
         rated = [s for s in samples if (s.item, s.system) in texts and criterion in s.human]
