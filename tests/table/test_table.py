@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judge import table as module
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.table import Journal, Table, delete_journal, read_journal, recover, store
+from judge.table import Journal, Table, delete_journal, read_journal, recover, samples_table, scores_table, store
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
 METRIC = Provenance("metric")
@@ -167,6 +167,16 @@ def test_any_row_comes_back_from_the_journal(tmp_path_factory, rows) -> None:
         journal.add(row)
     journal.close()
     assert read_journal(folder) == rows
+
+
+@given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
+def test_few_cells_are_stored_as_pyarrow_stores_them(rows, found, failed) -> None:
+    few = scores_table([*found, *failed]), samples_table(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("judge.table._FEW_CELLS", -1)
+        assert (scores_table([*found, *failed]), samples_table(rows)) == few
+    for table in few:
+        table.validate(full=True)
 
 
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
