@@ -7,17 +7,17 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
 from judge.core.records import Sample
 from judge.metrics import Metric, MetricResult, Note, is_rowwise
 from judge.metrics.common import joined
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 PART = 500
 """Samples of one part."""
@@ -60,6 +60,10 @@ def worker_pool(
     if workers == 1:
         yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
         return
+    # Imported here, as most runs measure in their own process.
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+    from multiprocessing import get_context
+
     # Spawned and not forked: the caller has threads.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,))
     try:
@@ -128,6 +132,9 @@ def _start_worker(metrics: Sequence[Metric]) -> None:
 
 
 def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
     if parent := parent_process():
         wait([parent.sentinel])
         os._exit(1)
