@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 from pathlib import Path
@@ -10,11 +11,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from judge import table as module
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.table import Journal, Table, delete_journal, read_journal, recover, samples_table, scores_table, store
+from judge.table import Journal, Table, delete_journal, read_journal, recover, store
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
 METRIC = Provenance("metric")
@@ -171,12 +173,11 @@ def test_any_row_comes_back_from_the_journal(tmp_path_factory, rows) -> None:
 
 @given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
 def test_few_cells_are_stored_as_pyarrow_stores_them(rows, found, failed) -> None:
-    few = scores_table([*found, *failed]), samples_table(rows)
+    table = Table(tuple(rows), COLUMNS, tuple(found), tuple(failed))
+    few = {name: parquet.read_table(io.BytesIO(content)) for name, content in table.files().items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judge.table._FEW_CELLS", -1)
-        assert (scores_table([*found, *failed]), samples_table(rows)) == few
-    for table in few:
-        table.validate(full=True)
+        assert {name: parquet.read_table(io.BytesIO(content)) for name, content in table.files().items()} == few
 
 
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
