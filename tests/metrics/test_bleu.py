@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu import sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.errors import DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bleu, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
@@ -78,9 +77,13 @@ def test_english_is_sacrebleu(output: str, references: list[str]) -> None:
     assert value(output, *references) == min(theirs, 100.0)
 
 
-@pytest.mark.parametrize("smooth", ["exp", "none", "floor", "add-k"])
-@pytest.mark.parametrize("max_order", [1, 2, 4, 6])
-@given(pairs=PAIRS, lowercase=st.booleans())
+@settings(max_examples=300)
+@given(
+    smooth=st.sampled_from(["exp", "none", "floor", "add-k"]),
+    max_order=st.sampled_from([1, 2, 4, 6]),
+    pairs=PAIRS,
+    lowercase=st.booleans(),
+)
 def test_options_are_sacrebleus(
     smooth: str, max_order: int, pairs: list[tuple[str, list[str]]], lowercase: bool
 ) -> None:
@@ -257,22 +260,6 @@ def test_no_texts_no_rows() -> None:
         bleu.corpus([], [])
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"tokenize": "13b"}, r"tokenize must be one of 13a, char, .*, zh, not '13b'"),
-        ({"smooth": "laplace"}, "smooth must be one of exp, none, floor, add-k, not 'laplace'"),
-        ({"max_order": 0}, "max_order must be a whole number from 1 to 9, not 0"),
-        ({"max_order": True}, "max_order must be a whole number"),
-        ({"lowercase": "yes"}, "lowercase must be true or false, not 'yes'"),
-    ],
-)
-def test_wrong_options(options: dict[str, object], said: str) -> None:
-    for metric, name in ((Bleu, "bleu"), (CorpusBleu, "bleu_corpus")):
-        with pytest.raises(ConfigError, match=f"{name}.{said}"):
-            metric(**options)  # type: ignore[arg-type]
-
-
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
 
@@ -287,11 +274,6 @@ def test_lists_are_checked() -> None:
         bleu.sentence(["x", "y"], ["x", " "])
     with pytest.raises(DataError, match="two lists of one length"):
         bleu.sentence(["x", "y"], ["x"])
-
-
-def test_it_travels_to_other_processes() -> None:
-    metric = pickle.loads(pickle.dumps(Bleu(tokenize="char", smooth="floor")))
-    assert metric.score([sample("ab", "ac")]) == Bleu(tokenize="char", smooth="floor").score([sample("ab", "ac")])
 
 
 def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import cider
 from judge.metrics.cider import Cider
@@ -136,17 +136,3 @@ def test_signature() -> None:
 @pytest.mark.parametrize("odd", ["\ud800 배가 늦게 왔다", "😀 boat ship at sea", "the boat ran over sand " * 10_000])
 def test_odd_and_long_texts(odd: str) -> None:
     assert cider.score([odd, "x"], [odd, "y"])[0] == pytest.approx(10, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"sigma": 0}, "cider.sigma must be a number from 0.01 to 1e\\+06, not 0"),
-        ({"max_order": 10}, "cider.max_order must be a whole number from 1 to 9, not 10"),
-        ({"stem": "porter"}, "cider.stem must be true or false, not 'porter'"),
-        ({"tokenizer": "xx"}, "tokenizer must be one of en, char, ja, ko"),
-    ],
-)
-def test_wrong_options(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Cider(**options)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from judge.core import plugins
+from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Sample, Score
 from judge.metrics import Metric, parallel
 
@@ -34,7 +35,7 @@ OF_TEXTS = ("rouge", "bleu", "chrf", "ter", "meteor", "bertscore")
 
 
 def marked(names: Any) -> list[Any]:
-    return [pytest.param(name, marks=HEAVY.get(name, ())) for name in names]
+    return [pytest.param(name, marks=HEAVY.get(name if isinstance(name, str) else name[0], ())) for name in names]
 
 
 with_each = pytest.mark.parametrize("name", marked(plugins.METRICS))
@@ -188,23 +189,93 @@ def test_blank_references_do_not_count(name: str) -> None:
     assert found == pytest.approx(values(name, TEXTS[0], "The ferry came late."), abs=1e-6)
 
 
-@with_each_unloaded
-def test_import_brings_no_package(name: str) -> None:
-    heavy = ["numpy", "torch", "nltk", "sacrebleu", "rapidfuzz", "MeCab"]
+def _process(code: str) -> tuple[str, str]:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+def test_import_brings_no_package() -> None:
+    heavy = ["numpy", "torch", "nltk", "rouge_score", "sacrebleu", "rapidfuzz", "MeCab"]
     code = (
-        f"import sys; from judge.core import plugins; plugins.load('metrics', {name!r});"
-        f"print([name for name in {heavy} if name in sys.modules])"
+        f"import sys; from judge.core import plugins;"
+        f"[plugins.load('metrics', name) and [print(name, each) for each in {heavy} if each in sys.modules]"
+        f" for name in {list(plugins.METRICS)}]"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert _process(code) == ("", "")
 
 
-@with_each
-def test_nothing_is_written_to_the_terminal(name: str) -> None:
+@pytest.mark.parametrize(
+    "names", marked([[n for n in plugins.METRICS if n not in HEAVY], *([n] for n in HEAVY)]), ids=str
+)
+def test_nothing_is_written_to_the_terminal(names: list[str]) -> None:
     code = (
         "from judge.core import plugins; from judge.core.records import Sample;"
         "samples = [Sample(str(n), 'a', f'x {n} .', source='y', references=('y .',)) for n in range(150)];"
-        f"plugins.load('metrics', {name!r})().score(samples)"
+        f"[plugins.load('metrics', name)().score(samples) for name in {names}]"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert _process(code) == ("", "")
+
+
+_NUMBER, _SWITCH = "must be a whole number from", "must be true or false, not"
+_BLEU = {
+    "tokenize": ("13b", "must be one of 13a, char, .*, zh, not '13b'"),
+    "smooth": ("laplace", "must be one of exp, none, floor, add-k, not 'laplace'"),
+    "max_order": (True, f"{_NUMBER} 1 to 9, not True"),
+    "lowercase": ("yes", f"{_SWITCH} 'yes'"),
+}
+WRONG: dict[str, list[tuple[str, Any, str]]] = {
+    **{
+        name: [(key, *case) for key, case in _BLEU.items()]
+        for name in ("bleu", "bleu_corpus", "self_bleu", "source_bleu")
+    },
+    "chrf": [
+        ("char_order", 0, f"{_NUMBER} 1 to 20, not 0"),
+        ("word_order", 1.5, f"{_NUMBER} 0 to 10, not 1.5"),
+        ("beta", float("nan"), "must be a number from 0 to 100, not nan"),
+        ("lowercase", 1, f"{_SWITCH} 1"),
+    ],
+    "ter": [(key, "no", f"{_SWITCH} 'no'") for key in ("normalized", "asian_support", "no_punct", "case_sensitive")],
+    "meteor": [
+        ("alpha", 1.1, "must be a number from 0 to 1, not 1.1"),
+        ("beta", "3", "must be a number from 0 to 100, not '3'"),
+        ("gamma", True, "must be a number from 0 to 1, not True"),
+        ("tokenizer", "engl", "must be one of en, char, ja, ko"),
+        ("wordnet", "yes", f"{_SWITCH} 'yes'"),
+    ],
+    "cider": [
+        ("sigma", 0, r"must be a number from 0.01 to 1e\+06, not 0"),
+        ("max_order", 10, f"{_NUMBER} 1 to 9, not 10"),
+        ("stem", "porter", f"{_SWITCH} 'porter'"),
+        ("tokenizer", "xx", "must be one of en, char, ja, ko"),
+    ],
+    "heuristic": [
+        ("criteria", [], "must be different ones of relevance, coherence, consistency, fluency"),
+        ("criteria", "fluency,fluency", "must be different ones of "),
+        ("prefix", None, "must be text"),
+        ("tokenizer", "words", "must be one of "),
+    ],
+    "stats": [
+        ("columns", "words,size", "must be one of words, sentences, .*, not 'size'"),
+        ("columns", ["words", "words"], "must be `all` or a list of different names"),
+        ("columns", 3, "must be `all` or a list of different names, not 3"),
+        ("tokenizer", "words", "must be one of "),
+    ],
+    "distinct": [
+        *(("orders", value, "must be ") for value in (0, [], [1, 1], "2")),
+        ("per", "words", "must be one of ngrams, tokens"),
+        ("tokenize", "en", "must be one of"),
+        ("lowercase", None, _SWITCH),
+    ],
+    "pairwise_bleu": [
+        ("groups", "item", "must be one of source, system"),
+        ("effective_order", "no", f"{_SWITCH} 'no'"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "said"), [(name, *case) for name, cases in WRONG.items() for case in cases]
+)
+def test_a_wrong_option_says_what_is_allowed(name: str, option: str, value: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name}\.{option} {said}"):
+        plugins.load("metrics", name)(**{option: value})

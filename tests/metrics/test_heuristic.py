@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import heuristic
 from judge.metrics.heuristic import CRITERIA, NAME, NOTICE, Heuristic
@@ -177,24 +175,6 @@ def test_what_it_cannot_see_is_as_documented() -> None:
     assert 0 < float(clean) - float(swapped) < 0.3
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            {"criteria": ["politeness"]},
-            "the criterion of heuristic must be one of relevance, coherence, consistency, fluency, not 'politeness'",
-        ),
-        ({"criteria": []}, "heuristic.criteria must be different ones of relevance, coherence, consistency, fluency"),
-        ({"criteria": "fluency,fluency"}, "heuristic.criteria must be different ones of "),
-        ({"prefix": None}, "heuristic.prefix must be text"),
-        ({"tokenizer": "words"}, "heuristic.tokenizer must be one of "),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Heuristic(**options)
-
-
 def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     result = Heuristic(tokenizer="char", criteria="fluency").score([Sample("1", "a", ORDINARY, SOURCE)])
     (column,) = result.columns
@@ -202,11 +182,6 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     (row,) = result.rows
     assert isinstance(row, Score)
     assert row.value == results(ORDINARY)["fluency"]
-
-
-def test_it_travels_to_other_processes() -> None:
-    samples = [Sample("1", "a", ORDINARY, SOURCE)]
-    assert pickle.loads(pickle.dumps(Heuristic())).score(samples) == Heuristic().score(samples)
 
 
 STUDY = {"coherence": 0.380, "consistency": 0.407, "fluency": 0.267, "relevance": 0.359}

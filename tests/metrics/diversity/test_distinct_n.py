@@ -102,23 +102,6 @@ def test_no_ngram_is_a_failure(outputs: list[str], kinds: list[str]) -> None:
     assert all(row.message.startswith("system a: ") for row in failures)
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ({"orders": 0}, "orders must be"),
-        ({"orders": []}, "orders must be"),
-        ({"orders": [1, 1]}, "orders must be"),
-        ({"orders": "2"}, "orders must be"),
-        ({"per": "words"}, "per must be one of ngrams, tokens"),
-        ({"tokenize": "en"}, "tokenize must be one of"),
-        ({"lowercase": None}, "lowercase must be true or false"),
-    ],
-)
-def test_wrong_options(option: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^distinct\.{said}"):
-        Distinct(**option)
-
-
 def test_wrong_order() -> None:
     with pytest.raises(ConfigError, match=r"^distinct\.n must be a whole number from 1 to 9"):
         distinct(["a"], 10)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 import judge.metrics.diversity as pairwise
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.diversity import PairwiseBleu, pairwise_bleu
 
@@ -167,8 +167,3 @@ def test_no_value_is_a_failure(
 def test_function_raises(texts: Any) -> None:
     with pytest.raises(DataError, match=r"fewer than two texts|without any token"):
         pairwise_bleu(texts)
-
-
-def test_wrong_groups() -> None:
-    with pytest.raises(ConfigError, match=r"^pairwise_bleu\.groups must be one of source, system"):
-        PairwiseBleu(groups="item")

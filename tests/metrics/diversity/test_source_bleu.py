@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics.diversity import SourceBleu, source_bleu
 
@@ -75,10 +74,3 @@ def test_without_source_is_a_failure(source: str | None, found: str) -> None:
 def test_function_raises(sources: list[str], said: str) -> None:
     with pytest.raises(DataError, match=said):
         source_bleu(["x"], sources)
-
-
-@pytest.mark.parametrize("option", [{"max_order": 1.5}, {"smooth": None}, {"tokenize": "words"}])
-def test_wrong_options(option: dict[str, Any]) -> None:
-    (name,) = option
-    with pytest.raises(ConfigError, match=rf"^source_bleu\.{name} must be "):
-        SourceBleu(**option)

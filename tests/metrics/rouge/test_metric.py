@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -194,18 +193,6 @@ def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
     assert note == "rouge: 2 of 4 texts lost more than half of their letters to the preset rouge155"
     for metric, of in ((Rouge(), samples), (Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples[2:])):
         assert parallel.score_in_parallel(metric, of).notes == ()
-
-
-def test_parts_and_processes_give_the_rows_of_the_whole() -> None:
-    samples = [
-        Sample(str(n), "a", f"w{n} runs. He ran", references=(f"w{n} ran. He runs", "паром" if n % 3 else "he"))
-        for n in range(9)
-    ]
-    metric = Rouge(multi="mean", stopwords=["he"], values=["f", "r"])
-    assert metric.rowwise
-    whole = metric.score(samples).rows
-    again = pickle.loads(pickle.dumps(metric))  # as a process gets it
-    assert again.score(samples[:4]).rows + again.score(samples[4:]).rows == whole
 
 
 def test_scoring_english_loads_no_other_program() -> None:

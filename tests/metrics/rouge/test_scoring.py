@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,11 @@ def lines(text: str) -> str:
 
 @pytest.mark.parametrize("stem", [True, False])
 def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
-    """1,600 summaries; precision, recall and F."""
+    """Every fourth of 1,600 summaries; precision, recall and F."""
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
-        pairs = [(lines(row["summary"]), lines(row["references"][0])) for row in map(json.loads, file)]
+        pairs = [
+            (lines(row["summary"]), lines(row["references"][0])) for row in map(json.loads, islice(file, 0, None, 4))
+        ]
     package = RougeScorer(TYPES, use_stemmer=stem)
     found = score([output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem)
     for place, (output, reference) in enumerate(pairs):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.metrics.rouge.sequences import Rules, Vocabulary, places_of, script_words
+from judge.metrics.rouge.sequences import Rules, Vocabulary, script_words
 
 
 def plain_rules(text: str) -> list[str]:
@@ -20,20 +18,6 @@ def plain_rules(text: str) -> list[str]:
 @given(st.text(st.characters(exclude_categories=()), max_size=40) | st.text("aZ-9 é\n.K", max_size=30))
 def test_tokens_of_the_script(text: str) -> None:
     assert script_words(text) == plain_rules(text)
-
-
-@given(st.text("abc ", max_size=200))
-def test_places_and_counts(text: str) -> None:
-    read = Vocabulary(Rules("char", False)).read(" ".join(text))
-    (line, *_) = read.lines or ("",)
-    (places, *_) = read.places() or ({},)
-    assert places is not None
-    for word in places:
-        assert [n for n, other in enumerate(line) if other == word] == [n for n in range(200) if places[word] >> n & 1]
-    assert places_of(set(line), line) == places
-    assert read.ordered == "".join(sorted(read.whole))
-    for n in (1, 2, 3):
-        assert read.counts(n) == Counter(line[start : start + n] for start in range(len(line) - n + 1))
 
 
 def test_more_words_than_characters_before_the_surrogates() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
 
 from judge import text
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import text_features
 from judge.metrics.text_features import DEFAULT, NAMES, Measure, Stats
@@ -86,21 +85,6 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     assert by_script.notes == ()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"columns": "words,size"}, r"stats.columns must be one of words, sentences, .*, not 'size'"),
-        ({"columns": []}, "stats.columns must be `all` or a list of different names"),
-        ({"columns": ["words", "words"]}, "stats.columns must be `all` or a list of different names"),
-        ({"columns": 3}, "stats.columns must be `all` or a list of different names, not 3"),
-        ({"tokenizer": "words"}, "stats.tokenizer must be one of "),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Stats(**options)
-
-
 def test_in_a_notebook() -> None:
     first, second = text_features.score([OUTPUT, "Rain fell."], [SOURCE, None])
     assert first == Measure(SOURCE)(OUTPUT)
@@ -113,8 +97,3 @@ def test_in_a_notebook() -> None:
 def test_lists_that_do_not_fit(sources: Any) -> None:
     with pytest.raises(DataError, match="two lists of one length"):
         text_features.score(["x"], sources)
-
-
-def test_it_travels_to_other_processes() -> None:
-    samples = [Sample("1", "a", OUTPUT, SOURCE)]
-    assert pickle.loads(pickle.dumps(Stats())).score(samples) == Stats().score(samples)
