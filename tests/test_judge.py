@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,16 @@ def test_importing_judge_loads_nothing_heavy() -> None:
 def test_help_loads_nothing_heavy() -> None:
     loaded = modules_after("import judge.cli")
     assert loaded.isdisjoint({"numpy", "pandas", "pyarrow", "openai", "jinja2", "pydantic", "sacrebleu", "nltk"})
+
+
+def test_a_run_that_asks_nobody_loads_no_client_and_no_frames(tmp_path: Path) -> None:
+    example = Path(__file__).parents[1] / "examples" / "compare_systems" / "run.yaml"
+    command = ["judge", "run", str(example), "--out", str(tmp_path), "--no-cache", "--quiet"]
+    loaded = modules_after(
+        f"import sys\nfrom judge.cli import main\nsys.argv = {command}\ntry: main()\nexcept SystemExit: pass"
+    )
+    assert (tmp_path / "report.html").exists()
+    assert loaded.isdisjoint({"openai", "aiohttp", "pandas", "scipy", "multiprocessing"})
 
 
 @pytest.mark.parametrize("name", judge.__all__)
