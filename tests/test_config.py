@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_a_new_field_is_an_option_of_the_command(name: str, monkeypatch: pytest.
     assert "How bright the report is (default: 7)." in " ".join(shown.split())
 
 
-def test_a_new_field_is_an_argument_in_python() -> None:
+def test_a_new_field_is_an_argument_in_python_and_in_the_reference() -> None:
     @public_api("run", Brighter)
     def evaluate(data: str, **options: Any) -> None:
         """Score texts."""
@@ -57,6 +58,10 @@ def test_a_new_field_is_an_argument_in_python() -> None:
     parameter = inspect.signature(evaluate).parameters["brightness"]
     assert (parameter.default, parameter.annotation) == (7, "int | None")
     assert "    brightness       How bright the report is." in (evaluate.__doc__ or "")
+    reference = runpy.run_path(str(ROOT / "tests" / "docs" / "test_reference.py"))
+    page = "\n".join(reference["_entry"]("judge.evaluate", evaluate, 2))
+    assert "    brightness: int | None = 7,\n" in page
+    assert "    brightness       How bright the report is." in page
 
 
 def test_a_new_field_is_a_key_of_run_yaml_and_of_suites(tmp_path: Path) -> None:

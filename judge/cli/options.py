@@ -121,9 +121,10 @@ class Command(TyperCommand):
         """Write arguments, the command's own options and those of a run by their groups."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
-            heading = "Arguments" if parameter.param_type_name == "argument" else None
+            group = getattr(parameter, "rich_help_panel", None) or "Options"  # Click's own --help has none
+            heading = "Arguments" if parameter.param_type_name == "argument" else group
             if record := parameter.get_help_record(ctx):
-                rows.setdefault(heading or parameter.rich_help_panel or "Options", []).append(record)
+                rows.setdefault(heading, []).append(record)
         for heading, records in rows.items():
             if records:
                 with formatter.section(heading):
