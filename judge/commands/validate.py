@@ -18,7 +18,8 @@ from judge.results.result import Result, load
 from judge.results.validation import Validation
 from judge.stats import calibration
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.human_agreement import RatedColumn, criterion, judges_of, out_of_scale, people, unknown_criteria
+from judge.stats.correlation import criterion
+from judge.stats.human_agreement import RatedColumn, judges_of, out_of_scale, people, unknown_criteria
 from judge.table import JOURNAL, RUN
 
 

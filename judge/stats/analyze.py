@@ -70,20 +70,20 @@ def overall(table: Table) -> WeightedScores | None:
         return None
     total = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total for column in columns}
-    values = sum(weights[column.name] * _scaled(table, column) for column in columns)
-    down = {name: place for place, name in enumerate(table.systems)}
+    values = np.zeros((len(table.systems), len(table.items)))
+    for column in columns:  # 0 at the bad end of the scale and 1 at the good one
+        low, high = float(column.low or 0.0), float(column.high or 0.0)
+        bad, good = (high, low) if column.better == "lower" else (low, high)
+        values += weights[column.name] * ((table.matrix(column.name) - bad) / (good - bad))
+    by_system = dict(zip(table.systems, values.tolist(), strict=True))
     across = {name: place for place, name in enumerate(table.items)}
-    values_by_sample = [(s, float(np.asarray(values)[down[s.system], across[s.item]])) for s in table.samples]
-    scores = [Score(s.item, s.system, NAME, value, _PROVENANCE) for s, value in values_by_sample if not np.isnan(value)]
+    scores = tuple(
+        Score(s.item, s.system, NAME, value, _PROVENANCE)
+        for s in table.samples
+        if not np.isnan(value := by_system[s.system][across[s.item]])
+    )
     summary = Overall(weights, len(scores), len(table.samples))
-    return WeightedScores(summary, Table(table.samples, (summary.column,), tuple(scores)))
-
-
-def _scaled(table: Table, column: Column) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Systems × items, 0 at the bad end of the scale and 1 at the good one."""
-    low, high = float(column.low or 0.0), float(column.high or 0.0)
-    bad, good = (high, low) if column.better == "lower" else (low, high)
-    return (table.matrix(column.name) - bad) / (good - bad)
+    return WeightedScores(summary, Table(table.samples, (summary.column,), scores))
 
 
 Row = Score | Failure

@@ -22,6 +22,7 @@ from judge.core.records import Column, Estimate
 from judge.stats.agreement import label_values
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
 from judge.stats.coefficients import paired
+from judge.stats.correlation import criterion, matrix
 from judge.stats.paired_differences import MOST, best_first, holm, pairs
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -176,7 +177,7 @@ def calibrate(table: Table) -> tuple[Calibrated, ...]:
     items, of those in which both texts are rated and the others in which both are judged.
     """
     rated = {name for sample in table.samples for name in sample.human}
-    columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and _criterion(c) in rated]
+    columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated]
     return tuple(_calibrated(table, column) for column in columns)
 
 
@@ -257,10 +258,6 @@ def _unskewed_quantile(t: float, skewness: float) -> float:
     return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
 
 
-def _criterion(column: Column) -> str:
-    return column.criterion or column.name
-
-
 @dataclass(frozen=True, slots=True)
 class _RatedScores:
     """Ratings and scores, systems × items, NaN for what there is not."""
@@ -284,13 +281,8 @@ class _RatedScores:
 
 
 def _calibrated(table: Table, column: Column) -> Calibrated:
-    criterion = _criterion(column)
-    down = {name: place for place, name in enumerate(table.systems)}
-    across = {name: place for place, name in enumerate(table.items)}
-    ratings = np.full((len(down), len(across)), np.nan)
-    for sample in table.samples:
-        if criterion in sample.human:
-            ratings[down[sample.system], across[sample.item]] = sample.human[criterion]
+    name = criterion(column)
+    ratings = matrix(table.samples, {(s.item, s.system): s.human.get(name) for s in table.samples}).T
     rated_scores = _RatedScores(table.systems, ratings, table.matrix(column.name))
     means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
     values = np.full((len(table.systems), 1), np.nan)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.core.records import Estimate, Sample
+from judge.core.records import Column, Estimate, Sample
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Resampled
 from judge.stats.coefficients import (
     COEFFICIENTS,
@@ -73,6 +73,11 @@ def usual_level(rated: Iterable[Sample]) -> Level:
     """Within items where most of them have three texts or more; of two, every coefficient there is 1 or −1."""
     texts = [*Counter(sample.item for sample in rated).values()]
     return "document" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "item"
+
+
+def criterion(column: Column) -> str:
+    """The name of a column's criterion."""
+    return column.criterion or column.name
 
 
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:

@@ -25,7 +25,7 @@ from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
-from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, human_ceiling, matrix
+from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, human_ceiling, matrix
 from judge.table import Table
 
 
@@ -256,11 +256,6 @@ def judges_of(table: Table, model: str) -> list[RatedColumn]:
         name = column.judge or ("panel mean" if criterion(column) in panels else model) or criterion(column)
         judges.append(replace(column_from_table(column, table, name), criterion=criterion(column), scale=column))
     return judges
-
-
-def criterion(column: Column) -> str:
-    """The name of a column's criterion."""
-    return column.criterion or column.name
 
 
 def _rated(

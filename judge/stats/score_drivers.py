@@ -11,6 +11,7 @@ import numpy as np
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
 from judge.stats.bootstrap import Bootstrap, Floats, Ints
+from judge.stats.correlation import criterion
 from judge.table import Table
 
 
@@ -138,10 +139,10 @@ def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]
     columns = [column for column in table.columns if column.kind == "criterion"]
     for column in columns:
         yield column.name, False, {(s.item, s.system): s.value for s in table.column_scores(column.name)}
-    for criterion in dict.fromkeys(column.criterion or column.name for column in columns):
-        rated = {(s.item, s.system): s.human[criterion] for s in table.samples if criterion in s.human}
+    for name in dict.fromkeys(map(criterion, columns)):
+        rated = {(s.item, s.system): s.human[name] for s in table.samples if name in s.human}
         if rated:
-            yield criterion, True, rated
+            yield name, True, rated
 
 
 def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
