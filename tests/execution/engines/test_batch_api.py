@@ -595,14 +595,7 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     words = [
         "run",
         str(data),
-        "--criteria",
-        "relevance",
-        "--metrics",
-        "none",
-        "--engine",
-        "batch",
-        "--model",
-        "test-model",
+        *["--criteria", "relevance", "--metrics", "none", "--engine", "batch", "--model", "test-model"],
     ]
     words += ["--base-url", server.url, "--cache", str(folder / "cache"), "--out", str(folder / "out")]
     return subprocess.Popen(

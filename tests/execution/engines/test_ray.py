@@ -159,18 +159,8 @@ def test_somebody_else_at_the_address(chat_server: Any, monkeypatch: pytest.Monk
     monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
     with pytest.raises(ConfigError, match="what answers there is not Ray"):
         ray.check_address()
-
-
-def test_with_tls_somebody_has_to_be_there_all_the_same(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_USE_TLS", "1")
-    monkeypatch.setenv("RAY_ADDRESS", chat_server.url.removeprefix("http://").removesuffix("/v1"))
+    monkeypatch.setenv("RAY_USE_TLS", "1")  # it speaks only to who shows a certificate
     ray.check_address()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
-    with pytest.raises(ConfigError, match="refused"):
-        ray.check_address()
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local"])
@@ -260,8 +250,7 @@ def test_where_workers_go(
             ray.placements(3, gpu=True)
 
 
-@pytest.mark.parametrize("wanted", [None, 2])
-def test_nodes_that_cannot_be_reached_are_none(wanted: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_that_cannot_be_reached_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     class Ray:
         @staticmethod
         def nodes() -> list[dict[str, Any]]:
@@ -270,7 +259,7 @@ def test_nodes_that_cannot_be_reached_are_none(wanted: int | None, monkeypatch: 
     monkeypatch.setattr(ray, "ray", lambda: Ray)
     monkeypatch.setattr(ray, "_is_reachable", lambda host, port: False)
     with pytest.raises(ConfigError, match="no machine of the cluster can be reached from here"):
-        ray.placements(wanted, gpu=False)
+        ray.placements(2, gpu=False)
 
 
 ERRORS: list[JudgeError] = [
@@ -328,16 +317,8 @@ def test_what_is_learned_is_told_once_and_taken_over() -> None:
     provider = answering(answer, shared_state="a")
     assert asyncio.run(answered(provider, request("+"), "b"))[1] == "b+"
     assert asyncio.run(answered(provider, request("")))[1] is None
-
-
-def test_a_reply_that_cannot_be_sent_is_a_failure_that_is_paid_for() -> None:
-    async def answer(one: Request) -> Response:
-        return Response((Choice("4"),), limits={"x": threading.Lock()})  # type: ignore[dict-item]
-
-    refused, _ = asyncio.run(answered(answering(answer), request("x")))
-    assert isinstance(refused, Refused)
-    assert re.search(r"a reply cannot be sent back .*lock", str(refused))
-    assert (refused.billed, refused.stops) == (True, "if_first")
+    fixed = answering(answer, shared_state=property(lambda _: "a"))  # one that takes no lesson says so
+    assert isinstance(asyncio.run(answered(fixed, request(""), "b"))[0], AttributeError)
 
 
 def engine_of(count: int) -> tuple[RayEngine, list[Any]]:
@@ -514,68 +495,32 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
     session.run(named(20))
     failed = {name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)}
     assert list(failed) == ["text 7"]
-    assert "a reply cannot be sent back" in str(failed["text 7"])
+    refused = failed["text 7"]
+    assert isinstance(refused, Refused)
+    assert re.search("a reply cannot be sent back .*lock", str(refused))
+    assert refused.billed
     assert (session.counts.sent, session.counts.remarks) == (20, [])
-
-
-def learning(lesson: Callable[[], Any]) -> Any:
-    """A provider that has something to teach after each reply, which `lesson` makes on the worker."""
-    home = os.getpid()
-
-    async def answer(one: Request) -> Response:
-        return Response((Choice("4"),))
-
-    def taught(_: Any) -> Any:
-        return "as here" if os.getpid() == home else lesson()
-
-    return answering(answer, shared_state=property(taught))
 
 
 @on_ray
 def test_a_mistake_of_the_program_is_no_death(connected: Any) -> None:
     """It ends the run by its own name, and is not tried on worker after worker."""
-    known: list[int] = []
+    home = os.getpid()
 
-    def lesson() -> Any:
-        known.append(1)  # who opens a worker asks for the first one
-        return "as here" if len(known) < 2 else {}["nothing"]
+    async def answer(one: Request) -> Response:
+        answered.append(1)
+        return Response((Choice("4"),))
 
-    session = Session(learning(lesson), workers=1)
+    answered: list[int] = []
+
+    def state(_: Any) -> Any:
+        return "as here" if os.getpid() == home or not answered else {}["nothing"]
+
+    session = Session(answering(answer, shared_state=property(state)), workers=1)
     with pytest.raises(Refused, match=r"the worker on \S+ failed: KeyError\('nothing'\)") as caught:
         session.run(named(5))
     assert caught.value.stops == "always"
     assert session.counts.remarks == []
-
-
-@on_ray
-def test_a_worker_that_cannot_be_taught_ends_the_run(connected: Any) -> None:
-    home = os.getpid()
-
-    async def answer(one: Request) -> Response:
-        return Response((Choice("4"),))
-
-    lessons = ["first"]
-
-    def taught(_: Any) -> Any:
-        return lessons[-1]
-
-    def teach(_: Any, lesson: Any) -> None:
-        if os.getpid() != home:
-            raise ValueError(f"no {lesson}")
-
-    provider = answering(answer, shared_state=property(taught, teach))
-
-    async def go() -> None:
-        session = Session(provider)
-        try:
-            await session.round(named(1))
-            lessons.append("second")
-            with pytest.raises(ValueError, match="no second"):
-                await asyncio.wait_for(session.complete(request("more")), 60)
-        finally:
-            await session.close()
-
-    asyncio.run(go())
 
 
 @on_ray
@@ -691,36 +636,29 @@ def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
 
 
 @on_ray
-def test_the_pace_is_one_for_all_workers(connected: Any, chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    """Three workers that may each have five connections: the rate limiter allows no more than three at once."""
-    lock, now, most = threading.Lock(), 0, 0
-    gone = threading.Event()
+def test_the_rate_limit_is_one_for_all_workers(connected: Any) -> None:
+    """Three workers, of which no more than three requests are under way at once."""
+    now, most = 0, 0
 
-    def answer(_: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+    async def answer(_: Request) -> Response:
+        await asyncio.sleep(0.02)
+        return Response((Choice("4"),))
+
+    session = Session(answering(answer), workers=3, rate_limiter=RateLimiter(3, rpm=60_000))
+    complete = session.complete
+
+    async def counted(one: Request) -> Response:
         nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        gone.wait(0.02)
-        with lock:
+        now += 1
+        most = max(most, now)
+        try:
+            return await complete(one)
+        finally:
             now -= 1
-        return 200, {}, make_completion()
 
-    chat_server.answer = answer
-    granted = 0
-
-    class Counting(RateLimiter):
-        async def acquire(self, request: Request) -> Any:
-            nonlocal granted
-            permit = await super().acquire(request)
-            granted += 1
-            return permit
-
-    provider = OpenAIProvider("m", base_url=chat_server.url, connections=5)
-    session = Session(provider, workers=3, rate_limiter=Counting(3, rpm=60_000))
+    session.complete = counted
     session.run(named(60), concurrency=15)
-    assert most == 3
-    assert granted == len(chat_server.bodies) == 60
+    assert (len(session.answers), most) == (60, 3)
 
 
 @on_ray
@@ -752,17 +690,6 @@ def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> No
 
     with pytest.raises(ConfigError, match=r"scripted/script cannot be sent to workers.*__reduce__"):
         evaluate(SAMPLES, model=ScriptedProvider(script), engine="ray", cache=False)
-
-
-@on_ray
-def test_other_versions_are_refused_before_anything_is_sent(
-    connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ray, "__version__", "99.0")
-    session = Session(OpenAIProvider("m", base_url=chat_server.url))
-    with pytest.raises(ConfigError, match=r"the worker on \S+ has judge \S+, and this is 99\.0"):
-        session.run(named(3))
-    assert not chat_server.bodies
 
 
 @on_ray
