@@ -125,14 +125,15 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         _check_openai_name(model)
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
-        if sends:
-            return vendor.open(model, config)
-        # With an address and the default key variable, a vendor needs no key.
-        try:
-            address = config.base_url or vendor.address
-        except ConfigError:
-            address = f"{UNKNOWN}{vendor.url}"
-        return vendor.open(model, load_config(given={"base_url": address}))
+        if not sends:
+            # With an address and the default key variable, a vendor needs no key.
+            try:
+                address = config.base_url or vendor.address
+            except ConfigError:
+                address = f"{UNKNOWN}{vendor.url}"
+            config = load_config(given={"base_url": address})
+        opened: Provider = plugins.load("providers", "openai").open(model, config, vendor)
+        return opened
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     folder = None if config.cache is False else metrics_folder(local_dir(config.cache))

@@ -4,9 +4,6 @@ The official SDK's client supplies authentication, headers and its aiohttp trans
 transport, because the SDK's own path (parameter transform, copied options, response models) takes several times the CPU
 of everything else. `judge.execution.retry` decides about retries. Redirects are not followed, so that a text only goes
 to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
-
-A plan may come from somebody else and name any variable with any address. `wrong_server_reason` refuses variables that
-hold no key for that server.
 """
 
 from __future__ import annotations
@@ -31,45 +28,7 @@ from judge.core.messages import in_python, option
 from judge.core.records import Usage
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
-
-_KEY_DOMAINS = {
-    "ANTHROPIC_API_KEY": ("anthropic.com",),
-    "AWS_BEARER_TOKEN_BEDROCK": ("amazonaws.com", "api.aws"),
-    "AZURE_OPENAI_API_KEY": ("azure.com", "microsoft.com", "azure.us", "azure.cn"),
-    "DEEPSEEK_API_KEY": ("deepseek.com",),
-    "GEMINI_API_KEY": ("googleapis.com",),
-    "GH_TOKEN": ("github.ai", "github.com", "githubcopilot.com", "azure.com"),
-    "GITHUB_TOKEN": ("github.ai", "github.com", "githubcopilot.com", "azure.com"),
-    "GOOGLE_API_KEY": ("googleapis.com",),
-    "GROQ_API_KEY": ("groq.com",),
-    "MISTRAL_API_KEY": ("mistral.ai",),
-    "OPENROUTER_API_KEY": ("openrouter.ai",),
-    "TOGETHER_API_KEY": ("together.ai", "together.xyz"),
-}
-"""The domains of those whose secret it is. $OPENAI_API_KEY is not here: servers of one's own are told it, too."""
-_NOT_A_KEY = re.compile(
-    r"(?:ACTIONS|AWS|CI|CODECOV|DOCKER|GITLAB|GPG|MYSQL|NPM|PG|POSTGRES|PYPI|REDIS|SENTRY|SLACK|SSH|STRIPE|TWINE|UV|VAULT)"
-    r"_\w+|\w*(?:PASSWORD|PASSWD|PASSPHRASE|_URL|_URI|_DSN)|PGPASS\w*|PATH|HOME|USER",
-    re.IGNORECASE,
-)
-
-
-def wrong_server_reason(variable: str, url: str) -> str:
-    """Why this variable's content is not for the server at this address, or "". Its name alone is looked at."""
-    host = (urlsplit(url).hostname or "").lower()
-    domains = _KEY_DOMAINS.get(variable.upper(), ())
-    if (
-        domains
-        and not is_local_host(host)
-        and not any(host == domain or host.endswith(f".{domain}") for domain in domains)
-    ):
-        return f"${variable} is the key for {domains[0]}, and not for {host}"
-    return f"${variable} is no key of a model's server" if not domains and _NOT_A_KEY.fullmatch(variable) else ""
-
-
-def is_local_host(host: str) -> bool:
-    """Whether a host is this machine."""
-    return host in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d{1,3}){3}", host) is not None
+from judge.providers.vendors import wrong_server_reason
 
 
 def is_openai(url: str) -> bool:

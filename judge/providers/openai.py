@@ -24,6 +24,7 @@ from judge.providers.http_client import (
 )
 from judge.providers.pricing import per_token
 from judge.providers.server_capabilities import Caching, RequestAdapter
+from judge.providers.vendors import Vendor
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
@@ -215,9 +216,19 @@ class OpenAIProvider:
         self.batches = BatchApi(self._http, self._body, self._read)
 
     @classmethod
-    def open(cls, model: str, config: RunConfig) -> OpenAIProvider:
-        """The provider of a plan. Raises ConfigError."""
-        return cls(model, **options(config))
+    def open(cls, model: str, config: RunConfig, vendor: Vendor | None = None) -> OpenAIProvider:
+        """The provider of a plan, whose address and key's variable go before a vendor's. Raises ConfigError."""
+        http_options = options(config)
+        if vendor is None:
+            return cls(model, **http_options)
+        if not model:
+            raise ConfigError(f"--model {vendor.name}/: write the model's name after the slash")
+        named = "key_env" in config.model_fields_set
+        http_options["base_url"] = config.base_url or vendor.address
+        http_options["key_env"] = config.key_env if named else vendor.key_env
+        http_options["needs_key"] = named or not (vendor.local or config.base_url)
+        http_options["caching"] = vendor.caching
+        return cls(model, name=vendor.name, dialect=vendor.dialect, **http_options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""

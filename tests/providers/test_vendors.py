@@ -13,10 +13,9 @@ import pytest
 from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
-from judge.providers.http_client import wrong_server_reason
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import cost_usd
-from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed
+from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wrong_server_reason
 
 KEY = "a-key-of-some-length"
 FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
@@ -37,7 +36,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(name: str, **options: Any) -> OpenAIProvider:
-    return VENDORS[name].open("m", load_config(given=options))
+    return OpenAIProvider.open("m", load_config(given=options), VENDORS[name])
 
 
 def ask(provider: OpenAIProvider) -> Response:
@@ -190,7 +189,7 @@ def test_a_host_belongs_to_one_vendor() -> None:
 
 def test_a_vendor_without_a_model_is_no_judge() -> None:
     with pytest.raises(ConfigError, match="after the slash"):
-        VENDORS["ollama"].open("", load_config())
+        OpenAIProvider.open("", load_config(), VENDORS["ollama"])
 
 
 def test_the_key_of_a_hosted_vendor_goes_to_its_own_hosts_alone() -> None:

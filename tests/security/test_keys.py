@@ -9,8 +9,9 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Request
-from judge.providers.http_client import HttpClient, is_openai, wrong_server_reason
+from judge.providers.http_client import HttpClient, is_openai
 from judge.providers.openai import OpenAIProvider
+from judge.providers.vendors import wrong_server_reason
 
 REQUEST = Request("m", ({"role": "user", "content": "?"},), {"temperature": 0.0, "max_tokens": 8})
 ELSEWHERE = "https://judges.example/v1"
