@@ -11,7 +11,7 @@ import hashlib
 import heapq
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
@@ -156,17 +156,13 @@ class PrefixAwareQueue:
                 break
             del self._groups[oldest]
 
-    def drain(self) -> Iterator[Request]:
-        """Take everything out, unsent."""
-        waiting = [*self._plain, *(request for group in self._groups.values() for request in group.waiting)]
-        self._plain.clear()
-        self._warm.clear()
-        self._cold.clear()
-        self._resting.clear()
+    def clear(self) -> None:
+        """Forget what waits; which groups were answered lately is still known."""
+        for line in (self._plain, self._warm, self._cold, self._resting):
+            line.clear()
         for group in self._groups.values():
             group.waiting.clear()
         self._waiting = self._bytes = 0
-        return iter(waiting)
 
     def _next_of_group(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
         """The next request of a group at the head of its line."""

@@ -148,7 +148,7 @@ class JudgeRun:
         take as much memory as may wait.
         """
         queue, now = self._queue, asyncio.get_running_loop().time
-        queue.drain()
+        queue.clear()
         self._bundles.clear()
         self._enqueue([pending for pending in self._pending.values() if pending.state is State.LEASED])
         self._retried.extendleft(reversed(list(by_prompt(self._next_round))))

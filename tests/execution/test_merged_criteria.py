@@ -14,7 +14,7 @@ import pytest
 
 import judge
 from judge.cache import DiskCache, NoCache
-from judge.core.errors import ConfigError, Refused, Transient
+from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Failure, Request, Response, Sample, Score, Token
 from judge.criteria import load
 from judge.execution.pending import Judgment, Row
@@ -173,12 +173,6 @@ def test_what_failed_is_asked_again_in_the_company_it_had(tmp_path: Path) -> Non
 def test_a_refused_request_fails_all_its_criteria_once() -> None:
     one = Merged(lambda _: Refused("no"), names=THREE, count=2, weighting="single")
     assert (one.counts.sent, one.counts.failed, one.counts.refused) == (2, 6, 2)
-
-
-def test_transient_errors_are_outlived() -> None:
-    left = [Transient("busy", status=503)]
-    one = Merged(lambda r: left.pop() if left else said(r), names=THREE, count=2, weighting="single")
-    assert (one.counts.sent, one.counts.failed) == (3, 0)
 
 
 # A whole run.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judge.cache import Cache, DiskCache, NoCache
-from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError, Transient
+from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import metric_client
 from judge.execution.metric_client import DeferredClient, MetricClient, MetricReply, from_thread
@@ -184,13 +184,6 @@ def test_one_refused_prompt_is_trouble_and_the_rest_goes_on() -> None:
     assert (one.counts.sent, one.counts.answered, one.counts.refused) == (3, 2, 1)
 
 
-def test_transient_errors_are_outlived() -> None:
-    outcomes: list[Reply] = [Transient("busy", status=429, retry_after=1.0), Transient("502", status=502)]
-    one, _ = scripted(lambda request: outcomes.pop(0) if outcomes else echo(request))
-    assert ask(one, wanted("a", "b")) == ["A", "B"]
-    assert one.counts.sent == 4
-
-
 def test_a_wrong_key_stops_after_one_request() -> None:
     one, provider = scripted(lambda _: Refused("401", stops="always"))
     with pytest.raises(Refused, match="401"):
@@ -239,35 +232,6 @@ def test_a_decision_endpoint_is_refused() -> None:
 
 
 # Over the network.
-
-
-def test_a_server_is_asked_once_for_each_prompt_and_not_at_all_the_second_time(
-    tmp_path: Path, chat_server: Any, make_completion: Callable[..., Any]
-) -> None:
-    chat_server.answer = lambda body: (200, {}, make_completion(body["messages"][0]["content"]))
-    for run in range(2):
-        cache = DiskCache(tmp_path)
-        one = asker(OpenAIProvider("m", base_url=chat_server.url), cache)
-        assert ask(one, wanted("x", "y", "x", "z")) == ["X", "Y", "X", "Z"]
-        assert one.counts.usage.prompt_tokens == (300 if run == 0 else 0)
-        assert one.signature == f"openai/m@{chat_server.url.split('/')[2]},t=0"
-        cache.close()
-    assert sorted(body["messages"][0]["content"] for body in chat_server.bodies) == ["x", "y", "z"]
-    assert {body["temperature"] for body in chat_server.bodies} == {0.0}
-
-
-def test_a_server_s_refusal_of_one_prompt_is_trouble_and_one_of_the_key_stops(
-    chat_server: Any, make_completion: Callable[..., Any]
-) -> None:
-    no = {"error": {"message": "flagged", "type": "invalid_request_error", "param": None, "code": "content_filter"}}
-    chat_server.answer = lambda body: (
-        (400, {}, no) if body["messages"][0]["content"] == "b" else (200, {}, make_completion("yes"))
-    )
-    first, second = ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
-    assert (first, type(second)) == ("YES", ModelError)
-    chat_server.answer = lambda _: (401, {}, no)
-    with pytest.raises(Refused):
-        ask(asker(OpenAIProvider("m", base_url=chat_server.url)), wanted("a", "b"))
 
 
 def test_the_stages_of_qags_through_a_server(

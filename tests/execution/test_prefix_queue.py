@@ -36,29 +36,6 @@ def taken(queue: PrefixAwareQueue, now: float = 0.0, *, last: bool = False) -> l
     return found
 
 
-def test_requests_without_a_group_go_as_they_came() -> None:
-    queue = PrefixAwareQueue()
-    queue.add(of("", 3), 0.0)
-    assert taken(queue) == ["0", "1", "2"]
-    assert len(queue) == 0
-
-
-def test_one_goes_first_and_the_others_wait_for_its_answer() -> None:
-    queue = PrefixAwareQueue()
-    (leader, *others) = of("a", 4)
-    queue.add([leader, *others], 0.0)
-    assert taken(queue, last=True) == ["a0"]
-    queue.answered(leader, 1.0)
-    assert taken(queue, 1.0) == ["a1", "a2", "a3"]
-
-
-def test_other_groups_go_on_meanwhile() -> None:
-    queue = PrefixAwareQueue()
-    queue.add([*of("a", 2), *of("b", 2), *of("", 1)], 0.0)
-    assert taken(queue) == ["a0", "b0", "0"]
-    assert len(queue) == 2
-
-
 def test_one_alone_waits_to_see_whether_another_comes_and_is_then_not_marked() -> None:
     queue = PrefixAwareQueue()
     queue.add(of("a", 1), 0.0)
@@ -71,12 +48,6 @@ def test_one_alone_waits_to_see_whether_another_comes_and_is_then_not_marked() -
     leader = queue.take(0.0, last=False)
     assert leader is not None
     assert (leader.model, leader.prefix) == ("b0", ("b", 9))
-
-
-def test_the_last_choice_is_to_send_one_alone() -> None:
-    queue = PrefixAwareQueue()
-    queue.add(of("a", 1), 0.0)
-    assert taken(queue, last=True) == ["a0"]
 
 
 def test_what_comes_later_to_a_group_that_was_answered_needs_no_leader() -> None:
@@ -114,15 +85,6 @@ def test_a_paced_group_has_fifteen_a_minute_while_there_is_anything_else() -> No
     assert Counter(name[0] for name in taken(queue, 62.0)) == {"a": 15, "b": 15}
 
 
-def test_it_is_never_idle_for_the_sake_of_the_pace() -> None:
-    queue = PrefixAwareQueue(paced=True)
-    a = of("a", 40)
-    queue.add(a, 0.0)
-    queue.take(0.0, last=True)
-    queue.answered(a[0], 1.0)
-    assert len(taken(queue, 1.0, last=True)) == 39
-
-
 def test_a_server_of_one_s_own_is_not_paced() -> None:
     queue = PrefixAwareQueue()
     a = of("a", 40)
@@ -140,18 +102,6 @@ def test_it_is_full_by_the_size_of_prompts(monkeypatch: pytest.MonkeyPatch) -> N
     assert queue.full
     assert queue.take(0.0, last=True) is not None
     assert not queue.full
-
-
-def test_what_is_drained_is_what_was_not_sent() -> None:
-    queue = PrefixAwareQueue(paced=True)
-    a = of("a", 20)
-    queue.add([*a, *of("b", 2), *of("", 2)], 0.0)
-    queue.take(0.0, last=False)
-    queue.answered(a[0], 1.0)
-    sent = {"a0", *(queue.take(1.0, last=False).model for _ in range(16))}  # type: ignore[union-attr]
-    left = [request.model for request in queue.drain()]
-    assert sorted([*sent, *left]) == sorted(r.model for r in [*a, *of("b", 2), *of("", 2)])
-    assert (len(queue), queue.full, taken(queue, 1.0, last=True)) == (0, False, [])
 
 
 class Sender:
@@ -246,12 +196,6 @@ def test_with_the_criterion_first_each_criterion_is_a_group_of_its_own(tmp_path:
         path.write_text("---\nscale: [1, 5]\n---\n" + name + "\n{{ source }}\n{{ output }}", encoding="utf-8")
         found += [rendered(str(path), LONG, "A."), rendered(str(path), LONG, "B.")]
     assert found[0] == found[1] != found[2] == found[3]
-
-
-def test_a_text_before_the_document_is_part_of_what_has_to_be_shared(tmp_path: Any) -> None:
-    path = tmp_path / "last.jinja"
-    path.write_text("---\nscale: [1, 5]\n---\n{{ output }}\n{{ source }}", encoding="utf-8")
-    assert rendered(str(path), LONG, "A.") != rendered(str(path), LONG, "B.")
 
 
 def test_groups_are_forgotten_once_their_prefix_is_out_of_the_cache() -> None:

@@ -8,12 +8,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from judge.core.errors import Refused, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.rate_limit import Bucket, RateLimiter, RateLimitHeaders, parse_headers, per_minute, seconds
+from judge.execution.rate_limit import RateLimiter, seconds
 from judge.execution.retry import Policy, Retrier
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
@@ -325,40 +323,3 @@ def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
 )
 def test_times_in_headers(text: str | None, value: float | None) -> None:
     assert seconds(text) == value
-
-
-@given(st.text())
-def test_any_text_is_a_time_or_is_none(text: str) -> None:
-    assert (found := seconds(text)) is None or found >= 0
-
-
-def test_what_headers_say_counts_only_as_a_whole() -> None:
-    whole = {
-        "x-ratelimit-limit-tokens": "1000",
-        "x-ratelimit-remaining-tokens": "900",
-        "x-ratelimit-reset-tokens": "6s",
-    }
-    assert parse_headers(whole, "tokens") == RateLimitHeaders(1000.0, 900.0, 6.0)
-    assert parse_headers(whole, "requests") is None
-    for name in whole:
-        assert parse_headers({key: value for key, value in whole.items() if key != name}, "tokens") is None
-
-
-@given(st.integers(1, 50_000), st.lists(st.floats(0, 30), min_size=1, max_size=200))
-def test_a_bucket_of_a_minute_lets_no_minute_have_more(most: int, pauses: list[float]) -> None:
-    bucket, time, times = per_minute(most), 0.0, []
-    for pause in pauses:
-        time += pause
-        time += bucket.wait(1.0, time) * (1 + 1e-12)
-        bucket.wait(1.0, time)
-        bucket.level -= 1.0
-        times.append(time)
-    assert most_in_a_minute(times) <= most
-
-
-def test_a_bucket_lends_what_is_more_than_it_holds() -> None:
-    bucket = Bucket(rate=2.0, burst=10.0)
-    assert bucket.wait(50.0, 0.0) == 0.0
-    bucket.level -= 50.0
-    assert bucket.wait(1.0, 0.0) == pytest.approx(20.5)
-    assert bucket.wait(50.0, 0.0) == pytest.approx(25.0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cache import DiskCache, NoCache
-from judge.core.errors import CriterionError, ProviderError, Refused, StorageError, Transient
+from judge.core.errors import CriterionError, ProviderError, Refused, StorageError
 from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.criteria import load
 from judge.execution.pending import Judgment, Row
@@ -83,14 +83,6 @@ def test_token_probabilities_become_the_score() -> None:
     assert provenance.raw == "4"
 
 
-def test_every_criterion_is_asked_of_every_sample() -> None:
-    judged = Judged(lambda _: {"3": 1.0}, criteria=[load("coherence"), load("relevance")])()
-    assert {(r.item, r.column) for r in judged.rows} == {
-        (str(i), c) for i in range(3) for c in ("coherence", "relevance")
-    }
-    assert (judged.counts.total, judged.counts.done, judged.counts.sent) == (6, 6, 6)
-
-
 def test_strict_weighting_fails_instead_of_stepping_down() -> None:
     judged = Judged(lambda _: "4", weighting="logprobs")()
     assert judged.values == []
@@ -99,12 +91,6 @@ def test_strict_weighting_fails_instead_of_stepping_down() -> None:
     assert [(f.stage, f.raw) for f in others] == [("request", "")] * 2
     assert "not asked" in others[0].message
     assert len(judged.provider.seen) == 1
-
-
-def test_single_weighting_does_not_ask_for_probabilities() -> None:
-    judged = Judged(lambda _: {"4": 0.6, "5": 0.4}, weighting="single")()
-    assert judged.values == [4.0] * 3
-    assert "top_logprobs" not in judged.provider.seen[0].params
 
 
 @pytest.mark.parametrize("reply", ["7", "", "I cannot rate this.", "4.5"])
@@ -167,12 +153,6 @@ def test_failures_of_single_requests_are_rows_and_the_rest_goes_on() -> None:
         ("1", "request", "Refused", "content policy")
     ]
     assert judged.counts.refused == 1
-
-
-def test_transient_errors_are_outlived() -> None:
-    outcomes: list[Reply] = [Transient("busy", status=429, retry_after=1.0), Transient("502", status=502)]
-    judged = Judged(lambda _: outcomes.pop(0) if outcomes else "4")()
-    assert judged.values == [4.0] * 3
 
 
 def test_a_wrong_key_stops_the_run_after_one_request() -> None:
