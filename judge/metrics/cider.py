@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from judge import text
@@ -31,7 +30,8 @@ from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Cider", "score"]
 
-Counts = Mapping[tuple[str, ...], int]
+Ngram = tuple[str, ...]
+Counts = Mapping[Ngram, int]
 
 
 class Cider:
@@ -57,8 +57,16 @@ class Cider:
         A `Failure`: a sample without a reference; all of them where fewer than two items have references, as every
         idf is then 0; and one whose references have no n-gram that is missing from the references of another item.
         """
-        frequencies = self._document_frequencies(samples)
-        items = frequencies.items
+        reference_texts_by_item: dict[str, dict[str, None]] = {}
+        for sample in samples:
+            if own_references := usable(sample):
+                reference_texts_by_item.setdefault(sample.item, {}).update(dict.fromkeys(own_references))
+        items = len(reference_texts_by_item)
+        frequency: Counter[Ngram] = Counter()
+        for item_texts in reference_texts_by_item.values():
+            name = self._tokenizer_for(tuple(item_texts))
+            frequency.update(set().union(*(self._counts(name, string) for string in item_texts)))
+        idf = {ngram: math.log(items / count) for ngram, count in frequency.items()}
         used: set[str] = set()
 
         def prepare(reference_texts: tuple[str, ...]) -> Rate:
@@ -67,9 +75,9 @@ class Cider:
                     "TooFewItems",
                     "CIDEr-D needs references of at least 2 items: with one, the idf of every n-gram is 0; use rouge",
                 )
-            name = self._name(reference_texts)
+            name = self._tokenizer_for(reference_texts)
             used.add(name)
-            targets = [self._vectors(self._counts(name, reference), frequencies) for reference in reference_texts]
+            targets = [self._vectors(self._counts(name, reference), idf, items) for reference in reference_texts]
             if not any(any(target.norms) for target in targets):
                 raise CannotScore(
                     "NoIdf", "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0"
@@ -79,7 +87,7 @@ class Cider:
                 tokenizer = name
                 if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
                     tokenizer = text.tokenizer_for([output])  # the item's tokenizer would lose the output
-                vectors = self._vectors(self._counts(tokenizer, output), frequencies)
+                vectors = self._vectors(self._counts(tokenizer, output), idf, items)
                 mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
                 return min(10 * mean, 10.0)  # rounding may go beyond
 
@@ -95,18 +103,7 @@ class Cider:
         notes = (tokenizer_loss("cider", self._tokenizer, all_texts),) if self._tokenizer else ()
         return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows, notes)
 
-    def _document_frequencies(self, samples: Sequence[Sample]) -> _DocumentFrequencies:
-        items: dict[str, dict[str, None]] = {}
-        for sample in samples:
-            if reference_texts := usable(sample):
-                items.setdefault(sample.item, {}).update(dict.fromkeys(reference_texts))
-        frequency: Counter[tuple[str, ...]] = Counter()
-        for references in items.values():
-            name = self._name(tuple(references))
-            frequency.update(set().union(*(self._counts(name, reference) for reference in references)))
-        return _DocumentFrequencies(frequency, len(items))
-
-    def _name(self, texts: Sequence[str]) -> str:
+    def _tokenizer_for(self, texts: Sequence[str]) -> str:
         return self._tokenizer or text.tokenizer_for(texts)
 
     def _counts(self, name: str, string: str) -> Counts:
@@ -119,12 +116,10 @@ class Cider:
             for ngram in zip(*(words[start:] for start in range(n)), strict=False)
         )
 
-    def _vectors(self, counts: Counts, frequencies: _DocumentFrequencies) -> _Vectors:
+    def _vectors(self, counts: Counts, idf: Mapping[Ngram, float], items: int) -> _Vectors:
         weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self._order)]
         for ngram, times in counts.items():
-            weights[len(ngram) - 1][ngram] = times * math.log(
-                frequencies.items / max(1, frequencies.counts.get(ngram, 0))
-            )
+            weights[len(ngram) - 1][ngram] = times * idf.get(ngram, math.log(items))
         norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
         # The authors' code takes the number of bigrams for the length: one less than the words, but 0 of no word.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
@@ -141,14 +136,6 @@ class Cider:
                 cosines += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
         apart = output.length - target.length
         return cosines / self._order * math.exp(-(apart**2) / (2 * self._sigma**2))
-
-
-@dataclass(frozen=True, slots=True)
-class _DocumentFrequencies:
-    """In how many items' references each n-gram is, and how many items there are."""
-
-    counts: Counts
-    items: int
 
 
 class _Vectors(NamedTuple):

@@ -57,7 +57,6 @@ from judge.metrics.rouge.variants import (
     DEFAULT_OF_SCRIPT,
     MULTI,
     Kind,
-    Lin2004,
     Rouge155,
     RougeScore,
     Variant,
@@ -138,7 +137,7 @@ class Rouge:
                     f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}"
                 )
         self._alpha = alpha if beta is None else 1 / (1 + beta * beta)
-        self._variant: Variant = Rouge155(self._alpha) if script else Lin2004(self._alpha)
+        self._variant = Rouge155(self._alpha) if script else Variant(self._alpha)
         self.kinds = kinds((DEFAULT_OF_SCRIPT if script else DEFAULT) if types is None else types, script=script)
         self._stem = bool_option("rouge.stem", stem)
         if tokenizer is not None and script:

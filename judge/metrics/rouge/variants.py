@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import add
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 from judge.core.errors import ConfigError
 from judge.metrics.common import CannotScore, list_option
@@ -117,23 +117,13 @@ class MatchCounts(NamedTuple):
     choice_base: float = 0.0
 
 
-class Variant(Protocol):
-    """How counts become numbers. `recall` is what `best_recall` picks a reference by."""
-
-    def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts: ...
-
-    def score(self, kind: Kind, tally: MatchCounts) -> RougeScore: ...
-
-    def recall(self, kind: Kind, tally: MatchCounts) -> float: ...
-
-
 def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
     """The sums: an output counts once for each reference it is compared with."""
     return MatchCounts(*map(sum, zip(*tallies, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class Lin2004:
+@dataclass(frozen=True)
+class Variant:
     """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where they differ.
 
     F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is the precision alone, 0 the recall; ½ is F1.
@@ -154,11 +144,12 @@ class Lin2004:
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
+        """What `best_recall` picks a reference by."""
         return _share(tally.recall_hits, tally.recall_base, kind.weight)
 
 
-@dataclass(frozen=True, slots=True)
-class Rouge155:
+@dataclass(frozen=True)
+class Rouge155(Variant):
     """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints; it differs from the paper thus.
 
     Recall and precision are rounded before F is made of them. ROUGE-L is the one of sentences. ROUGE-W marks words
@@ -166,8 +157,6 @@ class Rouge155:
     that equal texts score below 1. ROUGE-SU leaves the last word out of its single words. A text without a word
     scores 0, and ROUGE-W has no value where a reference has none.
     """
-
-    alpha: float | None = None
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""
@@ -187,7 +176,7 @@ class Rouge155:
             return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
         if kind.family == "su":
             return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
-        return count_matches(kind, reference, output)
+        return super().tally(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         weight = kind.weight
