@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -182,7 +182,8 @@ def _ranking(
 ) -> Ranking:
     pairs = _collect_pairs(rows, systems, orders)
     cells = _group_pairs(pairs)
-    standings, note = _standings(pairs, cells, column, (1 - confidence) / 2)
+    strengths = _fit_strengths(pairs, cells)
+    standings = [_standing(pairs, at, column, strengths, (1 - confidence) / 2) for at in range(len(pairs.systems))]
     rates: dict[tuple[str, str], tuple[float, int]] = {}
     for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
         system, rival = pairs.systems[a], pairs.systems[b]
@@ -203,7 +204,7 @@ def _ranking(
         flip_rate=_mean(pairs.flipped),
         position_bias=None if bias is None else bias - TIE,
         method=f"{100 * confidence:g}% {_METHOD}" if bounded else "fewer than two items: too few for an interval",
-        note=note,
+        note=strengths.note,
     )
 
 
@@ -257,39 +258,24 @@ def _group_pairs(pairs: _Pairs) -> _Cells:
     return _Cells(codes // size, codes % size, cell_of_pair.astype(np.intp), preferred, n_pairs)
 
 
-def _standings(pairs: _Pairs, cells: _Cells, column: str, tail: float) -> tuple[list[Standing], str]:
-    """The standings in the order of the systems, and what there is to say about the strengths."""
-    if not pairs.systems:
-        return [], "No pair was compared."
-    strengths, note = _estimate_strengths(cells, len(pairs.systems))
-    variances = None if strengths is None else _sandwich_variances(pairs, cells, strengths)
-    standings = []
-    for at, system in enumerate(pairs.systems):
-        involved = (pairs.a == at) | (pairs.b == at)
-        rate = _win_rate(pairs, at, involved)
-        low, high = rate.interval(tail)
-        strength = None if strengths is None else float(strengths[at])
-        ends = (None, None) if variances is None or strength is None else variances.interval(at, strength, rate, tail)
-        sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
-        ties = int(pairs.tied[involved].sum())
-        standings.append(
-            Standing(
-                system,
-                column,
-                rate.value,
-                low,
-                high,
-                strength,
-                *ends,
-                n=len(sign),
-                wins=int((sign > 0).sum()),
-                losses=int((sign < 0).sum()),
-                ties=ties,
-                undecided=int((sign == 0).sum()) - ties,
-                flip_rate=_mean(pairs.flipped[involved]),
-            )
-        )
-    return standings, note
+def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: float) -> Standing:
+    involved = (pairs.a == at) | (pairs.b == at)
+    rate = _win_rate(pairs, at, involved)
+    sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
+    ties = int(pairs.tied[involved].sum())
+    return Standing(
+        pairs.systems[at],
+        column,
+        rate.value,
+        *rate.interval(tail),
+        *strengths.with_interval(at, rate, tail),
+        n=len(sign),
+        wins=int((sign > 0).sum()),
+        losses=int((sign < 0).sum()),
+        ties=ties,
+        undecided=int((sign == 0).sum()) - ties,
+        flip_rate=_mean(pairs.flipped[involved]),
+    )
 
 
 class _Rate(NamedTuple):
@@ -322,51 +308,42 @@ def _win_rate(pairs: _Pairs, at: int, involved: Bools) -> _Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Variances:
-    """Variances of strengths by system: by how items scatter, and as the model has them for independent pairs."""
+class _Strengths:
+    """Bradley-Terry log-odds by system, mean zero, and their variances; none where `note` says why.
 
-    over_items: Floats
-    by_model: Floats
+    `over_items` is by how items scatter, `by_model` as the model has it for independent pairs.
+    """
 
-    def interval(self, at: int, strength: float, rate: _Rate, tail: float) -> tuple[float | None, float | None]:
-        """A strength's interval: as far as Student's t either way; None for one item."""
+    note: str = ""
+    values: Floats | None = None
+    over_items: Floats = field(default_factory=lambda: np.empty(0))
+    by_model: Floats = field(default_factory=lambda: np.empty(0))
+
+    def with_interval(self, at: int, rate: _Rate, tail: float) -> tuple[float | None, float | None, float | None]:
+        """A strength and both ends of its interval, as far as Student's t either way; these are None for one item."""
+        if self.values is None:
+            return None, None, None
+        strength = float(self.values[at])
         if rate.items < 2:
-            return None, None
+            return strength, None, None
         variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
         if not rate.variance:
             variance = float(self.by_model[at]) * rate.pairs / rate.items
         away = t_quantile(tail, rate.items - 1) * sqrt(variance)
-        return strength - away, strength + away
+        return strength, strength - away, strength + away
 
 
-def _sandwich_variances(pairs: _Pairs, cells: _Cells, strengths: Floats) -> _Variances:
-    """White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
-    from scipy.sparse import csr_array
-
-    expected = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
-    ends = np.eye(len(strengths))[cells.a] - np.eye(len(strengths))[cells.b]
-    inverse = np.linalg.pinv(ends.T @ (((cells.n_pairs + 1) * expected * (1 - expected))[:, None] * ends))
-    residuals = csr_array(
-        (pairs.p - expected[cells.cell_of_pair], (pairs.item, cells.cell_of_pair)),
-        shape=(int(pairs.item.max()) + 1, len(expected)),
-    )
-    return _Variances(((residuals @ (ends @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
-
-
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
-
-
-def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
-    """Bradley-Terry log-odds by system, mean zero, or why there are none."""
+def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
+    """The fit, and White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    graph = csr_array((np.ones(len(cells.a)), (cells.a, cells.b)), shape=(size, size))
-    groups, _ = connected_components(graph, directed=False)
+    size = len(pairs.systems)
+    if not size:
+        return _Strengths("No pair was compared.")
+    groups, _ = connected_components(csr_array((np.ones(len(cells.a)), (cells.a, cells.b)), (size, size)), False)
     if groups > 1:
-        return None, f"The systems fall into {groups} groups that never met: no strengths."
+        return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
     import evalica
 
     # One tie is added to every cell. Strengths count only where they solve the likelihood equations.
@@ -382,5 +359,18 @@ def _estimate_strengths(cells: _Cells, size: int) -> tuple[Floats | None, str]:
         solved = np.abs(residuals) <= _RESIDUAL * np.bincount(ends, number, size)
         strengths = np.log(odds)
     if not (solved.all() and np.isfinite(strengths).all()):
-        return None, "The Bradley-Terry fit did not converge: no strengths."
-    return strengths - strengths.mean(), ""
+        return _Strengths("The Bradley-Terry fit did not converge: no strengths.")
+    strengths = strengths - strengths.mean()
+    expected = 1 / (1 + np.exp(strengths[cells.b] - strengths[cells.a]))
+    sides = np.eye(size)[cells.a] - np.eye(size)[cells.b]
+    inverse = np.linalg.pinv(sides.T @ (((cells.n_pairs + 1) * expected * (1 - expected))[:, None] * sides))
+    by_item = csr_array(
+        (pairs.p - expected[cells.cell_of_pair], (pairs.item, cells.cell_of_pair)),
+        shape=(int(pairs.item.max()) + 1, len(expected)),
+    )
+    return _Strengths("", strengths, ((by_item @ (sides @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
