@@ -304,11 +304,13 @@ def _write(store: Any, rows: Iterable[tuple[str, str]]) -> None:
 
 def _earlier_prompts(file: Path) -> Iterator[tuple[str, str]]:
     """The rows of the prompts that earlier versions kept in a table of their own, which is dropped then."""
-    with closing(sqlite3.connect(file, timeout=_TIMEOUT)) as earlier:
+    with closing(sqlite3.connect(file, timeout=_TIMEOUT, isolation_level=None)) as earlier:
+        earlier.execute("BEGIN")  # one view of the file, even if another process drops the table meanwhile
         if earlier.execute("SELECT 1 FROM sqlite_master WHERE name = 'Prompts'").fetchone():
             for digest, messages in earlier.execute("SELECT digest, messages FROM Prompts"):
                 yield base.PROMPT + digest, messages
-            earlier.execute("DROP TABLE Prompts")
+            earlier.execute("COMMIT")
+            earlier.execute("DROP TABLE IF EXISTS Prompts")
 
 
 def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
