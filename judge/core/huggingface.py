@@ -341,26 +341,18 @@ def first_line(error: Exception) -> str:
 @contextmanager
 def silenced() -> Iterator[None]:
     """Suppress warnings, log lines and progress bars of other packages inside the block."""
+    transformers, hub = import_module("transformers.utils.logging"), import_module("huggingface_hub.utils")
+    had_bars, hub_hid_bars = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with _without_progress_bars():
-                yield
+            transformers.disable_progress_bar()
+            hub.disable_progress_bars()
+            yield
     finally:
         logging.disable(before)
-
-
-@contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    transformers, hub = import_module("transformers.utils.logging"), import_module("huggingface_hub.utils")
-    had_bars, hub_hid_bars = transformers.is_progress_bar_enabled(), hub.are_progress_bars_disabled()
-    transformers.disable_progress_bar()
-    hub.disable_progress_bars()
-    try:
-        yield
-    finally:
         if had_bars:
             transformers.enable_progress_bar()
         if not hub_hid_bars:

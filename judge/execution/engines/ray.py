@@ -158,17 +158,6 @@ def _without_death_messages() -> Iterator[None]:
     worker.print_to_stdstream = before
 
 
-def _restore_signal_handlers() -> None:
-    """Have this process's handlers called again, in place of Ray's, which ends the process with a dump of its stack.
-
-    Python can do so in the main thread alone.
-    """
-    if threading.current_thread() is threading.main_thread():
-        for which in (signal.SIGINT, signal.SIGTERM):
-            if (handler := signal.getsignal(which)) is not None:
-                signal.signal(which, handler)
-
-
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where a worker may run: a node by Ray's id and its name, and how many GPUs the worker takes there."""
@@ -431,7 +420,11 @@ class RayEngine:
         try:
             self._connecting = asyncio.ensure_future(asyncio.to_thread(connect, self._requested or 1))
             await asyncio.shield(self._connecting)  # a thread cannot be stopped: `aclose` undoes what it has done
-            _restore_signal_handlers()
+            if threading.current_thread() is threading.main_thread():
+                # This process's handlers again, in place of Ray's, which ends the process with a dump of its stack.
+                for which in (signal.SIGINT, signal.SIGTERM):
+                    if (handler := signal.getsignal(which)) is not None:
+                        signal.signal(which, handler)
             gpu = Capabilities.of(self._provider).gpu
             places = await asyncio.to_thread(placements, self._requested, gpu=gpu)
             self._workers = [_Worker(place, node=place.name) for place in places]

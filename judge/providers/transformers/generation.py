@@ -142,7 +142,13 @@ class Generator:
         )
         with torch.inference_mode():
             if many > 1 and width > 1:
-                cache_arguments["past_key_values"] = self._read(ids, mask, many)
+                # All but the last token of the prompts, once for each reply.
+                arguments = {"attention_mask": mask[:, :-1], "use_cache": True}
+                if self._takes_positions:
+                    arguments["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, :-1]
+                cache = self._model.base_model(ids[:, :-1], **arguments).past_key_values
+                cache.batch_repeat_interleave(many)
+                cache_arguments["past_key_values"] = cache
             generated = self._model.generate(
                 ids.repeat_interleave(many, 0),
                 attention_mask=mask.repeat_interleave(many, 0),
@@ -157,15 +163,6 @@ class Generator:
         likely = hand.likely()
         written = [self._reply(ids, likely(row) if first.top else None) for row, ids in enumerate(replies)]
         return [written[place : place + many] for place in range(0, len(written), many)]
-
-    def _read(self, ids: Any, mask: Any, many: int) -> Any:
-        """What the model keeps of all but the last token of the prompts, `many` times each."""
-        arguments = {"attention_mask": mask[:, :-1], "use_cache": True}
-        if self._takes_positions:
-            arguments["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, :-1]
-        cache = self._model.base_model(ids[:, :-1], **arguments).past_key_values
-        cache.batch_repeat_interleave(many)
-        return cache
 
     def _reply(
         self, ids: list[int], likely: Sequence[tuple[float, Sequence[tuple[int, float]]]] | None

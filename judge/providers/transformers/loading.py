@@ -55,8 +55,13 @@ class Chat:
         return [next(read) if isinstance(text, str) else text for text in worded]
 
     def _apply_template(self, messages: Sequence[Message]) -> str:
-        """The text that a template makes of messages. Raises Refused."""
-        escaped = [{"role": message["role"], "content": self._escape_marks(message["content"])} for message in messages]
+        """The text that a template makes of messages, in which no token of its own is spelt out. Raises Refused."""
+        escaped = []
+        for message in messages:
+            content = whole(message["content"])
+            if self._marks:
+                content = self._marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", content)
+            escaped.append({"role": message["role"], "content": content})
         try:
             text = self.tokenizer.apply_chat_template(
                 escaped, tokenize=False, add_generation_prompt=True, enable_thinking=False
@@ -68,11 +73,6 @@ class Chat:
                 f"{huggingface.first_line(error)}"
             ) from error
         return str(text)
-
-    def _escape_marks(self, text: str) -> str:
-        """The text, in which no token of the template's is spelt out."""
-        text = whole(text)
-        return self._marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text) if self._marks else text
 
 
 _WHO, _WHAT = "local", "model"
