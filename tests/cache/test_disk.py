@@ -27,16 +27,14 @@ def response(text: str = "4") -> Response:
 
 
 def test_what_was_put_comes_back_from_a_fresh_process_handle(tmp_path: Path) -> None:
-    first = DiskCache(tmp_path)
-    first.put("a", response())
-    assert first.get_many(["a", "b"]) == {"a": response()}  # before it is written, too
-    first.close()
-    second = DiskCache(tmp_path)
-    assert second.get_many(["a", "b"]) == {"a": response()}
-    assert second.stats()["responses"] == 1
-    assert second.clear() == 1
-    assert second.get_many(["a"]) == {}
-    second.close()
+    with DiskCache(tmp_path) as first:
+        first.put("a", response())
+        assert first.get_many(["a", "b"]) == {"a": response()}  # before it is written, too
+    with DiskCache(tmp_path) as second:
+        assert second.get_many(["a", "b"]) == {"a": response()}
+        assert second.stats()["responses"] == 1
+        assert second.clear() == 1
+        assert second.get_many(["a"]) == {}
 
 
 @given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["stop", "length"]))
@@ -54,12 +52,13 @@ def test_text_that_is_no_response_is_a_value_error(text: str) -> None:
 def test_nothing_is_evicted_whatever_an_earlier_opener_set(tmp_path: Path) -> None:
     careless = diskcache.Cache(str(tmp_path / "responses"), size_limit=1000, eviction_policy="least-recently-used")
     careless.close()
-    cache = DiskCache(tmp_path)
-    for i in range(1200):
-        cache.put(str(i), response("x" * 1000))
-    cache.flush()
-    assert cache.stats()["responses"] == 1200
-    cache.close()
+    with DiskCache(tmp_path) as cache:
+        for i in range(1200):
+            cache.put(str(i), response("x" * 1000))
+        with DiskCache(tmp_path) as other:
+            assert other.stats()["responses"] == 1000, "many are written without a flush"
+        cache.flush()
+        assert cache.stats()["responses"] == 1200
 
 
 class Bomb:
@@ -75,10 +74,9 @@ class Bomb:
 @pytest.mark.parametrize("where", ["value", "key"])
 def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
     """It counts as absent; all else of the cache is of use."""
-    cache = DiskCache(tmp_path)
-    for key in ("a", "b"):
-        cache.put(key, response())
-    cache.close()
+    with DiskCache(tmp_path) as cache:
+        for key in ("a", "b"):
+            cache.put(key, response())
     proof = tmp_path / "pwned"
     row = sqlite3.connect(tmp_path / "responses" / "cache.db")
     bomb = pickle.dumps(Bomb(proof))
@@ -88,13 +86,12 @@ def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
         else:
             row.execute("UPDATE Cache SET raw = 0, key = ? WHERE key = 'a'", (bomb,))
     row.close()
-    cache = DiskCache(tmp_path)
-    assert cache.get_many(["a", "b"]) == {"b": response()}
-    assert [reply for reply, _ in cache.iter_all()] == [response()]
-    cache.put("a", response())
-    cache.flush()
-    assert cache.get_many(["a"]) == {"a": response()}
-    cache.close()
+    with DiskCache(tmp_path) as cache:
+        assert cache.get_many(["a", "b"]) == {"b": response()}
+        assert [reply for reply, _ in cache.iter_all()] == [response()]
+        cache.put("a", response())
+        cache.flush()
+        assert cache.get_many(["a"]) == {"a": response()}
     assert not proof.exists()
 
 
@@ -210,13 +207,11 @@ def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_removed_under_way_is_made_again(tmp_path: Path) -> None:
-    cache = DiskCache(tmp_path)
-    shutil.rmtree(tmp_path / "responses")
-    cache.put("a", response())
-    cache.close()
-    again = DiskCache(tmp_path)
-    assert again.get_many(["a"]) == {"a": response()}
-    again.close()
+    with DiskCache(tmp_path) as cache:
+        shutil.rmtree(tmp_path / "responses")
+        cache.put("a", response())
+    with DiskCache(tmp_path) as again:
+        assert again.get_many(["a"]) == {"a": response()}
 
 
 SHARING = """
@@ -300,10 +295,9 @@ def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     cache.close()
-    again = DiskCache(tmp_path)
-    assert again.get_many([*made, *late]) == made | late
-    assert again.notes == []
-    again.close()
+    with DiskCache(tmp_path) as again:
+        assert again.get_many([*made, *late]) == made | late
+        assert again.notes == []
 
 
 def test_a_cache_that_another_writes_to_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,9 +311,8 @@ def test_a_cache_that_another_writes_to_is_waited_for(tmp_path: Path, monkeypatc
     other.execute("ROLLBACK")
     other.close()
     cache.close()
-    again = DiskCache(tmp_path)
-    assert again.get_many(["a"]) == {"a": response()}
-    again.close()
+    with DiskCache(tmp_path) as again:
+        assert again.get_many(["a"]) == {"a": response()}
 
 
 def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
@@ -358,16 +351,6 @@ def test_prompts_of_an_earlier_version_are_adopted(tmp_path: Path) -> None:
             assert cache.stats()["responses"] == 3
     assert earlier.execute("SELECT count(*) FROM sqlite_master WHERE name = 'Prompts'").fetchone() == (0,)
     earlier.close()
-
-
-def test_many_puts_are_written_without_a_flush(tmp_path: Path) -> None:
-    cache = DiskCache(tmp_path)
-    for i in range(500):
-        cache.put(str(i), response())
-    other = DiskCache(tmp_path)
-    assert other.stats()["responses"] == 500
-    other.close()
-    cache.close()
 
 
 def test_no_cache_remembers_nothing() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.cache import DiskCache, NoCache, open_cache, open_for_admin
+from judge.cache import DiskCache, open_cache, open_for_admin
 from judge.commands.cost_estimate import estimate_cost
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
@@ -435,24 +435,6 @@ def test_leases_that_are_refused_in_part_are_all_refused(
     client.close()
 
 
-def test_the_claims_of_a_killed_process_run_out(cache: Callable[..., Any], redis_server: Any, tmp_path: Path) -> None:
-    script = (
-        "import sys, time; from judge.core.redis_url import RedisUrl; from judge.cache import redis;"
-        "redis._LEASE = 1000; redis._HEARTBEAT = 0.1;"
-        "one = redis.RedisClient(RedisUrl.read(sys.argv[1])); one.claim(['k']);"
-        "print('there', flush=True); time.sleep(60)"
-    )
-    child = subprocess.Popen([sys.executable, "-c", script, redis_server.url], stdout=subprocess.PIPE, text=True)
-    with child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "there\n"
-        one = cache("a")
-        assert one.claim(["k"]) == {"k"}
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-    until(lambda: one.claim(["k"]) == set())
-
-
 # What is refused
 
 
@@ -588,23 +570,8 @@ def test_a_redis_that_is_gone_once_all_is_prepared_ends_nothing(quick: Any, tmp_
         estimate_cost(prepared)
 
 
-def test_another_machine_pays_for_nothing_that_is_there(
-    redis_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = judge.ScriptedProvider(lambda _: "4", endpoint="http://a/v1")
-    for machine in ("one", "two", "two"):
-        monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / machine))
-        done = judge.evaluate(DATA, model=model, cache=redis_server.url, **OPTIONS)
-        assert (len(model.seen), len(done.table.scores)) == (80, 80)
-    assert done.info["requests"]["cached"] == 80
-
-
 def test_where_no_judge_is_asked_nobody_asks_for_redis(redis_server: Any) -> None:
     redis_server.stop()
     judge.evaluate(
         [row | {"references": ["A boat."]} for row in ROWS[:2]], [], metrics=["chrf"], cache=redis_server.url
     )
-
-
-def test_nothing_of_a_shared_cache_is_opened_where_there_is_to_be_none() -> None:
-    assert isinstance(open_cache(False), NoCache)
