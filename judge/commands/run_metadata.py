@@ -147,7 +147,20 @@ def metadata_factory(
         "notices": [p.notice for p in judges.values() if p.notice] + [heuristic.NOTICE] * bool(prepared.baseline),
         "language": prepared.language if judges else None,
         "weighting": config.weighting if judges else None,
-        "criteria": {c.name: _criterion(c) for c in prepared.criteria},
+        "criteria": {
+            criterion.name: {
+                "digest": criterion.digest,
+                "title": criterion.title,
+                "path": criterion.path,
+                "scale": list(criterion.scale.labels),
+                "reply": criterion.reply,
+                "version": criterion.version,
+                "steps": list(criterion.steps),
+                "needs": sorted(criterion.needs),
+                "templates": template_texts(criterion),
+            }
+            for criterion in prepared.criteria
+        },
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
     }
 
@@ -204,7 +217,10 @@ def signed_column(
         parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
         parts += [f"reply={criterion.reply}"] if config.reply else []
         parts += ["json"] if config.structured else []
-        parts += [_merge_signature(group) for group in prepared.merged if criterion.name in (c.name for c in group)]
+        for group in prepared.merged:
+            if criterion.name in (c.name for c in group):  # a score depends on what is asked beside it
+                texts = [c.digest for c in group] + [multi_criteria_layout(group[0])]
+                parts.append(f"merged={len(group)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}")
         parts.append(config.weighting)
         parts += [f"draws={config.draws}"] if config.weighting in ("auto", "samples") else []
         if (
@@ -231,12 +247,6 @@ def signed_column(
     )
 
 
-def _merge_signature(criteria: Sequence[Criterion]) -> str:
-    """Sign the criteria that share a request: a score depends on what is asked beside it."""
-    texts = [criterion.digest for criterion in criteria] + [multi_criteria_layout(criteria[0])]
-    return f"merged={len(criteria)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}"
-
-
 def _joined(texts: Any) -> str | None:
     return ", ".join(dict.fromkeys(text for text in texts if text)) or None
 
@@ -247,20 +257,6 @@ def _sum(counted: Any) -> dict[str, int]:
     for counts in counted:
         total.update(counts)
     return dict(total)
-
-
-def _criterion(criterion: Criterion) -> dict[str, Any]:
-    return {
-        "digest": criterion.digest,
-        "title": criterion.title,
-        "path": criterion.path,
-        "scale": list(criterion.scale.labels),
-        "reply": criterion.reply,
-        "version": criterion.version,
-        "steps": list(criterion.steps),
-        "needs": sorted(criterion.needs),
-        "templates": template_texts(criterion),
-    }
 
 
 def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:

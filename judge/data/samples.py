@@ -81,9 +81,10 @@ class RowFilter:
                 raise DataError(f"{option('where', {name: values[0]})}: {problem}")
             for value in values:
                 if value not in known:
-                    raise DataError(
-                        f"{option('where', {name: value})}: no row has it; {name} is {_most_frequent(known)}"
-                    )
+                    most = sorted(known, key=known.__getitem__, reverse=True)[:_MOST_NAMED]
+                    frequent = ", ".join(f"{value!r} ({known[value]:,})" for value in most)
+                    more = f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
+                    raise DataError(f"{option('where', {name: value})}: no row has it; {name} is {frequent}{more}")
         if self.seen and not self.matched:
             raise DataError(
                 f"{option('where')} {describe_filter(self.conditions)}: each is there, and no row has all of them"
@@ -120,12 +121,6 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip() if isinstance(value, str | int | float) else None
-
-
-def _most_frequent(known: Mapping[str, int]) -> str:
-    most = sorted(known, key=lambda value: -known[value])[:_MOST_NAMED]
-    more = f" and {len(known) - _MOST_NAMED:,} more" if len(known) > _MOST_NAMED else ""
-    return ", ".join(f"{value!r} ({known[value]:,})" for value in most) + more
 
 
 __all__ = [

@@ -160,8 +160,11 @@ class BatchApi:
 
     def _batch(self, data: Any) -> Batch:
         id = _id(data, self._http.url, "batch")
-        counts = data.get("request_counts") or {}
-        done, failed, total = (_count(counts, name) for name in ("completed", "failed", "total"))
+        stated = data.get("request_counts")
+        counts = stated if isinstance(stated, dict) else {}
+        done, failed, total = (
+            n if type(n := counts.get(name)) is int and n >= 0 else 0 for name in ("completed", "failed", "total")
+        )
         files = tuple(str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name))
         errors = data.get("errors") or {}
         listed = errors.get("data") if isinstance(errors, dict) else errors
@@ -180,11 +183,6 @@ def _id(data: Any, url: str, kind: str) -> str:
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
         raise body_error(data, url, kind)
     return str(data["id"])
-
-
-def _count(counts: Any, name: str) -> int:
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if type(value) is int and value >= 0 else 0
 
 
 class OpenAIProvider:
@@ -213,7 +211,11 @@ class OpenAIProvider:
             dialect or RequestAdapter(),
             caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
         )
-        self.batches = BatchApi(self._http, self._body, self._read)
+        self.batches = BatchApi(
+            http,
+            lambda request: self._adapter.body(request),
+            lambda request, body, data: _response(data, body, self._adapter.unmet(request, body), http.url, {}),
+        )
 
     @classmethod
     def open(cls, model: str, config: RunConfig, vendor: Vendor | None = None) -> OpenAIProvider:
@@ -276,13 +278,6 @@ class OpenAIProvider:
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-    def _body(self, request: Request) -> dict[str, Any]:
-        return self._adapter.body(request)
-
-    def _read(self, request: Request, body: dict[str, Any], data: Any) -> Response:
-        """The response that a reply to this body means."""
-        return _response(data, body, self._adapter.unmet(request, body), self.endpoint, {})
 
 
 def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:

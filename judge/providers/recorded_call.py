@@ -11,6 +11,7 @@ from judge.core.records import Choice, Request, Response, Token, Usage
 
 T = TypeVar("T")
 _CONFLICT = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+_PARTS = ("\ufffd", "bytes:", "\\x", "<0x")
 _TYPE_NAMES: Mapping[type, str] = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
@@ -132,16 +133,14 @@ def contradiction(line: RecordedCall) -> str:
     """What is wrong with a line of which a person edited a text and left its tokens, or the other way round."""
     for draw, reply in line.replies.items():
         for choice in reply.choices:
-            text, token_text = (_letters(part) for part in (choice.text, "".join(t.text for t in choice.tokens or ())))
+            # What a reply says, however it is spaced; nothing of tokens that are parts of characters.
+            text, token_text = (
+                "" if any(mark in part for mark in _PARTS) else "".join(filter(str.isalnum, part.casefold()))
+                for part in (choice.text, "".join(t.text for t in choice.tokens or ()))
+            )
             if text and token_text and text not in token_text and token_text not in text:
                 return f"draw {draw} has the text {choice.text!r:.60}, and tokens that say another: record it anew"
     return ""
-
-
-def _letters(text: str) -> str:
-    """What a reply says, however it is spaced; nothing of tokens that are parts of characters."""
-    whole = not any(mark in text for mark in ("\ufffd", "bytes:", "\\x", "<0x"))
-    return "".join(character for character in text.casefold() if character.isalnum()) if whole else ""
 
 
 def _json(value: Any) -> str:
@@ -169,17 +168,17 @@ def _response(reply: Mapping[str, Any]) -> Response:
     choice = Choice(
         _expect(reply["text"], str, "text"),
         _expect(reply.get("finish_reason", "stop"), str, "finish_reason"),
-        None if tokens is None else tuple(map(_token, _expect(tokens, list, "tokens"))),
+        None
+        if tokens is None
+        else tuple(
+            Token(*_pair([text, logprob]), tuple(_pairs(top)))
+            for text, logprob, top in (_expect(token, list, "a token") for token in _expect(tokens, list, "tokens"))
+        ),
         None if shares is None else tuple(_pairs(shares)),
     )
     usage = Usage(**{name: _count(n, name) for name, n in _expect(reply.get("usage", {}), dict, "usage").items()})
     unmet = [_expect(name, str, "unmet") for name in _expect(reply.get("unmet", []), list, "unmet")]
     return Response((choice,), usage, _expect(reply.get("served_by", ""), str, "served_by"), tuple(unmet))
-
-
-def _token(listed: Any) -> Token:
-    text, logprob, top = _expect(listed, list, "a token")
-    return Token(*_pair([text, logprob]), tuple(_pairs(top)))
 
 
 def _pairs(listed: Any) -> Iterator[tuple[str, float]]:

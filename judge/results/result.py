@@ -179,7 +179,8 @@ class Result:
         folder = Path(folder)
         content: dict[str, Any] = {"format": _FORMAT, "info": self.info, "columns": self.table.columns}
         content |= {field.name: getattr(self, field.name) for field in fields(self)[1:] if field.name != "info"}
-        content |= {name: _estimate_rows(content[name]) for name in ("estimates", "repeats")}
+        for name in ("estimates", "repeats"):
+            content[name] = [{"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()]
         content["rated"] = list(map(flat, self.rated))
         run = (json.dumps(to_json(content), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
         if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
@@ -239,12 +240,6 @@ def _partial(folder: Path) -> Result:
         people=plan.get("calibrate", False),
     )
     return Result.of(analysis, {**info, "status": "partial"})
-
-
-def _estimate_rows(estimates: Mapping[tuple[str, str], Estimate]) -> list[dict[str, Any]]:
-    return [
-        {"system": system, "column": column, **asdict(estimate)} for (system, column), estimate in estimates.items()
-    ]
 
 
 def _by_column(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
