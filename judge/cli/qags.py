@@ -14,6 +14,7 @@ from judge.cli.terminal import BOTH, console, print_json, print_message
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from judge.config import RunConfig
     from judge.core.records import Sample
     from judge.results.result import Result
 
@@ -39,21 +40,27 @@ def qags_command(
 
     Prints its themes, questions, both answers and their similarity: of a finished run, or measured now. Writes nothing.
     """
+    import asyncio
+
+    from judge.commands.pipeline import run_pipeline
+    from judge.commands.preparation import prepare, samples_of_item
     from judge.data import samples
+    from judge.report.views.qags import is_qags
+    from judge.results.result import load
 
-    is_run = not samples.is_data(data)
-    if is_run:
+    if is_run := not samples.is_data(data):
         refuse_options(ctx, data, besides=("item", "system"))
-        from judge.report.views.qags import is_qags
-        from judge.results.result import load
-
         result = load(data)
         if not any(map(is_qags, result.table.columns)):
             raise ConfigError(f"{data}: this run has no QAGS: judge qags DATA measures an item")
-        rows, items = _choose_samples(result.table.samples, item, system)
+        texts = list(result.table.samples)
+        rows = samples_of_item(texts, item, system)
     else:
-        options = metric_only(_METRIC, options, backend=backend, similarity=similarity)
-        result, rows, items = _measure(data, options, item, system)
+        source, config = _config(data, metric_only(_METRIC, options, backend=backend, similarity=similarity))
+        texts = samples.load(source, mapping=config.map, systems=config.systems)
+        rows = samples_of_item(texts, item, system)
+        result = asyncio.run(run_pipeline(prepare(config, rows)))
+    items = len({row.item for row in texts})
     if item is None and items > 1:
         print_message(f"item {rows[0].item}, the first of {items:,}; --item ID shows another")
     notes = [str(note) for note in result.info.get("notes") or ()]
@@ -67,33 +74,18 @@ def qags_command(
     raise typer.Exit(1 if failed else 0)
 
 
-def _measure(
-    data: Path, options: Mapping[str, Any], item: str | None, system: str | None
-) -> tuple[Result, list[Sample], int]:
-    """Measure now: result, outputs to show, number of items. Other metrics and criteria of a run.yaml are ignored."""
-    import asyncio
-
-    from judge.commands.pipeline import run_pipeline
-    from judge.commands.preparation import prepare
-    from judge.config import RunConfig, load_config
-    from judge.data import samples
+def _config(data: Path, options: Mapping[str, Any]) -> tuple[Path, RunConfig]:
+    """The data and the configuration of QAGS alone: other metrics, and the criteria, of a run.yaml are ignored."""
+    from judge.config import RunConfig
 
     config, _ = to_config(data, {**options, "metrics": _METRIC}, RunConfig)
-    named = {_METRIC, *load_config(given={"set": options["set"]}).set}
-    metric_options = {name: values for name, values in config.set.items() if name in named}
-    judges = tuple(judge for judge in config.model if judge.name != "heuristic")
-    config = config.model_copy(update={"out": None, "record": None, "set": metric_options, "model": judges})
     if config.data is None:
         raise ConfigError("no data: name a file, for example judge qags summaries.jsonl")
-    rows, items = _choose_samples(samples.load(config.data, mapping=config.map, systems=config.systems), item, system)
-    return asyncio.run(run_pipeline(prepare(config, rows))), rows, items
-
-
-def _choose_samples(rows: Sequence[Sample], item: str | None, system: str | None) -> tuple[list[Sample], int]:
-    """The outputs of the item and system, by default of the first item; and the number of items."""
-    from judge.commands.preparation import samples_of_item
-
-    return samples_of_item(rows, item, system), len({row.item for row in rows})
+    named = {_METRIC, *RunConfig.load(given={"set": options["set"]}).set}
+    metric_options = {name: values for name, values in config.set.items() if name in named}
+    judges = tuple(judge for judge in config.model if judge.name != "heuristic")
+    update = {"out": None, "record": None, "set": metric_options, "model": judges}
+    return config.data, config.model_copy(update=update)
 
 
 def _output_json(result: Result, sample: Sample) -> dict[str, Any]:
