@@ -8,7 +8,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from itertools import chain
+from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge.core.records import Column, Sample
@@ -32,7 +32,7 @@ __all__ = ["Chrf", "score"]
 
 Pair = tuple[tuple[str, ...], str]
 """References, and an output that is compared with them."""
-_BLOCK = 2**18  # characters counted together: some 100 MB with eleven references
+_BLOCK = 2**18  # characters counted together: some 100 MB
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -53,10 +53,12 @@ class Chrf:
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
-        pairs = dict.fromkeys((targets, sample.output) for sample in samples if (targets := references(sample)))
-        # Pairs of the same references stand together, so that these are counted once.
+        pairs = sorted({(targets, sample.output) for sample in samples if (targets := references(sample))})
+        # Pairs of the same references stand together, so that these are counted once for a block.
+        sizes = accumulate(sum(map(len, targets)) + len(targets) * len(output) for targets, output in pairs)
         values: dict[Pair, float] = {}
-        for block in _blocks(sorted(pairs)):
+        for _, sized in groupby(zip(sizes, pairs, strict=True), key=lambda sized: sized[0] // _BLOCK):
+            block = [pair for _, pair in sized]
             values |= zip(block, self._values(block), strict=True)
         rows = by_references(samples, "chrf", lambda targets: lambda output: values[targets, output])
         parts = [
@@ -102,32 +104,12 @@ score = list_function(
 )
 
 
-def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """Yield consecutive pairs, of about `_BLOCK` characters together if each reference is compared with one output."""
-    block: list[Pair] = []
-    size = 0
-    for pair in pairs:
-        targets, output = pair
-        more = len(targets) * len(output) + (sum(map(len, targets)) if not block or block[-1][0] != targets else 0)
-        if block and size + more > _BLOCK:
-            yield block
-            block, size = [], 0
-        block.append(pair)
-        size += more
-    if block:
-        yield block
-
-
 def _words(text: str) -> list[str]:
     """Return the words, with one punctuation mark split off at the end or else at the start, as in chrF++."""
-    words = []
+    words: list[str] = []
     for word in text.split():
-        if len(word) > 1 and word[-1] in _PUNCTUATION:
-            words += [word[:-1], word[-1]]
-        elif len(word) > 1 and word[0] in _PUNCTUATION:
-            words += [word[0], word[1:]]
-        else:
-            words.append(word)
+        at = len(word) - 1 if word[-1] in _PUNCTUATION else int(word[0] in _PUNCTUATION)
+        words += filter(None, (word[:at], word[at:]))
     return words
 
 
