@@ -44,7 +44,7 @@ def needed(sd: float, difference: float, *, power: float = POWER, alpha: float =
     return max(min_items(alpha), ceil(ratio**2))
 
 
-def items_needed(estimate: Estimate, *, alpha: float = ALPHA) -> int | None:
+def items_needed(estimate: Estimate) -> int | None:
     """The items at which a statistic like this one is detectable, if it scatters as its bootstrap interval says.
 
     For what has no differences item by item, such as a correlation. None where it is zero, has no interval of a width
@@ -54,7 +54,7 @@ def items_needed(estimate: Estimate, *, alpha: float = ALPHA) -> int | None:
     if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
         return None
     error = (high - low) / (2 * NORMAL.inv_cdf(1 - ALPHA / 2))
-    return needed(error * sqrt(estimate.n), estimate.value, alpha=alpha)
+    return needed(error * sqrt(estimate.n), estimate.value)
 
 
 def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:

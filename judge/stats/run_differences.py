@@ -143,7 +143,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
     )
-    texts = _texts(before) & _texts(after)
+    texts = {(s.item, s.system) for s in before.samples} & {(s.item, s.system) for s in after.samples}
     columns, refused = _comparable_columns(before, after)
     tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
     compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
@@ -188,10 +188,6 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     )
 
 
-def _texts(table: Table) -> set[tuple[str, str]]:
-    return {(sample.item, sample.system) for sample in table.samples}
-
-
 def _only(table: Table, other_table: Table) -> Apart:
     columns = {column.name for column in other_table.columns}
     return Apart(
@@ -209,14 +205,11 @@ def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict
     for column in both:
         ends = [(c.low, c.high) for c in (columns_before[column.name], column)]
         if ends[0] != ends[1]:
-            refused[column.name] = f"its scale was {_format_scale(*ends[0])} and is {_format_scale(*ends[1])}"
+            scales = ["open" if low is None or high is None else f"{low:g}–{high:g}" for low, high in ends]
+            refused[column.name] = f"its scale was {scales[0]} and is {scales[1]}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
             refused[column.name] = "one run has a value for each text, the other one for all of a system's texts"
     return [column for column in both if column.name not in refused], refused
-
-
-def _format_scale(low: float | None, high: float | None) -> str:
-    return "open" if low is None or high is None else f"{low:g}–{high:g}"
 
 
 def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
