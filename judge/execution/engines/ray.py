@@ -447,11 +447,13 @@ class RayEngine:
         return enough(worker.ready for worker in self._workers)
 
     async def _open(self, worker: _Worker) -> None:
-        """Give a place an actor, on another node where its own is no more.
+        """Give a place an actor; after a death it may be on another node.
 
         Raises ConfigError where it cannot do the work there, and Ray's own errors.
         """
-        strategy = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy(worker.placement.node, soft=True)
+        # Ray takes a soft affinity for a hint: a place of its own only matters until its node may be lost.
+        affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        strategy = affinity(worker.placement.node, soft=worker.deaths > 0)
         options = {"num_cpus": 0, "num_gpus": worker.placement.gpus, "max_concurrency": _MAX_CONCURRENCY}
         worker.actor = ray().remote(**options, scheduling_strategy=strategy)(actor_class()).remote()
         worker.shared_state = Capabilities.of(self._provider).shared_state
