@@ -242,13 +242,13 @@ class RunConfig(BaseModel):
         for field, names in value.items():
             several = tuple(names) if isinstance(names, list | tuple) else (names,)
             if not several or not all(isinstance(name, str) and name for name in several):
-                raise ValueError(f"{field}: write the name of a column")
+                raise ValueError(f"{field!r}: write the name of a column")
             if len({*several}) < len(several):
-                raise ValueError(f"{field}: a column stands here twice")
+                raise ValueError(f"{field!r}: a column stands here twice")
             if len(several) > 1 and not str(field).startswith("human."):
                 raise ValueError(
-                    f"{field} is to be {' and '.join(several)}: name one column; only human ratings "
-                    "(human.CRITERION) may have several, one for each annotator"
+                    f"{field!r}: name one column; only human ratings (human.CRITERION) may have several, one for each "
+                    "annotator"
                 )
             mapping[field] = several if len(several) > 1 else several[0]
         return mapping
@@ -267,7 +267,7 @@ class RunConfig(BaseModel):
         }
         for column, values in alternatives.items():
             if not values or not all(isinstance(alternative, str | int | float) for alternative in values):
-                raise ValueError(f"{column}: write a value, such as lang: ja, or a list of values")
+                raise ValueError(f"{column!r}: write a value, such as lang: ja, or a list of values")
         return alternatives
 
     @field_validator("set", mode="before", json_schema_input_type=dict[str, dict[str, Any]])
