@@ -16,7 +16,7 @@ from judge.commands import judge_run, metric_setup, run_metadata
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RankConfig, RunConfig
-from judge.core.errors import JudgeError, ProviderError, Reached, StorageError
+from judge.core.errors import ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
 from judge.core.records import Column, Score
 from judge.execution.budget import BudgetLedger
@@ -130,32 +130,27 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         prepared.measured.stopped = True
         raise asyncio.CancelledError from None
     except (Reached, ProviderError, StorageError) as error:
-        _add_resume_note(error, prepared, progress)
+        if not progress.done and not isinstance(error, Reached):
+            raise
+        out, streamed = prepared.config.out, prepared.rest is not None
+        progress_text = (
+            f"{progress.done:,} judgments are made"
+            if streamed
+            else f"{progress.done:,} of {progress.total:,} judgments are made"
+        )
+        progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
+        progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
+        if prepared.config.cache is False:
+            error.add_note(
+                f"{progress_text} Without a cache ({option('cache', False)}) a new run pays for all of them again."
+            )
+        else:
+            again = "Make the same call again" if in_python() else "Start the same command again"
+            error.add_note(f"{progress_text} {again} to go on: what is in the cache is not asked or paid again.")
         raise
     finally:
         if prepared.recording is not None:
             prepared.recording.close()
-
-
-def _add_resume_note(error: JudgeError, prepared: PreparedRun, progress: Progress) -> None:
-    """Add to an error how many judgments were made, if any, and how to resume."""
-    if not progress.done and not isinstance(error, Reached):
-        return
-    out, streamed = prepared.config.out, prepared.rest is not None
-    progress_text = (
-        f"{progress.done:,} judgments are made"
-        if streamed
-        else f"{progress.done:,} of {progress.total:,} judgments are made"
-    )
-    progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
-    progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
-    if prepared.config.cache is False:
-        error.add_note(
-            f"{progress_text} Without a cache ({option('cache', False)}) a new run pays for all of them again."
-        )
-    else:
-        again = "Make the same call again" if in_python() else "Start the same command again"
-        error.add_note(f"{progress_text} {again} to go on: what is in the cache is not asked or paid again.")
 
 
 async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Result:

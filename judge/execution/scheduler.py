@@ -168,16 +168,15 @@ class JudgeRun:
                 self._look_up(self._next_cases(size))
                 size = _CHUNK
                 await asyncio.sleep(0)
-            elif queue or (self._leases.waiting and not self._has_own_work()):
+            elif queue or (
+                self._leases.waiting
+                and not (self._retried or self._next_round)
+                and not any(pending.state is State.LEASED for pending in self._pending.values())
+            ):  # what is left for the next round goes before waiting for other processes
                 self._news.clear()
                 await self._leases.wait(self._news)
             else:
                 return
-
-    def _has_own_work(self) -> bool:
-        """Return whether anything is left for the next round: that goes before waiting for other processes."""
-        waiting = (pending.state is State.LEASED for pending in self._pending.values())
-        return bool(self._retried or self._next_round) or any(waiting)
 
     def _next_cases(self, size: int) -> list[PendingJudgment]:
         """Return about `size` judgments, those of one prompt together; judgments to be retried come first."""
@@ -213,21 +212,17 @@ class JudgeRun:
                         case.answers[key] = response
                 if len(case.answers) == len(case.requests):
                     self._score(case)
-                elif why := self._traits.lacking.get(case.strategies[0]):
-                    without_strategy += self._try_next_strategy(case, why)
+                elif (why := self._traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
+                    case.notes.append(why)
+                    case.strategies.pop(0)
+                    without_strategy.append(case)
+                elif why:
+                    unasked = ParseError(f"not asked: {why}; --weighting auto does without")
+                    self._fail(case.judgment, "request", unasked)
                 else:
                     new += self._subscribe(case)
             cases = without_strategy
         self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
-
-    def _try_next_strategy(self, case: PendingJudgment, why: str) -> list[PendingJudgment]:
-        """The case with its next strategy; empty if there is none, and the case fails without a request."""
-        if len(case.strategies) == 1:
-            self._fail(case.judgment, "request", ParseError(f"not asked: {why}; --weighting auto does without"))
-            return []
-        case.notes.append(why)
-        case.strategies.pop(0)
-        return [case]
 
     def _subscribe(self, case: PendingJudgment) -> Iterator[Part]:
         """Have a judgment wait for its requests; yield those that nobody waited for yet."""

@@ -107,7 +107,13 @@ async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, c
             request = await anext(requests, None)
         if request is None:
             return False
-        answer = await _answer(ask, request)
+        answer: Answer
+        try:
+            answer = await ask(request)
+        except ProviderError as error:  # of this one request, unless it ends the run
+            if error.stops != "never":
+                raise
+            answer = error
         if (stored := done(request, answer)) is not None:
             await stored
         return True
@@ -124,13 +130,3 @@ async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, c
                 group.create_task(work())
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-
-
-async def _answer(ask: Ask, request: Request) -> Answer:
-    """What came back, be it an error of this one request. Raises those that end the run."""
-    try:
-        return await ask(request)
-    except ProviderError as error:
-        if error.stops != "never":
-            raise
-        return error
