@@ -39,7 +39,7 @@ from judge.metrics.qags.pipeline import (
     similarities,
 )
 
-__all__ = ["Qags", "QagsValue", "score", "similarities"]
+__all__ = ["TEMPLATE", "Qags", "QagsValue", "score", "similarities"]
 
 BACKENDS = ("lexical", "models", "llm")
 CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
@@ -355,15 +355,12 @@ def open_models(
     *,
     generator: str,
     reader: str,
+    null: bool = True,
     device: str | None = None,
     batch_tokens: int | None = None,
-    beams: int = 4,
-    question_tokens: int = 32,
-    input_tokens: int = 128,
-    template: str = TEMPLATE,
-    null: bool = True,
     cache: str | Path | None = None,
     progress: Tell | None = None,
+    **settings: Any,
 ) -> tuple[Questions, Answers]:
     """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
 
@@ -377,9 +374,9 @@ def open_models(
     Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
     model that cannot be used, MissingExtra for a package that is not installed.
     """
-    counts = {"beams": beams, "question_tokens": question_tokens, "input_tokens": input_tokens}
-    for name, value in (counts if batch_tokens is None else counts | {"batch_tokens": batch_tokens}).items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    for name in ("beams", "question_tokens", "input_tokens", "batch_tokens"):
+        value = batch_tokens if name == "batch_tokens" else settings.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")
     if not isinstance(null, bool):
         raise ConfigError(f"qags: null has to be true or false, not {null!r}")
@@ -388,12 +385,5 @@ def open_models(
     runtime()  # reports missing packages before anything is downloaded
     cache_folder = None if cache is None else Path(cache)
     files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
-    questions = Generator(
-        files[0],
-        template=template,
-        **counts,
-        device=device,
-        batch_tokens=batch_tokens,
-        progress=progress,
-    )
-    return questions, ExtractiveReader(files[1], null=null, device=device, batch_tokens=batch_tokens, progress=progress)
+    shared: dict[str, Any] = {"device": device, "batch_tokens": batch_tokens, "progress": progress}
+    return Generator(files[0], **settings, **shared), ExtractiveReader(files[1], null=null, **shared)
