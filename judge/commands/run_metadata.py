@@ -147,20 +147,7 @@ def metadata_factory(
         "notices": [p.notice for p in judges.values() if p.notice] + [heuristic.NOTICE] * bool(prepared.baseline),
         "language": prepared.language if judges else None,
         "weighting": config.weighting if judges else None,
-        "criteria": {
-            criterion.name: {
-                "digest": criterion.digest,
-                "title": criterion.title,
-                "path": criterion.path,
-                "scale": list(criterion.scale.labels),
-                "reply": criterion.reply,
-                "version": criterion.version,
-                "steps": list(criterion.steps),
-                "needs": sorted(criterion.needs),
-                "templates": template_texts(criterion),
-            }
-            for criterion in prepared.criteria
-        },
+        "criteria": {criterion.name: _criterion(criterion) for criterion in prepared.criteria},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
     }
 
@@ -257,6 +244,20 @@ def _sum(counted: Any) -> dict[str, int]:
     for counts in counted:
         total.update(counts)
     return dict(total)
+
+
+def _criterion(criterion: Criterion) -> dict[str, Any]:
+    return {
+        "digest": criterion.digest,
+        "title": criterion.title,
+        "path": criterion.path,
+        "scale": list(criterion.scale.labels),
+        "reply": criterion.reply,
+        "version": criterion.version,
+        "steps": list(criterion.steps),
+        "needs": sorted(criterion.needs),
+        "templates": template_texts(criterion),
+    }
 
 
 def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
