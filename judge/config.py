@@ -22,6 +22,7 @@ from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
+from judge.text.languages import LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 _SCRIPTED = "scripted/"
@@ -128,7 +129,7 @@ class RunConfig(BaseModel):
         DEFAULT_CRITERIA, "Scoring", "Built-in criteria or .jinja files; none for metrics alone.", "NAME,...",
         lacking=("diff",),
     )  # fmt: skip
-    language: Literal["en", "ja", "ko", "zh"] | None = _option(
+    language: LanguageCode | None = _option(
         None, "Scoring", "Language of the prompts (default: the data's).", "LANGUAGE"
     )
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = _option(

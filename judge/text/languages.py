@@ -7,6 +7,7 @@ import unicodedata
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from judge.core.records import Sample
 
@@ -66,6 +67,11 @@ _TABLE = (
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _TABLE}
 """The languages by code (ISO 639-1). `en` stands for every alphabet that has no row of its own."""
 DEFAULT_LANGUAGE = "en"
+if TYPE_CHECKING:
+    LanguageCode = str
+else:
+    LanguageCode = Literal[*LANGUAGES]
+    """A code in the table, as a type whose values are known: options check and list them."""
 _BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 
 # \w lacks the marks that Arabic, Hebrew, Indic and Thai words are written with, which would cut them in pieces.
