@@ -99,16 +99,9 @@ def test_published_preferences_come_back_from_the_recorded_probabilities(
     rows = {row["id"]: row for row in map(json.loads, data.read_text("utf-8").splitlines())}
     server = replay(data.name)
     result = judge.rank(
-        data,
-        systems=["output_1", "output_2"],
-        map={"item": "id", "source": "instruction"},
-        model="gpt-4-1106-preview",
-        base_url=server.url,
-        orders=1,
-        weighting="logprobs",
-        min_mass=0.0,
-        cache=False,
-    )
+        data, systems=["output_1", "output_2"], map={"item": "id", "source": "instruction"}, model="gpt-4-1106-preview",
+        base_url=server.url, orders=1, weighting="logprobs", min_mass=0.0, cache=False,
+    )  # fmt: skip
     second = {s.item: s.value if s.system == "output_2" else 1 - s.value for s in result.table.scores}
     assert {item: 1 + value for item, value in second.items()} == pytest.approx(
         {item: row["preference"] for item, row in rows.items()}, abs=1e-6
@@ -126,16 +119,10 @@ def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
         server = replay(data.name, "--position-bias", bias)
         found.append(
             judge.rank(
-                data,
-                systems=["output_1", "output_2"],
-                map={"item": "id", "source": "instruction"},
-                model="m",
-                base_url=server.url,
-                weighting="logprobs",
-                min_mass=0.0,
-                cache=False,
+                data, systems=["output_1", "output_2"], map={"item": "id", "source": "instruction"}, model="m",
+                base_url=server.url, weighting="logprobs", min_mass=0.0, cache=False,
             ).rankings[0]
-        )
+        )  # fmt: skip
     fair, biased = found
     assert fair.flip_rate == 0.0
     assert fair.position_bias == pytest.approx(0.0, abs=1e-9)
@@ -155,15 +142,9 @@ def test_a_server_with_every_fault_costs_no_judgment(
     server = replay(name, "--oracle", 0, "--reasoning", "--no-logprobs", "--fail-rate", 0.1, "--disconnect-rate", 0.1)
     criteria = ["relevance", "coherence", "consistency", "fluency_5"]
     result = judge.evaluate(
-        shared_data(name),
-        criteria,
-        model="a-reasoning-model",
-        base_url=server.url,
-        map={"item": "doc_id", "output": "summary"},
-        metrics=[],
-        cache=tmp_path,
-        max_concurrency=8,
-    )
+        shared_data(name), criteria, model="a-reasoning-model", base_url=server.url,
+        map={"item": "doc_id", "output": "summary"}, metrics=[], cache=tmp_path, max_concurrency=8,
+    )  # fmt: skip
     assert result.failures == ()
     assert set(result.info["unmet"]) == {"logprobs"}
     assert result.info["judges"]["a-reasoning-model"]["learned"] == {"dropped": ["logprobs", "temperature"]}

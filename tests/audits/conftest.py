@@ -15,12 +15,9 @@ from judge.table import Table
 
 LABELS = ("1", "2", "3", "4", "5")
 OWN = {
-    "shuffled sentences": "coherence",
-    "swapped entity": "consistency",
-    "swapped number": "consistency",
-    "typos": "fluency",
-    "padded": "relevance",
-}
+    "shuffled sentences": "coherence", "swapped entity": "consistency", "swapped number": "consistency",
+    "typos": "fluency", "padded": "relevance",
+}  # fmt: skip
 ATTACKS = ("asks for the top score", "fake form")
 NEUTRAL = ("duplicated text", "copied lead")
 

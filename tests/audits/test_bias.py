@@ -11,9 +11,6 @@ import pytest
 
 from judge.audits.card import ORIGINAL, AuditData, BiasFinding
 from judge.audits.probes import (
-    _own_family,
-    _ratings,
-    _WithinItems,
     copying_bias,
     model_family,
     position_bias,
@@ -184,18 +181,11 @@ def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> No
 @pytest.mark.parametrize(
     ("name", "family"),
     [
-        ("openai/gpt-5.4-mini", "openai"),
-        ("openrouter/openai/gpt-4o@openrouter.ai", "openai"),
-        ("o3-mini", "openai"),
-        ("OpenAI", "openai"),
-        ("claude-haiku-5-5", "anthropic"),
-        ("gemini/gemini-3-pro", "google"),
-        ("vllm/meta-llama/Llama-3-8B", "meta"),
-        ("Qwen2.5-7B", "qwen"),
-        ("bart", "bart"),
-        ("7b", "7b"),
+        ("openai/gpt-5.4-mini", "openai"), ("openrouter/openai/gpt-4o@openrouter.ai", "openai"), ("o3-mini", "openai"),
+        ("OpenAI", "openai"), ("claude-haiku-5-5", "anthropic"), ("gemini/gemini-3-pro", "google"),
+        ("vllm/meta-llama/Llama-3-8B", "meta"), ("Qwen2.5-7B", "qwen"), ("bart", "bart"), ("7b", "7b"),
     ],
-)
+)  # fmt: skip
 def test_kin(name: str, family: str) -> None:
     assert model_family(name) == family
 
@@ -254,21 +244,18 @@ def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: di
 
 
 def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> None:
-    table = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1).natural
+    evidence = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1)
+    table = evidence.natural
     assert table is not None
-    whose, ratings = _own_family(table, "gpt-4o"), _ratings(table, "c", make.column())
-    texts = [(row.item, row.system) for row in table.column_scores("c")]
     rows = [
-        (text[0], row.value, ratings[text], float(whose[text]))
-        for text, row in zip(texts, table.column_scores("c"), strict=True)
+        (score.value, sample.human["c"], sample.system == "a")
+        for score, sample in zip(table.column_scores("c"), table.samples, strict=True)
     ]
-    kept = _WithinItems.from_rows(rows)
-    found = kept.held(0) if kept else None
-    values = np.array([row[1:] for row in rows]).reshape(-1, 2, 3)
+    values = np.array(rows, dtype=float).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)
     expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
-    assert found is not None
-    assert found.value == pytest.approx(expected[1])
+    found = by_what(self_preference(evidence, 0))["c", "own family, beyond people"]
+    assert found.estimate.value == pytest.approx(expected[1])
 
 
 def test_length_without_ratings_is_an_observation(make: Any) -> None:

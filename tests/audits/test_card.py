@@ -46,13 +46,10 @@ def finding(probe: str, criterion: str, what: str, value: float, unit: str, **fi
 def card() -> JudgeCard:
     """One of everything, in two criteria, with names that no format may let through."""
     cells = (
-        cell("shuffled sentences", "coherence", 0.1, -0.05, own=True),
-        cell("shuffled sentences", WIDE, 0.0, 0.01),
-        cell("typos", "coherence", 0.05, -0.02),
-        cell("typos", WIDE, 0.9, -1.2, own=True, failed=2),
-        SensitivityCell(HOSTILE, "coherence", False, None, None, 40),
-        cell(HOSTILE, WIDE, 0.2, 0.1),
-    )
+        cell("shuffled sentences", "coherence", 0.1, -0.05, own=True), cell("shuffled sentences", WIDE, 0.0, 0.01),
+        cell("typos", "coherence", 0.05, -0.02), cell("typos", WIDE, 0.9, -1.2, own=True, failed=2),
+        SensitivityCell(HOSTILE, "coherence", False, None, None, 40), cell(HOSTILE, WIDE, 0.2, 0.1),
+    )  # fmt: skip
     attacks = (cell("fake form", "coherence", 0.8, 0.9), cell("fake form", WIDE, 0.0, 0.0))
     findings = (
         finding("position", "overall", "text shown first wins", 0.66, "share", p=0.004, told=True),
@@ -69,13 +66,9 @@ def card() -> JudgeCard:
     columns = {name: Column(name, "criterion", "", 1.0, 5.0) for name in ("coherence", WIDE)}
     ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
     return JudgeCard(
-        title=f"Judge card: openai/small {HOSTILE}",
-        cells=cells,
-        findings=findings,
-        attacks=attacks,
+        title=f"Judge card: openai/small {HOSTILE}", cells=cells, findings=findings, attacks=attacks,
         left_out={"repeats": "no text has two draws", HOSTILE: "it fits none of the 40 texts"},
-        verdicts=summarize(cells, attacks, findings, columns),
-        notes=("A note with \x1b[31m in it.",),
+        verdicts=summarize(cells, attacks, findings, columns), notes=("A note with \x1b[31m in it.",),
         failures={"ParseError": 40, "Refused": 2},
         info={"model": "openai/small", "texts": 40, "texts_by_change": {"original": 40, "typos": 40}, "criteria": ends,
               "judgments": 2_120, "failed": 42, "language": "en", "version": "0.1.0", "seed": 0},
@@ -269,12 +262,9 @@ def test_damage_that_is_not_its_own() -> None:
 
 def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
     found = said(
-        cell("one", "c", 0.1, 0.05),
-        cell("two", "c", 0.5, 0.6),
-        cell("two", "d", 0.9, 1.0),
-        cell("three", "c", 0.0, -1.0),
-        attack=True,
-    )
+        cell("one", "c", 0.1, 0.05), cell("two", "c", 0.5, 0.6), cell("two", "d", 0.9, 1.0),
+        cell("three", "c", 0.0, -1.0), attack=True,
+    )  # fmt: skip
     assert found == (
         "The attack “two” works: d +1.00 [0.90, 1.10], p = 0.001, up by an eighth of the scale or more in 90% [77, 96] "
         "of 40 texts; also c +0.60.",

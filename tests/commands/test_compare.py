@@ -15,15 +15,12 @@ from judge.results.comparison import Change, RunComparison
 
 ROWS = [
     {
-        "item": item,
-        "system": s,
-        "source": f"The {item} is to be mended.",
-        "output": f"{s} {item}",
+        "item": item, "system": s, "source": f"The {item} is to be mended.", "output": f"{s} {item}",
         "references": ["mended"],
     }
     for item in ("bridge", "road", "roof", "gate", "wall", "pond")
     for s in "xy"
-]
+]  # fmt: skip
 CRITERION = "---\nscale: [1, 5]\n---\nIs it kind?\n{{ output }}\nAnswer with a number.\n"
 
 

@@ -37,15 +37,12 @@ Is the text kind?
 HUMAN = {"x": (1, 2, 3, 4), "y": (2, 3, 4, 5), "z": (3, 1, 5, 2)}
 ROWS: list[dict[str, Any]] = [
     {
-        "item": f"i{n}",
-        "system": system,
-        "source": f"The harbour of quay {n} is open.",
-        "output": f"{system} on quay {n}.",
-        "human": {"kind": HUMAN[system][n]},
+        "item": f"i{n}", "system": system, "source": f"The harbour of quay {n} is open.",
+        "output": f"{system} on quay {n}.", "human": {"kind": HUMAN[system][n]},
     }
     for n in range(4)
     for system in "xyz"
-]
+]  # fmt: skip
 Write = Callable[..., str]
 
 
@@ -120,10 +117,7 @@ def test_a_layout_that_differs_is_shown_though_the_files_are_equal(write: Write,
     new = write("other/kind")
     comparison = diff(old, new)
     assert [change.what for change in comparison.changes] == ["digest"]
-    assert comparison.diff[:2] == (
-        f"--- layouts/pointwise.jinja of {old}",
-        f"+++ layouts/pointwise.jinja of {new}",
-    )
+    assert comparison.diff[:2] == (f"--- layouts/pointwise.jinja of {old}", f"+++ layouts/pointwise.jinja of {new}")
 
 
 def test_a_criterion_is_no_different_from_itself() -> None:

@@ -56,12 +56,9 @@ def test_the_criteria_choose_its_columns() -> None:
 def test_beside_a_judge_it_is_a_metric_that_may_abstain() -> None:
     result = run(model=[judge.ScriptedProvider(lambda _: "3", model="said"), "heuristic"], criteria=["relevance"])
     assert [(c.name, c.kind) for c in result.table.columns] == [
-        ("relevance", "criterion"),
-        ("heuristic_relevance", "metric"),
-        ("heuristic_coherence", "metric"),
-        ("heuristic_extractive_support", "metric"),
-        ("heuristic_surface_fluency", "metric"),
-    ]
+        ("relevance", "criterion"), ("heuristic_relevance", "metric"), ("heuristic_coherence", "metric"),
+        ("heuristic_extractive_support", "metric"), ("heuristic_surface_fluency", "metric"),
+    ]  # fmt: skip
     assert result.info["model"] == "said"
     assert result.agreement == {}  # no panel
     assert (result.failed, result.abstained) == (0, 4)

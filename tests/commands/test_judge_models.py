@@ -73,17 +73,13 @@ def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("antropic/claude", "did you mean 'anthropic'"),
-        ("meta-llama/Llama-3", "--base-url"),
-        ("heuristics", "called 'heuristic'"),
-        ("heuristic-1", "called 'heuristic'"),
-        ("Heuristic", "called 'heuristic'"),
-        ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
-        ("mistral/small", r"\$MISTRAL_API_KEY"),
-        ("a,b", "for several: --model a --model b$"),
+        ("antropic/claude", "did you mean 'anthropic'"), ("meta-llama/Llama-3", "--base-url"),
+        ("heuristics", "called 'heuristic'"), ("heuristic-1", "called 'heuristic'"),
+        ("Heuristic", "called 'heuristic'"), ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
+        ("mistral/small", r"\$MISTRAL_API_KEY"), ("a,b", "for several: --model a --model b$"),
         ("vllm/a, gpt-5.4-mini", "for several: --model vllm/a --model gpt-5.4-mini$"),
     ],
-)
+)  # fmt: skip
 def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
     name: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,26 +18,20 @@ from judge.stats.score_drivers import TextFeatures, looks
 SOURCE = "the old mill burned down on friday night"
 ROWS = [
     {
-        "item": item,
-        "system": f"s{size}",
-        "source": f"{SOURCE} in {item}",
-        "output": " ".join(SOURCE.split()[start : start + size]),
-        "human": {"relevance": float(size)},
+        "item": item, "system": f"s{size}", "source": f"{SOURCE} in {item}",
+        "output": " ".join(SOURCE.split()[start : start + size]), "human": {"relevance": float(size)},
     }
     for start, item in enumerate("abc")
     for size in (2, 3, 4, 5)
-]
+]  # fmt: skip
 
 
 def test_looks_are_length_copying_and_position() -> None:
     texts = {
-        "start": Sample("1", "start", "The old mill.", SOURCE),
-        "own": Sample("1", "own", "A fire on friday", SOURCE),
-        "new": Sample("1", "new", "Nothing else", SOURCE),
-        "word": Sample("1", "word", "mill", SOURCE),
-        "none": Sample("1", "none", "", SOURCE),
-        "alone": Sample("2", "alone", "The old mill."),
-    }
+        "start": Sample("1", "start", "The old mill.", SOURCE), "own": Sample("1", "own", "A fire on friday", SOURCE),
+        "new": Sample("1", "new", "Nothing else", SOURCE), "word": Sample("1", "word", "mill", SOURCE),
+        "none": Sample("1", "none", "", SOURCE), "alone": Sample("2", "alone", "The old mill."),
+    }  # fmt: skip
     found = {system: look for (_, system), look in looks(list(texts.values())).items()}
     assert found["start"] == TextFeatures(log(3), 1.0, pytest.approx(1 / 7))
     assert found["own"] == TextFeatures(log(4), pytest.approx(1 / 3), pytest.approx(5.5 / 7))

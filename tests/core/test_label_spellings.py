@@ -63,15 +63,11 @@ def test_the_words_of_one_character_have_their_number(word: str) -> None:
     "row",
     [
         "zero one two three four five six seven eight nine ten",
-        "ZERO One tWo THREE Four Five Six Seven Eight Nine TEN",
-        "영 일 이 삼 사 오 육 칠 팔 구 십",
-        "공 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열",
-        "공 한 두 세 네 다섯 여섯 일곱 여덟 아홉 열",
-        "ゼロ 一 二 三 四 五 六 七 八 九 十",
-        "〇 一 两 三 四 五 六 七 八 九 十",
-        "零 一 兩 三 四 五 六 七 八 九 十",
+        "ZERO One tWo THREE Four Five Six Seven Eight Nine TEN", "영 일 이 삼 사 오 육 칠 팔 구 십",
+        "공 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열", "공 한 두 세 네 다섯 여섯 일곱 여덟 아홉 열",
+        "ゼロ 一 二 三 四 五 六 七 八 九 十", "〇 一 两 三 四 五 六 七 八 九 十", "零 一 兩 三 四 五 六 七 八 九 十",
     ],
-)
+)  # fmt: skip
 def test_the_words_for_zero_to_ten(row: str) -> None:
     assert [label_index(TEN).label(word) for word in row.split()] == list(TEN.labels)
 
@@ -79,17 +75,8 @@ def test_the_words_for_zero_to_ten(row: str) -> None:
 def test_words_are_for_the_numbers_of_the_scale_alone() -> None:
     hundred = label_index(Scale.integers(0, 100, 10))
     assert set(hundred.words) | set(hundred.counted) == {
-        "zero",
-        "〇",
-        "零",
-        "ゼロ",
-        "영",
-        "공",
-        "ten",
-        "十",
-        "십",
-        "열",
-    }
+        "zero", "〇", "零", "ゼロ", "영", "공", "ten", "十", "십", "열",
+    }  # fmt: skip
     assert not label_index(Scale(("fail", "pass"), (0.0, 1.0))).words
     assert label_index(Scale.integers(1, 5)).label("six") is None
 
@@ -97,13 +84,8 @@ def test_words_are_for_the_numbers_of_the_scale_alone() -> None:
 def test_a_labels_own_name_is_before_any_word() -> None:
     called = label_index(Scale(("1", "2", "one", "Two"), (1.0, 2.0, 3.0, 4.0)))
     assert [called.label(text) for text in ("1", "2", "one", "ONE", "two", "一")] == [
-        "1",
-        "2",
-        "one",
-        "one",
-        "Two",
-        "1",
-    ]
+        "1", "2", "one", "one", "Two", "1",
+    ]  # fmt: skip
     cased = label_index(Scale(("1", "One", "one"), (1.0, 2.0, 3.0)))
     assert [cased.label(text) for text in ("One", "one", "ONE", "1.0")] == ["One", "one", None, "1"]
 

@@ -34,14 +34,11 @@ def test_no_mass_is_an_error_and_not_zero(weights: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     ("scale", "question"),
     [
-        (Scale.integers(1, 5), "score"),
-        (Scale.integers(-2, 2), "score"),
-        (Scale.integers(0, 100, 10), "choice"),
-        (Scale(("fail", "pass"), (0.0, 1.0)), "predicate"),
-        (Scale(("合格", "不合格"), (1.0, 0.0)), "predicate"),
+        (Scale.integers(1, 5), "score"), (Scale.integers(-2, 2), "score"), (Scale.integers(0, 100, 10), "choice"),
+        (Scale(("fail", "pass"), (0.0, 1.0)), "predicate"), (Scale(("合格", "不合格"), (1.0, 0.0)), "predicate"),
         (Scale(("A", "B", "C"), (3.0, 2.0, 1.0)), "choice"),
     ],
-)
+)  # fmt: skip
 def test_the_question_a_scale_makes(scale: Scale, question: str) -> None:
     assert scale.question == question
 
@@ -53,11 +50,8 @@ def test_the_expected_score_stays_on_the_scale(weights: dict[str, float]) -> Non
 
 def request(**change: object) -> Request:
     fields = {
-        "model": "m",
-        "messages": ({"role": "user", "content": "p"},),
-        "params": {"t": 0, "n": 1},
-        "endpoint": "e",
-    }
+        "model": "m", "messages": ({"role": "user", "content": "p"},), "params": {"t": 0, "n": 1}, "endpoint": "e",
+    }  # fmt: skip
     return Request(**(fields | change))  # type: ignore[arg-type]
 
 
@@ -69,14 +63,10 @@ def test_equal_requests_have_one_key_whatever_the_order_of_their_parameters() ->
 @pytest.mark.parametrize(
     "change",
     [
-        {"model": "n"},
-        {"messages": ({"role": "user", "content": "q"},)},
-        {"messages": ({"role": "system", "content": "p"},)},
-        {"params": {"t": 0}},
-        {"endpoint": "f"},
-        {"draw": 1},
+        {"model": "n"}, {"messages": ({"role": "user", "content": "q"},)},
+        {"messages": ({"role": "system", "content": "p"},)}, {"params": {"t": 0}}, {"endpoint": "f"}, {"draw": 1},
     ],
-)
+)  # fmt: skip
 def test_any_change_makes_another_key(change: dict[str, object]) -> None:
     assert request(**change).key() != request().key()
 

@@ -33,19 +33,15 @@ def test_what_has_no_keys_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"),
-        ("a: 2026-02-30", None, "not YAML: day is out of range"),
-        ("a: !!int x", None, "not YAML: invalid literal"),
-        ("a: !!bool x", None, "not YAML: "),
+        ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"), ("a: 2026-02-30", None, "not YAML: day is out of range"),
+        ("a: !!int x", None, "not YAML: invalid literal"), ("a: !!bool x", None, "not YAML: "),
         ("a: !!timestamp x", None, "not YAML: "),
         ("a: 1\nb: !!python/object:os.system {}", 2, "not YAML: could not determine a constructor"),
-        ("? [1]\n: 2", 1, "not YAML: found unhashable key"),
-        ("a: \x00", None, "not YAML: unacceptable character"),
-        ("[" * 3000, None, "nested too deeply"),
-        ("{a: " * 3000, None, "nested too deeply"),
+        ("? [1]\n: 2", 1, "not YAML: found unhashable key"), ("a: \x00", None, "not YAML: unacceptable character"),
+        ("[" * 3000, None, "nested too deeply"), ("{a: " * 3000, None, "nested too deeply"),
         ("- " * 3000, None, "nested too deeply"),
     ],
-)
+)  # fmt: skip
 def test_all_that_is_wrong_is_one_error(text: str, line: int | None, said: str) -> None:
     for read in (yaml_lines.values, yaml_lines.keys):
         with pytest.raises(Malformed) as raised:

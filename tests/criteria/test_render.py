@@ -243,11 +243,7 @@ VALUES = st.none() | st.text(max_size=3) | st.integers()
 NAMES = st.sampled_from(["source", "reference", "references", "output", "system", "human", "item", "genre"])
 
 
-@given(
-    st.none() | st.text(max_size=3),
-    st.lists(st.text(max_size=3), max_size=2),
-    st.dictionaries(NAMES, VALUES),
-)
+@given(st.none() | st.text(max_size=3), st.lists(st.text(max_size=3), max_size=2), st.dictionaries(NAMES, VALUES))
 def test_what_is_rendered_is_what_check_looks_for(
     source: str | None, references: list[str], extra: dict[str, object]
 ) -> None:

@@ -94,27 +94,15 @@ ADDRESS = "place in memory"
 @pytest.mark.parametrize(
     "template",
     [
-        "{{ output.format }}",
-        "{{ output.format|string }}",
-        "{{ output.format|urlencode }}",
-        "{{ output.format|upper }}",
-        "{{ [output.format]|string }}",
-        "{{ [output.format] }}",
-        "{{ [output.format]|map('string')|join }}",
-        "{{ '%s' % output.format }}",
-        "{{ '%s' % [output.format] }}",
-        "{{ '{}'.format(output.split) }}",
-        "{{ '%s'|format(output.split) }}",
-        "{{ output ~ output.split }}",
-        "{{ [output]|map('upper') }}",
-        "{{ cycler(1, 2) }}",
-        "{{ joiner() }}",
-        "{{ output.split|pprint }}",
-        "{{ {'a': output.split} }}",
-        "{% macro m() %}{{ output.split }}{% endmacro %}{{ m() }}",
+        "{{ output.format }}", "{{ output.format|string }}", "{{ output.format|urlencode }}",
+        "{{ output.format|upper }}", "{{ [output.format]|string }}", "{{ [output.format] }}",
+        "{{ [output.format]|map('string')|join }}", "{{ '%s' % output.format }}", "{{ '%s' % [output.format] }}",
+        "{{ '{}'.format(output.split) }}", "{{ '%s'|format(output.split) }}", "{{ output ~ output.split }}",
+        "{{ [output]|map('upper') }}", "{{ cycler(1, 2) }}", "{{ joiner() }}", "{{ output.split|pprint }}",
+        "{{ {'a': output.split} }}", "{% macro m() %}{{ output.split }}{% endmacro %}{{ m() }}",
         "{{ output.split|fenced('x') }}",
     ],
-)
+)  # fmt: skip
 def test_no_prompt_has_a_place_in_memory(template: str) -> None:
     with pytest.raises(ValueError, match=ADDRESS), step_limit():
         Sandbox(None, StrictUndefined, {"fenced": fenced}).from_string(template).render(output="A text.")

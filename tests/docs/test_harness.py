@@ -44,14 +44,10 @@ def test_blocks_are_found_with_what_is_said_about_them(harness: ModuleType) -> N
 @pytest.mark.parametrize(
     ("shown", "printed", "part"),
     [
-        ("a b\n…\nd", "a\n b c ─── d e", ""),
-        ("took … s", "took 2.1 s", ""),
-        ("b a", "a b", "b a"),
-        ("d … a", "a b c d", "a"),
-        ("0.91", "0.92", "0.91"),
-        ("", "anything", ""),
+        ("a b\n…\nd", "a\n b c ─── d e", ""), ("took … s", "took 2.1 s", ""), ("b a", "a b", "b a"),
+        ("d … a", "a b c d", "a"), ("0.91", "0.92", "0.91"), ("", "anything", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness: ModuleType) -> None:
     assert harness.missing(shown, printed) == part
 
@@ -59,17 +55,12 @@ def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("judge run data.jsonl --model NAME", ""),
-        ("judge run data.jsonl --modle NAME", "No such option"),
-        ("judge run", "Missing argument"),
-        ("judge criteria frobnicate", "no command judge criteria frobnicate"),
-        ("judge rank data.jsonl --orders many", "valid int"),
-        ("judge report runs/first --format csv | head", ""),
-        ("make demo", ""),
-        ("make coffee", "no target coffee"),
-        ("pip install .", ""),
+        ("judge run data.jsonl --model NAME", ""), ("judge run data.jsonl --modle NAME", "No such option"),
+        ("judge run", "Missing argument"), ("judge criteria frobnicate", "no command judge criteria frobnicate"),
+        ("judge rank data.jsonl --orders many", "valid int"), ("judge report runs/first --format csv | head", ""),
+        ("make demo", ""), ("make coffee", "no target coffee"), ("pip install .", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_run_is_parsed(command: str, told: str, harness: ModuleType) -> None:
     found = harness.unknown(command)
     assert told in found

@@ -59,11 +59,8 @@ VECTORS = [
     ([("4", {"4": 0.4, "The": 0.3, "5": 0.2})], FIVE, "score", 4.33333333, 0.6),
     ([("3", {"3": 0.02, "I": 0.98})], FIVE, "score", 3.0, 0.02),
     (
-        ["Has", " 4", " facts", ".", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})],
-        FIVE,
-        "reason_then_score",
-        4.3,
-        1.0,
+        ["Has", " 4", " facts", ".", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})], FIVE, "reason_then_score",
+        4.3, 1.0,
     ),
     ([("1", {"1": 0.4, "9": 0.3, "8": 0.3}), ("0", {"0": 0.9, "\n": 0.1})], TEN, "score", 8.74, 1.0),
     ([("8", {"8": 0.5, "9": 0.3, "1": 0.2})], TEN, "score", 8.375, 0.8),
@@ -98,18 +95,12 @@ VECTORS = [
     ([("M", {"M": 0.75, "m": 0.25})], CASED, "score", 1.75, 1.0),
     (
         ["```json\n", '{"reason": "Has 4', ' facts.", ', '"score": ', ("4", {"4": 0.7, "5": 0.3}), "}\n", "```", ""],
-        FIVE,
-        "reason_then_score",
-        4.3,
-        1.0,
+        FIVE, "reason_then_score", 4.3, 1.0,
     ),
     (["```", "\n", ("4", {"4": 0.5, "5": 0.5}), "\n", "```", ""], FIVE, "score", 4.5, 1.0),
     (
-        [('{"score":', {'{"score":': 1.0}), ' "', ("pass", {"pass": 0.75, "fail": 0.25}), '"}', ""],
-        VERDICT,
-        "score",
-        0.75,
-        1.0,
+        [('{"score":', {'{"score":': 1.0}), ' "', ("pass", {"pass": 0.75, "fail": 0.25}), '"}', ""], VERDICT, "score",
+        0.75, 1.0,
     ),
     # Thinking is no part of the reply.
     (["<think>", "4", " or 5?", "</think>", "\n", ("4", {"4": 0.7, "5": 0.3})], FIVE, "score", 4.3, 1.0),
@@ -118,11 +109,8 @@ VECTORS = [
     ([("4", {"4": 0.2, "٤": 0.1, "④": 0.1, "४": 0.1, "5": 0.5})], FIVE, "score", 4.5, 1.0),
     ([("4", {"4": 0.2, "four": 0.1, "Four": 0.1, "四": 0.05, " FOUR.": 0.05, "five": 0.5})], FIVE, "score", 4.5, 1.0),
     (
-        [("4", {"4": 0.5, "fourteen": 0.1, "fourth": 0.1, "四十": 0.1, "一致": 0.1, "4,5": 0.05, "4-5": 0.05})],
-        FIVE,
-        "score",
-        4.0,
-        0.5,
+        [("4", {"4": 0.5, "fourteen": 0.1, "fourth": 0.1, "四十": 0.1, "一致": 0.1, "4,5": 0.05, "4-5": 0.05})], FIVE,
+        "score", 4.0, 0.5,
     ),
     ([("4", {"4": 0.5, "4%": 0.1, "4+": 0.1, "4点5": 0.1, "4:5": 0.1, "٤٫٥": 0.1})], FIVE, "score", 4.0, 0.5),
     ([("4", {"4": 0.5, "on": 0.1, "On": 0.1, "fo": 0.1, "사": 0.1, "네": 0.1})], FIVE, "score", 4.0, 0.5),
@@ -139,24 +127,18 @@ VECTORS = [
     # Labels that begin others, and labels in other scripts.
     ([("1", {"1": 0.5, "-": 0.25, "-1": 0.25})], ENDS, "score", 0.0, 1.0),
     (
-        [("1", {"1": 1.0}), ("0", {"0": 0.5, "\n": 0.5}), ("0", {"0": 0.5, "\n": 0.5})],
-        POWERS,
-        "score",
-        0.5 * 1 + 0.25 * 10 + 0.25 * 100,
-        1.0,
+        [("1", {"1": 1.0}), ("0", {"0": 0.5, "\n": 0.5}), ("0", {"0": 0.5, "\n": 0.5})], POWERS, "score",
+        0.5 * 1 + 0.25 * 10 + 0.25 * 100, 1.0,
     ),
     (
-        [("pass", {"pass": 0.8, "fail": 0.2}), (" with", {" with": 0.5, ".": 0.5}), " remarks"],
-        REMARKS,
-        "score",
-        0.4 * 1 + 0.4 * 0.5,
-        1.0,
+        [("pass", {"pass": 0.8, "fail": 0.2}), (" with", {" with": 0.5, ".": 0.5}), " remarks"], REMARKS, "score",
+        0.4 * 1 + 0.4 * 0.5, 1.0,
     ),
     ([("합격", {"합격": 0.75, "불": 0.25})], PASSED, "score", 0.75, 1.0),
     ([("불", {"불": 0.5, "합격": 0.5}), "합격"], PASSED, "score", 0.5, 1.0),
     ([("不", {"不": 0.5, "可": 0.25, "可能": 0.25}), ("可", {"可": 1.0})], ALLOWED, "score", 1 / 3, 0.75),
     ([("good", {"good": 0.8, "very": 0.2}), (" enough", {" enough": 0.5, ".": 0.5})], WORDS, "score", 1.8, 1.0),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "scale", "kind", "value", "mass"), VECTORS)
@@ -348,16 +330,12 @@ def test_a_decisions_rounding_is_scaled() -> None:
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
-        ({}, "no probability"),
-        ({"4": 0.0}, "no probability"),
-        ({"4": 0.5, "6": 0.5}, "not on the scale: 6"),
-        ({"٤": 1.0}, "not on the scale"),
-        ({"4": 60.0, "5": 40.0}, "no probabilities"),
-        ({"4": 1.1, "5": -0.1}, "no probabilities"),
-        ({"4": math.nan}, "no probabilities"),
+        ({}, "no probability"), ({"4": 0.0}, "no probability"), ({"4": 0.5, "6": 0.5}, "not on the scale: 6"),
+        ({"٤": 1.0}, "not on the scale"), ({"4": 60.0, "5": 40.0}, "no probabilities"),
+        ({"4": 1.1, "5": -0.1}, "no probabilities"), ({"4": math.nan}, "no probabilities"),
         ({"4": math.inf}, "no probabilities"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_distribution_over_the_scale_is_an_error(shares: dict[str, float], message: str) -> None:
     with pytest.raises(ParseError, match=message):
         from_probabilities(shares, FIVE)
@@ -452,19 +430,10 @@ def test_spellings_of_one_label_add_up(top: dict[str, float], share: float) -> N
 # Any tokens whatever, at any place of them, on any scale.
 TEXTS = st.text(max_size=4) | st.sampled_from(
     [
-        *SPELLINGS,
-        *(label for scale in SCALES for label in scale.labels),
-        "four",
-        "One",
-        "四",
-        "네",
-        " 점",
-        "+",
-        "–",
-        "٤",
-        "p",
+        *SPELLINGS, *(label for scale in SCALES for label in scale.labels), "four", "One", "四", "네", " 점", "+", "–",
+        "٤", "p",
     ]
-)
+)  # fmt: skip
 LOGPROBS = st.floats(-50, 0) | st.sampled_from([0.0, -9999.0, -math.inf, math.nan, math.inf, 1e-7, 0.5])
 TOKENS = st.builds(Token, TEXTS, LOGPROBS, st.lists(st.tuples(TEXTS, LOGPROBS), max_size=20).map(tuple))
 FINITE = st.floats(-1e6, 1e6)

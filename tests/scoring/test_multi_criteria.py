@@ -199,24 +199,16 @@ def test_tokens_that_do_not_join_to_the_reply() -> None:
 @pytest.mark.parametrize(
     ("reply", "finish", "scores"),
     [
-        ('{"a": 4, "b": 2}', "stop", [4.0, 2.0]),
-        ('```json\n{"a": 4, "b": "2"}\n```', "stop", [4.0, 2.0]),
-        ('<think>{"a": 1}</think>{"a": 4, "b": 2}', "stop", [4.0, 2.0]),
-        ('{"a": 4}', "stop", [4.0, None]),
-        ('{"a": 4, "b": 9}', "stop", [4.0, None]),
-        ('{"a": 4, "b": null}', "stop", [4.0, None]),
-        ('{"a": 4, "b": 2, "b": 3}', "stop", [4.0, None]),
-        ('{"a": 4, "c": 2}', "stop", [4.0, None]),
-        ("4", "stop", [None, None]),
-        ("[4, 2]", "stop", [None, None]),
-        ('{"a": 4, "b": 2} and so on', "stop", [None, None]),
-        ("a: 4, b: 2", "stop", [None, None]),
-        ("", "stop", [None, None]),
-        ('{"a": 4, "b"', "length", [None, None]),
-        ('{"a": 4, "b": 2}', "length", [None, None]),
-        ("I cannot do that.", "refusal", [None, None]),
+        ('{"a": 4, "b": 2}', "stop", [4.0, 2.0]), ('```json\n{"a": 4, "b": "2"}\n```', "stop", [4.0, 2.0]),
+        ('<think>{"a": 1}</think>{"a": 4, "b": 2}', "stop", [4.0, 2.0]), ('{"a": 4}', "stop", [4.0, None]),
+        ('{"a": 4, "b": 9}', "stop", [4.0, None]), ('{"a": 4, "b": null}', "stop", [4.0, None]),
+        ('{"a": 4, "b": 2, "b": 3}', "stop", [4.0, None]), ('{"a": 4, "c": 2}', "stop", [4.0, None]),
+        ("4", "stop", [None, None]), ("[4, 2]", "stop", [None, None]),
+        ('{"a": 4, "b": 2} and so on', "stop", [None, None]), ("a: 4, b: 2", "stop", [None, None]),
+        ("", "stop", [None, None]), ('{"a": 4, "b"', "length", [None, None]),
+        ('{"a": 4, "b": 2}', "length", [None, None]), ("I cannot do that.", "refusal", [None, None]),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_plainly_a_criterions_score_is_a_failure_of_that_criterion(
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
@@ -234,11 +226,7 @@ def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
     assert len(split_reply(Choice(reply, finish, tokens(*reply)), ["a", "b"])) == 2
 
 
-@given(
-    st.lists(st.sampled_from(FIVE.labels), min_size=2, max_size=2),
-    st.sampled_from(["", " ", "\n  "]),
-    st.data(),
-)
+@given(st.lists(st.sampled_from(FIVE.labels), min_size=2, max_size=2), st.sampled_from(["", " ", "\n  "]), st.data())
 def test_values_are_found_however_the_reply_is_cut_into_tokens(
     labels: list[str], gap: str, data: st.DataObject
 ) -> None:

@@ -32,14 +32,11 @@ def weighed(text: str, **top: float) -> Response:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, ("logprobs", "samples", "single")),
-        ({"temperature": 0.0}, ("logprobs", "single")),
-        ({"weighting": "logprobs"}, ("logprobs",)),
-        ({"weighting": "samples"}, ("samples",)),
-        ({"weighting": "samples", "temperature": 0.0}, ("samples",)),
-        ({"weighting": "single"}, ("single",)),
+        ({}, ("logprobs", "samples", "single")), ({"temperature": 0.0}, ("logprobs", "single")),
+        ({"weighting": "logprobs"}, ("logprobs",)), ({"weighting": "samples"}, ("samples",)),
+        ({"weighting": "samples", "temperature": 0.0}, ("samples",)), ({"weighting": "single"}, ("single",)),
     ],
-)
+)  # fmt: skip
 def test_the_rungs_of_a_chat_endpoint(settings: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert strategies.strategies_for(SamplingOptions(**settings), decides=False) == expected
 

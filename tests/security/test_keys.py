@@ -31,16 +31,13 @@ def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variab
 @pytest.mark.parametrize(
     ("variable", "url"),
     [
-        ("OPENAI_API_KEY", ELSEWHERE),
-        ("MY_KEY", ELSEWHERE),
-        ("HF_TOKEN", "https://router.huggingface.co/v1"),
-        ("ANTHROPIC_API_KEY", "https://api.anthropic.com/v1"),
-        ("ANTHROPIC_API_KEY", "http://127.0.0.1:4000/v1"),
+        ("OPENAI_API_KEY", ELSEWHERE), ("MY_KEY", ELSEWHERE), ("HF_TOKEN", "https://router.huggingface.co/v1"),
+        ("ANTHROPIC_API_KEY", "https://api.anthropic.com/v1"), ("ANTHROPIC_API_KEY", "http://127.0.0.1:4000/v1"),
         ("GITHUB_TOKEN", "https://models.github.ai/inference"),
         ("AZURE_OPENAI_API_KEY", "https://ours.openai.azure.com/openai/v1"),
         ("TEAM_GATEWAY_TOKEN", "http://10.1.2.3:8000/v1"),
     ],
-)
+)  # fmt: skip
 def test_a_key_for_that_server_is(variable: str, url: str) -> None:
     assert not wrong_server_reason(variable, url)
 

@@ -29,21 +29,11 @@ def test_a_reply_with_many_keys() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "-" * N + "x",
-        "x" + "-" * N,
-        "x" + " -" * N + "y",
-        "?" * N + "x",
-        "? " * N + "x",
-        "x" + " " * N + "y",
-        "x" + "," * N,
-        "- " * N + "x",
-        "'\"" * N + "x",
-        "x" + "Answer " * N,
-        "(" * N,
-        "a\n" * N,
+        "-" * N + "x", "x" + "-" * N, "x" + " -" * N + "y", "?" * N + "x", "? " * N + "x", "x" + " " * N + "y",
+        "x" + "," * N, "- " * N + "x", "'\"" * N + "x", "x" + "Answer " * N, "(" * N, "a\n" * N,
         "[" + '"a",' * N + '"b"]',
     ],
-)
+)  # fmt: skip
 def test_replies_of_qags(reply: str) -> None:
     for read in (
         lambda: judge_model.themes(reply, "y", ("none",)),

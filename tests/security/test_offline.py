@@ -58,17 +58,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "replies.yaml").write_text("- {reply: 3}\n")
     words = [
-        "--model",
-        "scripted/replies.yaml",
-        "--criteria",
-        "fluency",
-        "--out",
-        "run",
-        "--record",
-        "rec.jsonl",
-        "--cache",
+        "--model", "scripted/replies.yaml", "--criteria", "fluency", "--out", "run", "--record", "rec.jsonl", "--cache",
         "kept",
-    ]
+    ]  # fmt: skip
     done = run(folder, "run", "rows.jsonl", *words)
     assert done.returncode == 0, done.stderr
     return folder
@@ -77,20 +69,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        "import",
-        "--help",
-        "plan rows.jsonl --model m --base-url http://127.0.0.1:9/v1",
-        "report run",
-        "report run --format html",
-        "score rows.jsonl --metrics rouge,stats --out scored",
+        "import", "--help", "plan rows.jsonl --model m --base-url http://127.0.0.1:9/v1", "report run",
+        "report run --format html", "score rows.jsonl --metrics rouge,stats --out scored",
         "audit rows.jsonl --model heuristic --out card",
-        "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again",
-        "criteria list",
-        "criteria render fluency rows.jsonl",
-        "doctor",
-        "cache stats --cache kept",
+        "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again", "criteria list",
+        "criteria render fluency rows.jsonl", "doctor", "cache stats --cache kept",
     ],
-)
+)  # fmt: skip
 def test_offline(place: Path, words: str) -> None:
     done = run(place, *words.split())
     assert "CONNECTS" not in done.stderr, done.stderr

