@@ -435,7 +435,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
             notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
         if had.keys() & has.keys():
             comparison = compare(baseline.before, result, seed=seed)
-            verdicts += compare_with_baseline(result, baseline.before, suite, runs=comparison.runs, seed=seed)
+            verdicts += compare_with_baseline(suite, result, baseline.before, comparison.runs, seed=seed)
     if baseline.keep is not None and result is not None:
         drifting = {case.name for case in cases if case.needs_baseline}
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]

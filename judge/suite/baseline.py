@@ -19,7 +19,7 @@ from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, change_in_agre
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.stats.power import MIN_ITEMS as FEWEST
-from judge.stats.run_differences import Moved, Runs, compare_runs
+from judge.stats.run_differences import Moved, Runs
 from judge.suite.evidence import (
     CaseScores,
     MeanTest,
@@ -258,24 +258,23 @@ class _MeanChange:
 
 
 def compare_with_baseline(
-    result: Result, baseline: Result, suite: Suite | None = None, *, runs: Runs | None = None, seed: int = 0
+    suite: Suite, result: Result, baseline: Result, runs: Runs, *, seed: int = 0
 ) -> list[Verdict]:
     """One verdict for each criterion of `result`, but those of which a drift case bounds the mean over all texts.
 
     Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
     baseline's: a prompt that is stricter, and right, is no regression. Else, and where the ratings are too few to
     tell, not met only where the scores are told to be worse: p after Holm is below .05, and the interval of the mean
-    difference lies on the worse side of 0. Both are those of `runs`, the two side by side (default: made here), and of
+    difference lies on the worse side of 0. Both are those of `runs`, the two side by side, and of
     fewer than six items those over their draws; where these have no test, likeliest labels have to flip. All texts
     that have a score in both count. `undecided`
     where nothing can tell, or the scale is another one: not met only if the suite says `fail`. `error` where fewer
     than half of the texts can be compared. A criterion that is new has no verdict. Whatever a drift case allows, where
     people rated the texts the agreement with them is compared.
     """
-    runs = runs or compare_runs(baseline.table, result.table, seed=seed)
     first_rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
-    bounded = {case.stem() for case in (suite.cases if suite else ()) if case.bounds_mean}
-    line = suite.lines.get("baseline", 1) if suite else 1
+    bounded = {case.stem() for case in suite.cases if case.bounds_mean}
+    line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
     texts = [(sample.item, sample.system) for sample in result.table.samples]
     rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
@@ -310,7 +309,7 @@ def compare_with_baseline(
         else:
             continue
         decisions[name], expected[name] = decision, "goes no worse with people"
-    undecided = (suite and suite.undecided) or "pass"
+    undecided = suite.undecided or "pass"
     return [
         decision.verdict(
             "baseline", f"{name} against the baseline", line, expected[name], criterion=name, undecided=undecided

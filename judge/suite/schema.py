@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from reprlib import repr as short_repr
 from typing import Annotated, Any, TypeVar, get_args
@@ -82,6 +83,21 @@ class Limits(Keys):
         return f"≤ {percentage(limit) if is_share else short(limit)}"
 
 
+def _drop_empty_keys(keys: Any, *loc: str) -> Any:
+    """Leave out the keys of cases, or of an expectation in one, without a value. Unknown ones are mistakes, and stay.
+
+    It goes no deeper: what a file repeats by anchors may be large.
+    """
+    if not loc and isinstance(keys, list):
+        return [_drop_empty_keys(case, "cases") for case in keys]
+    known = keys_at(Spec, loc) if isinstance(keys, dict) else []
+    if not known:
+        return keys
+    kept = {key: value for key, value in keys.items() if value is not None or key not in known}
+    deeper = len(loc) == 1
+    return {key: _drop_empty_keys(value, *loc, key) if deeper else value for key, value in kept.items()}
+
+
 def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
     if not cases:
         raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
@@ -94,8 +110,8 @@ class Spec(Keys):
     baseline: Name | None = Field(default=None, description="The folder of a run that changes are measured from.")
     undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
     limits: Limits = Field(default_factory=lambda: Limits(), description="Limits of the whole suite.")
-    cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
-        description="The expectations.", json_schema_extra={"minItems": 1}
+    cases: Annotated[tuple[Expectation, ...], BeforeValidator(_drop_empty_keys), AfterValidator(_check_not_empty)] = (
+        Field(description="The expectations.", json_schema_extra={"minItems": 1})
     )
 
 
@@ -117,6 +133,7 @@ class Suite:
     lines: Mapping[str, int] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=256)
 def keys_at(root: type[BaseModel], loc: Loc) -> list[str]:
     """The keys that may stand where a ValidationError's `loc` leads, sorted; none where it leads to no model."""
     return sorted({key for model in _models_at(root, loc) for key in model.model_fields})

@@ -121,7 +121,10 @@ def outcomes(made: Made) -> list[Outcome]:
     )
     suite = Suite(Path("suites/summaries.judge.yaml"), "summaries", {}, cases, lines={"limits": 3, "baseline": 2})
     verdicts = [evaluate_case(case, wanted[case.name][1], after, before) for case in cases]
-    verdicts += [*limits(suite, after), *compare_with_baseline(after, before)]
+    verdicts += limits(suite, after)
+    verdicts += compare_with_baseline(
+        replace(suite, cases=(), lines={}), after, before, compare_runs(before.table, after.table)
+    )
     diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
     runs = compare_runs(before.table, after.table, n_resamples=200)

@@ -42,6 +42,12 @@ def verdict(expected: Keys, *texts_and_results: Any, **options: Any) -> Verdict:
     return evaluate_case(case(expected), *texts_and_results, **options)
 
 
+def against_baseline(after: Any, before: Any, of: Suite | None = None, *, seed: int = 0) -> list[Verdict]:
+    return compare_with_baseline(
+        of or suite(), after, before, compare_runs(before.table, after.table, seed=seed), seed=seed
+    )
+
+
 def in_range(low: float | None = None, high: float | None = None) -> Keys:
     return {"expect": {"min": low, "max": high}}
 
@@ -311,7 +317,7 @@ def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
     found = verdict(in_range(3), texts(12), items)
     assert (found.status, found.found, found.said) == ("passed", "4.00", "all 12 alike")
     lower = made.result(*(made.single("3", *key) for key in texts(12)))
-    (worse,) = compare_with_baseline(lower, items)
+    (worse,) = against_baseline(lower, items)
     assert (worse.found, worse.said) == ("−1.00", "worse (p < 0.001); all 12 alike")
 
 
@@ -480,26 +486,21 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
     ):
         after = made.result(*spread(made, {"s": moved(by)}))
         named = suite(case(drifting(0.1))) if not said else suite()
-        found = compare_with_baseline(after, before, named)
+        found = against_baseline(after, before, named)
         assert [(v.met, v.kind, v.line, v.said.startswith(said)) for v in found] == (
             [(met, "baseline", 4, True)] if said else []
         )
-    (better,) = compare_with_baseline(before, made.result(*spread(made, {"s": moved(DOWN)})))
+    (better,) = against_baseline(before, made.result(*spread(made, {"s": moved(DOWN)})))
     assert (better.status, better.said[:9], better.found[:5]) == ("passed", "better (p", "+0.30")
-    (same,) = compare_with_baseline(before, before)
+    (same,) = against_baseline(before, before)
     assert (same.status, same.said) == ("passed", "the same")
 
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, seed: int) -> None:
     before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(NOISE)))
-    runs = compare_runs(before.table, after.table, seed=seed)
-    (found,), (again,) = (
-        compare_with_baseline(after, before, runs=runs, seed=seed),
-        compare_with_baseline(after, before, seed=seed),
-    )
-    assert found == again
-    assert found.estimate == runs.moved[0].estimate
+    (found,) = against_baseline(after, before, seed=seed)
+    assert found.estimate == compare_runs(before.table, after.table, seed=seed).moved[0].estimate
     means = [verdict(in_range(3), texts(8), after, seed=one).estimate for one in (seed, 3)]
     assert means[0] != means[1]
 
@@ -518,10 +519,10 @@ def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> An
 def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(made: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before = rated(made, [right] * 6 + [wrong] * 2)
-    (stricter,) = compare_with_baseline(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
+    (stricter,) = against_baseline(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
     assert (stricter.met, stricter.expected) == (True, "goes no worse with people")
     assert stricter.said == "agreement not told apart; scores −0.80"
-    (worse,) = compare_with_baseline(rated(made, [wrong] * 8), before)
+    (worse,) = against_baseline(rated(made, [wrong] * 8), before)
     rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
     assert worse.estimate is not None
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
@@ -529,7 +530,7 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     assert (worse.status, worse.met, worse.said.partition(";")[0]) == (
         "failed", False, "agrees worse with people (p = 0.031)"
     )  # fmt: skip
-    (better,) = compare_with_baseline(before, rated(made, [wrong] * 8))
+    (better,) = against_baseline(before, rated(made, [wrong] * 8))
     assert (better.met, better.said.partition(" (")[0]) == (True, "agrees better with people")
 
 
@@ -537,9 +538,9 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any)
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before, turned = rated(made, [right] * 8), rated(made, [wrong] * 8)
     loose = suite(case(drifting(drop=0.3)))
-    (found,) = compare_with_baseline(turned, before, loose)
+    (found,) = against_baseline(turned, before, loose)
     assert (found.expected, found.status, found.met) == ("goes no worse with people", "failed", False)
-    (alike,) = compare_with_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
+    (alike,) = against_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
     assert (alike.status, alike.met) == ("undecided", True)
     assert alike.said.startswith("agreement with people not checked: ")
 
@@ -556,7 +557,7 @@ def test_a_drift_case_stands_in_for_the_scores_it_bounds(
     made: Any, drift: Keys, of: dict[str, Any], left: bool
 ) -> None:
     before, after = (made.result(*spread(made, {"s": [4.0 - by] * 8})) for by in (0, 1))
-    found = compare_with_baseline(after, before, suite(case(drift, **of)))
+    found = against_baseline(after, before, suite(case(drift, **of)))
     assert [one.status for one in found] == (["failed"] if left else [])
 
 
@@ -577,7 +578,7 @@ def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(made: 
                 for n, s in enumerate(table.samples)
             ]
             both.append(replace(made_of, table=replace(table, samples=tuple(human))))
-        sides.append(compare_with_baseline(both[0], both[1])[0].estimate)
+        sides.append(against_baseline(both[0], both[1])[0].estimate)
     one, four = sides
     assert one is not None
     assert four is not None
@@ -591,7 +592,7 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> Non
     for by in ([0.0] * 8, [-0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2, 0.2]):
         rows = spread(made, {"s": moved(by)})
         sides.append(made.result(*(replace(row, column=c.name) for c in columns for row in rows), columns=columns))
-    found = compare_with_baseline(sides[1], sides[0])
+    found = against_baseline(sides[1], sides[0])
     assert found[0].estimate is not None
     assert found[0].estimate.p is not None
     assert found[0].estimate.p < 0.05 < 4 * found[0].estimate.p
@@ -621,16 +622,16 @@ def test_of_fewer_than_six_items_the_draws_decide(
         kind = made.single if isinstance(one, str) else made.drawn if sum(one.values()) > 1 else made.weighed
         return made.result(*(kind(one, *key) for key in texts(n)))
 
-    (found,) = compare_with_baseline(result(after), result(before))
+    (found,) = against_baseline(result(after), result(before))
     assert (found.status, found.met) == (status, status != "failed")
     assert found.said.startswith(said)
-    (strict,) = compare_with_baseline(result(after), result(before), suite(undecided="fail"))
+    (strict,) = against_baseline(result(after), result(before), suite(undecided="fail"))
     assert strict.met == (status == "passed")
 
 
 def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
-    (found,) = compare_with_baseline(rated(made, [wrong] * 5), rated(made, [right] * 5))
+    (found,) = against_baseline(rated(made, [wrong] * 5), rated(made, [right] * 5))
     assert (found.status, found.met) == ("undecided", True)
     assert found.said.startswith("too few items to tell: 6 or more")
 
@@ -640,9 +641,9 @@ def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -
     for n, side in enumerate(sides):
         some = [replace(s, human={"relevance": float(k)} if k < 4 else {}) for k, s in enumerate(side.table.samples)]
         sides[n] = replace(side, table=replace(side.table, samples=tuple(some)))
-    (worse,) = compare_with_baseline(sides[1], sides[0])
+    (worse,) = against_baseline(sides[1], sides[0])
     assert (worse.status, worse.met, worse.expected) == ("failed", False, "not worse")
-    (better,) = compare_with_baseline(sides[0], sides[1])
+    (better,) = against_baseline(sides[0], sides[1])
     assert (better.status, better.met, better.expected) == ("undecided", True, "goes no worse with people")
 
 
@@ -651,7 +652,7 @@ def test_scores_turned_round_are_not_the_same(made: Any) -> None:
         made.result(*(made.single(one, f"i{k}", s) for k in range(12) for s, one in zip("abc", ends, strict=True)))
         for ends in (("1", "3", "5"), ("5", "3", "1"))
     )
-    (found,) = compare_with_baseline(after, before)
+    (found,) = against_baseline(after, before)
     assert found.said == "mean the same; 24 of 36 labels flipped"
 
 
@@ -659,17 +660,17 @@ def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
     after = made.result(*(made.single("4", *key) for key in texts(12)))
     for shared, status, said in ((6, "passed", "the same; on 6 of 12 texts"), (5, "error", "only 5 of 12 texts")):
         before = made.result(*(made.single("4", *key) for key in texts(shared)))
-        for found in (*compare_with_baseline(after, before), verdict(drifting(shift=4), texts(12), after, before)):
+        for found in (*against_baseline(after, before), verdict(drifting(shift=4), texts(12), after, before)):
             assert (found.status, found.met) == (status, status == "passed")
             assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.said
 
 
 def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: Any) -> None:
     after, other = made.result(made.single("4", *ONE[0])), replace(made.column, high=7.0)
-    (found,) = compare_with_baseline(after, made.result(made.single("4", *ONE[0]), columns=(other,)))
+    (found,) = against_baseline(after, made.result(made.single("4", *ONE[0]), columns=(other,)))
     assert (found.status, found.met) == ("undecided", True)
     assert found.said.startswith("its scale was 1 to 7 and is 1 to 5")
-    assert compare_with_baseline(after, made.result(columns=())) == []
+    assert against_baseline(after, made.result(columns=())) == []
 
 
 # Panels, and what has no score

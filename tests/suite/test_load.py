@@ -190,6 +190,12 @@ def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
     assert "data" not in made.options
 
 
+def test_a_key_without_a_value_is_no_key(write: Write) -> None:
+    keys = "criterion: relevance, margin: , human: , item: , expect: {min: 3, label: }"
+    (case,) = load(write(f"data: data.jsonl\ncases: [{{{keys}}}]\n")).cases
+    assert (case.kind, expected(case)) == ("score_range", {"expect": {"min": 3}})
+
+
 HEAD = "data: data.jsonl\ncriteria: [relevance, fluency]\ncases:\n  - {criterion: fluency, expect: {min: 1}}\n"
 ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
 
@@ -226,6 +232,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: 4", "expect: write keys and values (label, max, min, share)"),
         ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'? (known: label, max, min, share)"),
         ("Label: x\n    expect: {min: 4}", "unknown key 'Label' (known: better, criterion, drift, expect"),
+        ("lable:\n    expect: {min: 4}", "unknown key 'lable'"),
         ("exspect: {min: 4}", "unknown key 'exspect'; did you mean 'expect'?"),
         ("human: {spearmann: {min: 0}}", "unknown key 'spearmann'; did you mean 'spearman'?"),
         ("human: {spearman: {min: 0, max: 1}}", "unknown key 'max'"),

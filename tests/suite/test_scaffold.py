@@ -16,12 +16,14 @@ from jsonschema import Draft202012Validator
 
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.records import Sample
+from judge.criteria import load as load_criterion
 from judge.data import samples
 from judge.suite.expectations.case import Case
 from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
 from judge.suite.scaffold import create_suite
 from judge.suite.schema import Suite, schema
 
+RELEVANCE = {"relevance": load_criterion("relevance")}
 Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
 
 
@@ -184,7 +186,7 @@ def test_whatever_items_and_systems_are_called(tmp_path_factory: pytest.TempPath
     suite = load(path)
     assert [expected(case) for case in suite.cases[:2]] == [agreement("item"), {"better": system, "worse": "other"}]
     assert (suite.cases[2].item, suite.cases[2].system) == ((item,), (system,))
-    assert collect_samples(suite, rows, load_criteria(suite)).asked[False].samples == tuple(rows)
+    assert collect_samples(suite, rows, RELEVANCE).asked[False].samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:

@@ -225,11 +225,6 @@ class Case(Keys):
         """Whether a case with these keys is of this class."""
         return any(keys.get(name) is not None for name in required_keys(cls))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_empty_keys(cls, keys: Any) -> Any:
-        return {key: value for key, value in keys.items() if value is not None} if isinstance(keys, dict) else keys
-
     @model_validator(mode="after")
     def _parse_texts(self) -> Self:
         self.check_keys()

@@ -43,6 +43,11 @@ class Range(Keys):
             raise ValueError(f"min {self.min:g} is above max {self.max:g}")
         return self
 
+    def __str__(self) -> str:
+        if self.min is None or self.max is None:
+            return f"≥ {short(self.min)}" if self.min is not None else f"≤ {short(self.max or 0.0)}"
+        return f"{short(self.min)} to {short(self.max)}" if self.min < self.max else f"= {short(self.min)}"
+
     def __contains__(self, value: float) -> bool:
         above = self.min is None or value >= self.min - NEAR
         return above and (self.max is None or value <= self.max + NEAR)
@@ -69,16 +74,11 @@ class ScoreRange(Case):
                 )
 
     def describe(self) -> str:
-        low, high = self.expect.min, self.expect.max
-        if low is None or high is None:
-            return f"{self.about()} ≥ {low:g}" if low is not None else f"{self.about()} ≤ {high:g}"
-        return f"{self.about()}: {low:g} to {high:g}"
+        both = self.expect.min is not None and self.expect.max is not None and self.expect.min < self.expect.max
+        return f"{self.about()}{':' if both else ''} {self.expect}"
 
     def expected(self, context: CaseContext) -> str:
-        low, high = self.expect.min, self.expect.max
-        if low is None or high is None:
-            return f"≥ {short(low)}" if low is not None else f"≤ {short(high or 0.0)}"
-        return f"{short(low)} to {short(high)}" if low < high else f"= {short(low)}"
+        return str(self.expect)
 
     def decide(self, context: CaseContext) -> Decision:
         scored = context.scored()
@@ -97,7 +97,7 @@ class ScoreRange(Case):
             decision.said,
             "" if not means[0].single else "one reply" if lone else "one reply each",
             means[0].alike,
-            "" if odds is None else self._describe_flakiness(odds, estimate.value in self.expect, context),
+            "" if odds is None else self._describe_flakiness(odds, estimate.value in self.expect),
             lacking,
         )
         return Decision(decision.status, said, format_estimate(estimate, places(column)), odds, estimate, detail=detail)
@@ -128,12 +128,12 @@ class ScoreRange(Case):
         turned = outside if estimate.value in self.expect else 1 - outside
         return turned if flaky(turned) else None
 
-    def _describe_flakiness(self, odds: float, inside: bool, context: CaseContext) -> str:
+    def _describe_flakiness(self, odds: float, inside: bool) -> str:
         low, high = self.expect.min, self.expect.max
         if high is None and low is not None:
             where = f"{'fall below' if inside else 'reach'} {short(low)}"
         elif low is None and high is not None:
             where = f"{'go above' if inside else 'keep to'} {short(high)}"
         else:
-            where = f"fall {'outside' if inside else 'inside'} of {self.expected(context).removeprefix('= ')}"
+            where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
         return f"flaky: {odds:.0%} of single replies {where}"
