@@ -63,16 +63,6 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
         judge_run.restore_counters(earlier, progress)
         earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
 
-    def finish(status: str) -> Result:
-        result = _build_result(prepared, progress, rows, measured, about(status))
-        if (out := prepared.config.out) is not None:
-            # A run cut short must not replace an earlier one that has more rows.
-            if status == "complete" or len(result.table.scores) + len(result.failures) > _saved_row_count(out):
-                result.save(out, overwrite=True)
-            elif not rows:
-                delete_journal(out)
-        return result
-
     turn = asyncio.Lock()
 
     async def measure(metric: Metric) -> MetricResult:
@@ -117,8 +107,18 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
                 task.cancel()
             prepared.measured.stopped = status != "complete"
             await asyncio.gather(*early.values(), return_exceptions=True)
-            result = finish(status)
+            result = _build_result(prepared, progress, rows, measured, about(status))
+            if prepared.config.out is not None:
+                _save_result(result, prepared.config.out, complete=status == "complete")
     return result
+
+
+def _save_result(result: Result, out: Path, *, complete: bool) -> None:
+    """Save a result, unless a run cut short would replace an earlier one that has more rows."""
+    if complete or len(result.table.scores) + len(result.failures) > _saved_row_count(out):
+        result.save(out, overwrite=True)
+    elif not (result.table.scores or result.failures):
+        delete_journal(out)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +64,6 @@ def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
     }
     assert result.overall is None
     assert load(tmp_path) == result
-
-
-def test_an_older_folder_has_none(tmp_path: Path) -> None:
-    judge.evaluate(ROWS, ["relevance", "coherence"], model=ScriptedProvider(fond), metrics=[], out=tmp_path)
-    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
-    for name in ("comparisons", "overall", "repeats"):
-        del run[name]
-    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    older = load(tmp_path)
-    assert (older.comparisons, older.overall, older.repeats) == ((), None, {})
-    assert older.estimates
 
 
 def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> None:
