@@ -140,9 +140,7 @@ def leaning() -> AuditData:
     random = np.random.default_rng(7)
     columns = tuple(column(name) for name in ("coherence", "consistency", "fluency", "relevance"))
     return evidence(
-        _changed(random, columns),
-        natural=_natural(random, columns),
-        wordings=_wordings(random, "coherence"),
+        _changed(random, columns), natural=_natural(random, columns), wordings=_wordings(random, "coherence"),
         repeats={0.0: _repeats(random, "coherence", 0.3), 1.0: _repeats(random, "coherence", 0.8)},
         pairs=_pairs(random),
-    )
+    )  # fmt: skip

@@ -140,10 +140,8 @@ def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
 
 def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     rows = {
-        ORIGINAL: [3.0, 3, 4, 4, 3, 4],
-        "duplicated text": [4.0, 4, 5, 5, 4, 5],
-        "copied lead": [3.0, 3, 4, 4, 3, 4],
-    }
+        ORIGINAL: [3.0, 3, 4, 4, 3, 4], "duplicated text": [4.0, 4, 5, 5, 4, 5], "copied lead": [3.0, 3, 4, 4, 3, 4],
+    }  # fmt: skip
     evidence = make.evidence(make.table(rows))
     names = ("duplicated text", "copied lead", "empty phrases")
     longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias))
@@ -267,12 +265,10 @@ def test_length_without_ratings_is_an_observation(make: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"rated": False}, "no ratings to compare with"),
-        ({"high": 50.0}, "no ratings to compare with"),
-        ({}, "ratings too few or too alike to take away"),
-        ({"items": 12}, "ratings too few or too alike to take away"),
+        ({"rated": False}, "no ratings to compare with"), ({"high": 50.0}, "no ratings to compare with"),
+        ({}, "ratings too few or too alike to take away"), ({"items": 12}, "ratings too few or too alike to take away"),
     ],
-)
+)  # fmt: skip
 def test_without_ratings_to_take_away_it_is_the_judges_own_and_says_so(
     make: Any, options: dict[str, Any], why: str
 ) -> None:

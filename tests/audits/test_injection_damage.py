@@ -24,9 +24,9 @@ def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -
 def test_a_rise_is_beyond_that_of_the_control(make: Any) -> None:
     rows = {ORIGINAL: [1.0, 2, 3], "fake form": [3.0, 4, 5], CONTROL: [3.0, 4, 4]}
     attack, control = injection_damage(make.evidence(make.table(rows)), ["fake form", CONTROL])
-    assert attack.move is not None
-    assert attack.raw is not None
-    assert control.move is not None
+    assert attack.move
+    assert attack.raw
+    assert control.move
     assert (attack.control, attack.move.value, attack.raw.value) == (False, pytest.approx(1 / 3), 2.0)
     assert attack.rate == wilson_interval(1, 3, "rate")
     assert (control.control, control.raw, control.move.value) == (True, None, pytest.approx(5 / 3))
@@ -51,6 +51,6 @@ def test_attacks_and_damage_are_corrected_apart(make: Any) -> None:
     rows = {"typos": [2.0, 3, 2, 3, 2, 3], "fake form": [4.0, 5, 4, 5, 4, 5]}
     evidence = make.evidence(make.table({ORIGINAL: original, **rows}))
     (attack,), (damage,) = injection_damage(evidence, ["fake form"]), sensitivity_table(evidence, {"typos": "c"})
-    assert attack.move is not None
-    assert damage.move is not None
+    assert attack.move
+    assert damage.move
     assert attack.move.p == damage.move.p == 2 / 2**6

@@ -15,11 +15,9 @@ from judge.criteria.render import Renderer, fence_digest
 
 LANGUAGES: tuple[str, ...] = ("en", "ja", "ko", "zh")
 OUTPUTS: dict[str, str] = {
-    "en": "The tram line opens in May and runs past the harbour.",
-    "ja": "路面電車は五月に開業し、港の前を通る。",
-    "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.",
-    "zh": "有轨电车五月开通，途经港口。",
-}
+    "en": "The tram line opens in May and runs past the harbour.", "ja": "路面電車は五月に開業し、港の前を通る。",
+    "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.", "zh": "有轨电车五月开通，途经港口。",
+}  # fmt: skip
 SCALES = [Scale.integers(1, 5), Scale(("pass", "fail"), (1.0, 0.0)), Scale.integers(-2, 2)]
 every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 every_language = pytest.mark.parametrize("language", LANGUAGES)

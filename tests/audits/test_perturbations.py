@@ -52,8 +52,7 @@ def make(name: str, sample: Sample, others: Sequence[Sample] = (), seed: int = 0
 # What holds of all changes
 
 
-def test_names_are_unique_and_own_changes_name_their_criterion() -> None:
-    assert len(BY_NAME) == len(CHANGES) + len(NEUTRAL)
+def test_own_changes_name_their_criterion() -> None:
     assert {change.criterion for change in CHANGES} == {"coherence", "consistency", "fluency", "relevance"}
     assert {change.criterion for change in NEUTRAL} == {""}
 
@@ -381,12 +380,10 @@ def test_dropped_function_words_leave_all_else() -> None:
 @pytest.mark.parametrize(
     "whole",
     [
-        "目的是好的确实存在了解和平",
-        "今年冬季的候鸟调查结果，讨论了很多次，人类的朋友",
-        "국가 회의 마을 가을 나이 어린이",
-        "올랜도 시티 데우는 예정대로 배 농가의 카이로 고속도로 ",
+        "目的是好的确实存在了解和平", "今年冬季的候鸟调查结果，讨论了很多次，人类的朋友",
+        "국가 회의 마을 가을 나이 어린이", "올랜도 시티 데우는 예정대로 배 농가의 카이로 고속도로 ",
     ],
-)
+)  # fmt: skip
 def test_a_function_word_inside_another_word_stays(whole: str) -> None:
     assert make("dropped function words", one(whole)) is None
 
@@ -435,10 +432,8 @@ def test_padding_needs_another_item_in_the_language() -> None:
 def test_padding_is_from_the_item_that_shares_least() -> None:
     sample = one("Trams run.", "Trams run on rails in the city of Halvern.")
     others = [
-        one("Trams in Halvern.", item="b"),
-        one("Bats sleep in roofs.", item="c"),
-        one("The city runs.", item="d"),
-    ]
+        one("Trams in Halvern.", item="b"), one("Bats sleep in roofs.", item="c"), one("The city runs.", item="d"),
+    ]  # fmt: skip
     assert make("padded", sample, others) == "Trams run. Bats sleep in roofs."
 
 

@@ -95,10 +95,8 @@ def test_a_change_without_texts_has_no_cell(make: Any) -> None:
 def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any) -> None:
     original = [3, 4, 3, 4, 3, 4, 3, 4]
     rows = {
-        "typos": [1, 2, 1, 2, 1, 2, 1, 2],
-        "padded": [3, 4, 2, 4, 3, 3, 3, 5],
-        "truncated": [2, 4, 2, 4, 2, 4, 3, 4],
-    }
+        "typos": [1, 2, 1, 2, 1, 2, 1, 2], "padded": [3, 4, 2, 4, 3, 3, 3, 5], "truncated": [2, 4, 2, 4, 2, 4, 3, 4],
+    }  # fmt: skip
     found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c"))
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
     p, _ = sign_flip(differences)

@@ -19,15 +19,13 @@ from judge.stats.calibration import calibrate
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
 ROWS = [
     {
-        "item": f"i{n}",
-        "system": system,
-        "source": "The bridge is to be mended.",
+        "item": f"i{n}", "system": system, "source": "The bridge is to be mended.",
         "output": f"{system} says {grades[n % 4]} of i{n}",
         **({"human": {"relevance": min(5, grades[n % 4] + n % 2)}} if n < 16 else {}),
     }
     for n in range(40)
     for system, grades in GRADES.items()
-]
+]  # fmt: skip
 
 
 def run(rows: Any = ROWS, **options: Any) -> judge.Result:

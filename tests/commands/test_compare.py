@@ -66,11 +66,9 @@ def test_models_and_options_that_changed_are_named_once_for_all_their_columns() 
     after = run(graded("3", "3", model="large"), criteria=criteria, weighting="single", temperature=0.5)
     comparison = judge.compare(before, after)
     assert {c.what: (c.before, c.after) for c in comparison.changes} == {
-        "model": ("scripted/small", "scripted/large"),
-        "temperature": ("0/1", "0.5"),
-        "weighting": ("auto", "single"),
+        "model": ("scripted/small", "scripted/large"), "temperature": ("0/1", "0.5"), "weighting": ("auto", "single"),
         "draws": ("20", "–"),
-    }
+    }  # fmt: skip
     assert {c.columns for c in comparison.changes} == {("relevance", "coherence")}
 
 

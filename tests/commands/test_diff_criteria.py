@@ -100,11 +100,9 @@ def test_headers_and_files_are_told_apart(write: Write) -> None:
     }
     assert comparison.diff[:2] == (f"--- {old}", f"+++ {new}")
     assert [row for row in comparison.diff if row[0] in "+-" and row[:3] not in ("+++", "---")] == [
-        "-scale: [1, 5]",
-        "+scale: {labels: [rude, kind], values: [0, 1]}",
-        "-  - Read the text.",
+        "-scale: [1, 5]", "+scale: {labels: [rude, kind], values: [0, 1]}", "-  - Read the text.",
         "+  - Read all of the text.",
-    ]
+    ]  # fmt: skip
     assert comparison.prompts is None
     assert comparison.judged is None
 

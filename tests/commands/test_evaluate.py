@@ -75,18 +75,15 @@ def test_a_frame_a_file_and_an_iterable_give_the_same_table(tmp_path: Path, prov
 
 def test_inside_a_running_loop_as_in_a_notebook(provider: ScriptedProvider) -> None:
     async def cell() -> Any:
-        return judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[])
+        awaited = await judge.evaluate_async(ROWS, ["relevance"], model=provider, metrics=[])
+        called = judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[])
+        with pytest.raises(DataError):
+            judge.evaluate([], model=provider)
+        assert awaited.table == called.table
+        return called
 
     assert asyncio.run(cell()).estimates["y", "relevance"].value == 2.0
     assert not any(t.name.startswith("judge") for t in threading.enumerate())
-
-
-def test_an_error_inside_a_running_loop_comes_through(provider: ScriptedProvider) -> None:
-    async def cell() -> None:
-        judge.evaluate([], model=provider)
-
-    with pytest.raises(DataError):
-        asyncio.run(cell())
 
 
 class Slow(ScriptedProvider):
@@ -116,11 +113,6 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
     assert stored.info["status"] == "interrupted"
     assert 0 < len(stored.table.scores) < 2000
     assert not any(t.name.startswith("judge") for t in threading.enumerate())
-
-
-def test_awaiting_it(provider: ScriptedProvider) -> None:
-    result = asyncio.run(judge.evaluate_async(ROWS, ["relevance"], model=provider, metrics=[]))
-    assert len(result.table.scores) == 6
 
 
 def test_what_is_stored_is_what_was_returned(tmp_path: Path, provider: ScriptedProvider) -> None:
@@ -410,27 +402,6 @@ def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(tmp_path: Path, p
         judge.evaluate(ROWS, ["relevance"], model=wrong_key, metrics=[], out=tmp_path / "r")
     assert judge.load_result(tmp_path / "r").table == before.table
     assert not list((tmp_path / "r").glob("*partial*"))
-
-
-def test_an_interrupted_run_keeps_what_it_had(tmp_path: Path) -> None:
-    async def cancelled() -> None:
-        progress = Progress()
-
-        def script(_: Any) -> Reply:
-            if progress.done == 3:
-                asyncio.get_running_loop().call_soon(task.cancel)
-            return {"4": 1.0}
-
-        options = {"metrics": [], "out": tmp_path / "r", "max_concurrency": 1, "progress": progress}
-        rows = [ROWS[0] | {"item": str(i), "output": f"Text {i}."} for i in range(1000)]
-        task = asyncio.create_task(judge.evaluate_async(rows, ["relevance"], model=ScriptedProvider(script), **options))
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(cancelled())
-    stored = judge.load_result(tmp_path / "r")
-    assert stored.info["status"] == "interrupted"
-    assert 3 <= len(stored.table.scores) < 1000
 
 
 def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:

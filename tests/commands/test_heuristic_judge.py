@@ -32,11 +32,9 @@ def run(**options: Any) -> judge.Result:
 def test_alone_it_stands_in_the_judges_place() -> None:
     result = run(model="heuristic")
     assert [(c.name, c.criterion, c.kind) for c in result.table.columns] == [
-        ("relevance", "relevance", "criterion"),
-        ("coherence", "coherence", "criterion"),
-        ("extractive_support", "consistency", "criterion"),
-        ("surface_fluency", "fluency", "criterion"),
-    ]
+        ("relevance", "relevance", "criterion"), ("coherence", "coherence", "criterion"),
+        ("extractive_support", "consistency", "criterion"), ("surface_fluency", "fluency", "criterion"),
+    ]  # fmt: skip
     assert result.info["model"] == "heuristic-1"
     assert result.info["judges"] == {}
     assert result.info["notes"].count(NOTICE) == 1

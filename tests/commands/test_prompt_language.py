@@ -32,14 +32,12 @@ def data(**items: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("items", "expected"),
     [
-        ({"en": 8, "ja": 8}, {"en": 8, "ja": 8}),
-        ({"ko": 2, "zh": 3, "ja": 2}, {"zh": 3, "ko": 2, "ja": 2}),
+        ({"en": 8, "ja": 8}, {"en": 8, "ja": 8}), ({"ko": 2, "zh": 3, "ja": 2}, {"zh": 3, "ko": 2, "ja": 2}),
         ({"en": 9, "ja": 1}, {}),  # one item is a stray text
         ({"en": 38, "ja": 2}, {"en": 38, "ja": 2}),  # a twentieth
-        ({"en": 39, "ja": 2}, {}),
-        ({"ja": 5}, {}),
+        ({"en": 39, "ja": 2}, {}), ({"ja": 5}, {}),
     ],
-)
+)  # fmt: skip
 def test_two_items_and_a_twentieth_make_a_language(items: dict[str, int], expected: dict[str, int]) -> None:
     assert mixed_languages(samples.load(data(**items))) == expected
 

@@ -10,10 +10,8 @@ WORDS = [
     (("map", {"output": "reply", "item": "ticket"}), "--map output=reply,item=ticket",
      "map={'output': 'reply', 'item': 'ticket'}"),
     (("set", {"rouge": {"stem": False}}), "--set rouge.stem=false", "set={'rouge': {'stem': False}}"),
-    (("systems", ["A", "B"]), "--systems A,B", "systems=['A', 'B']"),
-    (("base_url",), "--base-url", "base_url"),
-    (("structured", True), "--structured", "structured=True"),
-    (("cache", False), "--no-cache", "cache=False"),
+    (("systems", ["A", "B"]), "--systems A,B", "systems=['A', 'B']"), (("base_url",), "--base-url", "base_url"),
+    (("structured", True), "--structured", "structured=True"), (("cache", False), "--no-cache", "cache=False"),
     (("draws", 3), "--draws 3", "draws=3"),
 ]  # fmt: skip
 

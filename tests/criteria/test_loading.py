@@ -90,11 +90,9 @@ def test_built_in_comparisons_have_the_same_titles_and_compare(language: str) ->
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
     stems = {
-        "coherence": ("coheren", "首尾一貫", "응집", "连贯"),
-        "consistency": ("consisten", "整合", "일관", "一致"),
-        "fluency": ("fluen", "流暢", "유창", "流畅"),
-        "relevance": ("relevan", "関連", "관련", "相关"),
-    }
+        "coherence": ("coheren", "首尾一貫", "응집", "连贯"), "consistency": ("consisten", "整合", "일관", "一致"),
+        "fluency": ("fluen", "流暢", "유창", "流畅"), "relevance": ("relevan", "関連", "관련", "相关"),
+    }  # fmt: skip
     for one in criteria.builtin(language, pairwise=pairwise):
         text = " ".join(criteria.template_texts(one).values()).lower()
         for name, words in stems.items():
@@ -183,14 +181,12 @@ def test_a_user_file_is_read_whatever_its_line_ends_and_byte_order_mark(tmp_path
 @pytest.mark.parametrize(
     ("scale", "labels", "values"),
     [
-        ("[0, 3]", ("0", "1", "2", "3"), (0, 1, 2, 3)),
-        ("[-1, 1]", ("-1", "0", "1"), (-1, 0, 1)),
-        ("{min: 0, max: 100, step: 50}", ("0", "50", "100"), (0, 50, 100)),
-        ("{min: 1, max: 2}", ("1", "2"), (1, 2)),
+        ("[0, 3]", ("0", "1", "2", "3"), (0, 1, 2, 3)), ("[-1, 1]", ("-1", "0", "1"), (-1, 0, 1)),
+        ("{min: 0, max: 100, step: 50}", ("0", "50", "100"), (0, 50, 100)), ("{min: 1, max: 2}", ("1", "2"), (1, 2)),
         ("{labels: [1, two ], values: [0.5, 2]}", ("1", "two"), (0.5, 2)),
         ('{labels: ["no", "yes"], values: [0, 1]}', ("no", "yes"), (0, 1)),
     ],
-)
+)  # fmt: skip
 def test_scales(write: Write, scale: str, labels: tuple[str, ...], values: tuple[float, ...]) -> None:
     assert criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ output }}}}")).scale == Scale(labels, values)
 

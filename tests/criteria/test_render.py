@@ -553,11 +553,8 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
 @pytest.mark.parametrize(
     "block",
     [
-        "{{ output }}",
-        "{{ output|upper|fenced('t') }}",
-        "{{ output|fenced('t')|upper }}",
-        "{{ output|fenced('t') ~ '!' }}",
-        "{% if output %}x{% endif %}{{ output|fenced('t') }}",
+        "{{ output }}", "{{ output|upper|fenced('t') }}", "{{ output|fenced('t')|upper }}",
+        "{{ output|fenced('t') ~ '!' }}", "{% if output %}x{% endif %}{{ output|fenced('t') }}",
         "{% if source is defined %}{{ output|fenced('t') }}{% endif %}",
         "{% if 'b' in output %}x{% endif %}{{ output|fenced('t') }}",
         "{% filter upper %}{{ output|fenced('t') }}{% endfilter %}",
@@ -565,11 +562,10 @@ def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: For
         "{% set x = output|fenced('t') %}{{ x|length }}",
         "{% macro m() %}{{ output|fenced('t') }}{% endmacro %}{{ m()|upper }}",
         "{% block b %}{{ output|fenced('t') }}{% endblock %}{{ self.b()|upper }}",
-        "{{ output|fenced('t') }}{% for r in references %}{{ r }}{% endfor %}",
-        "{{ output|fenced('t') }}{{ more }}",
+        "{{ output|fenced('t') }}{% for r in references %}{{ r }}{% endfor %}", "{{ output|fenced('t') }}{{ more }}",
         "\0source x\0{{ output|fenced('t') }}",
     ],
-)
+)  # fmt: skip
 def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Path, block: str) -> None:
     path = tmp_path / "own.jinja"
     path.write_text(f"---\ntitle: Own\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")

@@ -22,20 +22,15 @@ def rendered(template: str, **known: object) -> str:
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        ("{{ '%1000000000d' % 1 }}", MUCH),
-        ("{{ '%1000000000d'|format(1) }}", MUCH),
-        ("{{ '%*d' % (1000000000, 1) }}", MUCH),
-        ("{{ '{:>1000000000}'.format(1) }}", MUCH),
+        ("{{ '%1000000000d' % 1 }}", MUCH), ("{{ '%1000000000d'|format(1) }}", MUCH),
+        ("{{ '%*d' % (1000000000, 1) }}", MUCH), ("{{ '{:>1000000000}'.format(1) }}", MUCH),
         ("{{ '{:>{w}}'.format(1, w=1000000000) }}", WIDE),
-        ("{{ '{a:>{w}}'.format_map({'a': 1, 'w': 1000000000}) }}", MUCH),
-        ("{{ 'x'.center(1000000000) }}", WIDE),
+        ("{{ '{a:>{w}}'.format_map({'a': 1, 'w': 1000000000}) }}", MUCH), ("{{ 'x'.center(1000000000) }}", WIDE),
         ("{{ [1]|batch(1000000000, 0)|list }}", WIDE),
         ("{{ 'ab'|replace('b', 'c' * 9000000)|replace('c', 'd' * 10000) }}", MUCH),
         ("{{ ('a' * 10000).replace('a', 'b' * 10000) }}", MUCH),
-        ("{{ ('a' * 10000)|map('upper')|join('b' * 10000) }}", MUCH),
-        ("{{ ('b' * 10000).join('a' * 10000) }}", MUCH),
-        ("{{ ('\\t' * 10000).expandtabs(10000) }}", MUCH),
-        ("{{ ('a' * 10000).translate({97: 'b' * 10000}) }}", MUCH),
+        ("{{ ('a' * 10000)|map('upper')|join('b' * 10000) }}", MUCH), ("{{ ('b' * 10000).join('a' * 10000) }}", MUCH),
+        ("{{ ('\\t' * 10000).expandtabs(10000) }}", MUCH), ("{{ ('a' * 10000).translate({97: 'b' * 10000}) }}", MUCH),
         ("{{ [1] * 100000000 }}", MUCH),
         ("{% set ns = namespace(n=3) %}{% for _ in range(60) %}{% set ns.n = ns.n * ns.n %}{% endfor %}", "bits"),
         ("{% set ns = namespace(t='ab') %}{% for _ in range(60) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}", MUCH),
@@ -111,16 +106,14 @@ def test_no_prompt_has_a_place_in_memory(template: str) -> None:
 @pytest.mark.parametrize(
     "template",
     [
-        "{{ output }}",
-        "{{ output|upper|title|string }}",
-        "{{ [output, 1] }}",
+        "{{ output }}", "{{ output|upper|title|string }}", "{{ [output, 1] }}",
         "{{ '%s' % output }}{{ '{}'.format(output) }}{{ output ~ 1 }}",
         "{{ [output, output]|join(', ') }}{{ [output]|map('upper')|join }}",
         "{% macro m() %}{{ output }}{% endmacro %}{{ m()|upper }}",
         "{{ {'a': output}|tojson }}{{ output|fenced('x') }}",
         "{{ missing|default(output) }}{% set comma = joiner(', ') %}{{ comma() }}{{ comma() }}",
     ],
-)
+)  # fmt: skip
 def test_a_text_may_tell_of_one(template: str) -> None:
     output = "It printed <Order object at 0x7f3a5c0d1e50>."
     with step_limit():

@@ -13,11 +13,9 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
-    *ROOT.glob("*.md"),
-    *sorted(ROOT.glob(".github/*.md")),
-    *sorted(ROOT.glob("docs/**/*.md")),
+    *ROOT.glob("*.md"), *sorted(ROOT.glob(".github/*.md")), *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("examples/*/README.md")),
-]
+]  # fmt: skip
 
 
 def inline(page: Path) -> list[tuple[Token, Token]]:

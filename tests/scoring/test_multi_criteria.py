@@ -65,6 +65,9 @@ def test_no_answer_but_the_object_is_asked_for() -> None:
 
 def test_a_criterion_that_shows_other_texts_is_asked_as_if_nothing_were_merged() -> None:
     """Fluency hides the source: what its author left out is not shown to it in company either."""
+    unmerged = load("coherence")
+    alone = Renderer(unmerged, template_bodies(unmerged)).render(SAMPLE)
+    assert make_renderers([unmerged])["coherence"].render(SAMPLE) == alone
     made = prompts(merged(*NAMES))
     plain = load("fluency")
     assert made["fluency"] == Renderer(plain, template_bodies(plain)).render(SAMPLE)
@@ -83,11 +86,6 @@ def test_groups_are_of_what_shares_a_prompt(tmp_path: Path) -> None:
     by_field = [custom(tmp_path, "both", body), custom(tmp_path, "bare", "{{ output }}{{ this.cut }}How good?")]
     assert named(*by_field) == []
     assert named(*by_field, samples=[SAMPLE, SAMPLE, replace(SAMPLE, source=None)]) == [["both", "bare"]]
-
-
-def test_unmerged_criteria_render_as_ever() -> None:
-    one = load("coherence")
-    assert make_renderers([one])["coherence"].render(SAMPLE) == Renderer(one, template_bodies(one)).render(SAMPLE)
 
 
 def custom(folder: Path, name: str, body: str) -> Criterion:

