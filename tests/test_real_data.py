@@ -22,9 +22,7 @@ class Replay:
 
     def __init__(self, *command: object) -> None:
         self._process = subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
         found = re.search(r"http://\S+", self._process.stdout.readline())
-        assert found is not None
         self.url = found[0]
 
     def stats(self) -> dict[str, Any]:
@@ -126,8 +124,6 @@ def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
     fair, biased = found
     assert fair.flip_rate == 0.0
     assert fair.position_bias == pytest.approx(0.0, abs=1e-9)
-    assert biased.flip_rate is not None
-    assert biased.position_bias is not None
     assert biased.flip_rate > 0.05
     assert biased.position_bias > 0.05
     assert [s.system for s in biased.standings] == [s.system for s in fair.standings]
@@ -175,11 +171,12 @@ def test_garbage_is_counted_and_asked_again(
 def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """6,400 judgments, 10 % errors, 5 % dropped connections, 2 % garbage, 500 a second: the garbage is missing."""
+    """1,600 judgments, 10 % errors, 5 % dropped connections, 2 % garbage, 500 a second: the garbage is missing."""
     name = "summeval.jsonl"
     criteria = ["relevance", "coherence", "consistency", "fluency_5"]
     options: dict[str, Any] = {
         "model": "m", "metrics": [], "weighting": "single", "map": {"item": "doc_id", "output": "summary"},
+        "limit": 400,
     }  # fmt: skip
     quiet = replay(name, "--oracle", 0)
     calm = judge.evaluate(shared_data(name), criteria, base_url=quiet.url, cache=False, **options)
@@ -190,7 +187,7 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     counted = server.stats()
     assert counted["requests"] <= 1.3 * quiet.stats()["requests"]
     assert calm.failures == ()
-    assert len(wild.table.scores) + len(wild.failures) == len(calm.table.scores) == 6_400
+    assert len(wild.table.scores) + len(wild.failures) == len(calm.table.scores) == 1_600
     assert {failure.error for failure in wild.failures} == {"ParseError"}
     assert values(wild).items() <= values(calm).items()
     while wild.failures:  # what was garbage is asked again, and nothing else
@@ -201,16 +198,16 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
 
 
 def test_a_rate_limit_costs_no_judgment(replay: Callable[..., Replay], shared_data: Callable[[str], Path]) -> None:
-    """80 requests to a server that takes ten at once and then 20 a second, fewer than the slowest machine sends."""
+    """40 requests to a server that takes ten at once and then 20 a second, fewer than the slowest machine sends."""
     name = "summeval_smoke.jsonl"
     server = replay(name, "--oracle", 0, "--rate-limit", 1_200, "--burst", 10)
     result = judge.evaluate(
-        shared_data(name), ["relevance", "coherence", "consistency", "fluency_5"], model="m", base_url=server.url,
+        shared_data(name), ["relevance", "coherence"], model="m", base_url=server.url,
         metrics=[], weighting="single", map={"item": "doc_id", "output": "summary"}, cache=False,
     )  # fmt: skip
     assert server.stats()["status"]["429"] > 0
     assert result.failures == ()
-    assert len(result.table.scores) == 80
+    assert len(result.table.scores) == 40
 
 
 TEXTS, REPLIES = "summeval_smoke.jsonl", "summeval_judged_smoke.jsonl"
@@ -243,7 +240,6 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     gpt4 = {row["id"]: found["gpt-4-0314", row["id"]] for row in rated}
     people = [row["human"]["consistency"] for row in rated]
     agreement = next(verdict for verdict in first.verdicts if verdict.name == "people")
-    assert agreement.estimate is not None
     assert agreement.estimate.value == pytest.approx(float(spearmanr([*gpt4.values()], people).statistic))
     assert agreement.met
     order = next(verdict for verdict in first.verdicts if verdict.name == "order")

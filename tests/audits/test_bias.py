@@ -92,7 +92,6 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
 def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
     """Score, log2 words and share of copied bigrams, each less its mean in the item."""
     table = evidence.natural
-    assert table is not None
     found = measured(table.samples)
     rows = [
         [s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)] for s, f in zip(table.column_scores("c"), found, strict=True)
@@ -108,7 +107,6 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
-    assert found.estimate.low is not None
     assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
 
 
@@ -133,7 +131,6 @@ def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
     assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
-    assert table is not None
     kept = Table(tuple(s for s in table.samples if s.system == "a"), table.columns, table.scores)
     assert not by_what(verbosity_bias(make.evidence(evidence.changed, natural=kept), (), 0))
 
@@ -244,7 +241,6 @@ def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: di
 def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> None:
     evidence = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1)
     table = evidence.natural
-    assert table is not None
     rows = [
         (score.value, sample.human["c"], sample.system == "a")
         for score, sample in zip(table.column_scores("c"), table.samples, strict=True)
@@ -370,10 +366,8 @@ def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
 def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:
     spread = by_what(wording_sensitivity(leaning, 0))["coherence", "spread between wordings"].estimate
     table = leaning.wordings
-    assert table is not None
     rows = zip(*(table.column_scores(column.name) for column in table.columns), strict=True)
     (found,) = mean_differences(np.array([[variance(score.value for score in row) for row in rows]]))
-    assert found is not None
     assert found.low is not None
     assert found.high is not None
     expected = (sqrt(found.value), sqrt(found.low), sqrt(found.high))

@@ -17,7 +17,6 @@ def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -
     table = make.table({ORIGINAL: [2, 3, 4.6, 5, 3, 4], "fake form": [5, 3.5, 5, 5, 1, 4.4]})
     (cell,) = injection_damage(make.evidence(table), ["fake form", "system voice"])
     assert (cell.change, cell.own, cell.rate) == ("fake form", False, wilson_interval(2, 4, "rate"))
-    assert cell.move is not None
     assert cell.move.value == pytest.approx((3 + 0.5 + 0.4 + 0 - 2 + 0.4) / 6)
 
 

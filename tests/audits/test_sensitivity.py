@@ -23,7 +23,6 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.change, cell.criterion, cell.own, cell.failed) == ("typos", "c", True, 0)
     assert cell.rate == wilson_interval(2, 5, "rate")  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
-    assert cell.move is not None
     assert cell.move.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
     assert cell.move.n == 6
 
@@ -44,7 +43,6 @@ def test_below_how_many_items_nothing_can_be_told(tests: int, least: int) -> Non
 def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool) -> None:
     table = make.table({ORIGINAL: [3.0] * items, "typos": [2.0 + n / 20 for n in range(items)]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-    assert cell.move is not None
     assert (cell.move.low is not None, cell.move.p is not None) == (known, True)
 
 
@@ -76,7 +74,6 @@ def test_failures_are_counted_and_no_numbers(make: Any) -> None:
     table = make.table({ORIGINAL: [3, None, 3, 3], "typos": [1, 1, None, NAN]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.failed, cell.rate) == (2, wilson_interval(1, 1, "rate"))
-    assert cell.move is not None
     assert (cell.move.n, cell.move.low, cell.move.p) == (1, None, None)
 
 
@@ -123,7 +120,6 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
     for pairs in (quarters, shuffled):
         table = make.table({ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]})
         (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-        assert cell.move is not None
         found.append((cell.rate, cell.move.value))
     (rate, mean), (other_rate, other_mean) = found
     assert rate == other_rate

@@ -507,7 +507,6 @@ def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
     command = [shared_tool("replay_server.py"), "--data", shared_data("summeval_smoke.jsonl"), "--port", 0]
     arguments = [*command, "--oracle", 0, "--as-logprobs", "--on-miss", "synthetic"]
     server = subprocess.Popen([sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
     yield server.stdout.readline().split()[2]
     server.terminate()
     server.communicate()

@@ -139,7 +139,6 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 
 def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
     comparison = diff(write("kind"), write("kinder", Is_the_text_kind="Is the text very kind"), ROWS).prompts
-    assert comparison is not None
     assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (12, 4, 12, 4)
     (way,) = comparison.ways
     assert way.texts == 12
@@ -154,7 +153,6 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
     rows = [row | ({"note": "by hand"} if row["item"] in ("i1", "i2") else {}) for row in ROWS]
     old, new = write("a"), write("b", noted)
     prompts = diff(old, new, rows).prompts
-    assert prompts is not None
     sides = [[prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows] for name in (old, new)]
     assert prompts.differ == sum(a != b for a, b in zip(*sides, strict=True)) == 6
     assert prompts.items_differ == 2
@@ -166,14 +164,12 @@ def test_another_column_stands_under_its_name(write: Write) -> None:
     template = KIND.replace("Is the text", "{{ ask|fenced('ask') }}\nIs the text")
     rows = [row | {"ask": f"Is quay {row['item']} open?"} for row in ROWS]
     prompts = diff(write("a"), write("b", template), rows).prompts
-    assert prompts is not None
     assert [row for row in prompts.ways[0].lines[2:] if row[0] in "+-"] == ["+<ask ⟨key⟩>", "+⟨ask⟩", "+</ask ⟨key⟩>"]
 
 
 def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
     old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
     prompts = diff(old, new, ROWS).prompts
-    assert prompts is not None
     for name, mean in zip((old, new), prompts.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
         assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(ROWS)
@@ -187,7 +183,6 @@ def test_item_and_system_pick_texts(write: Write) -> None:
 
 def test_criteria_that_compare_two_texts_are_rendered_on_pairs() -> None:
     comparison = diff(criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS)
-    assert comparison.prompts is not None
     assert (comparison.prompts.texts, comparison.prompts.differ) == (12, 12)  # 4 items, 3 pairs of systems
     assert any("Criterion: Coherence" in row for row in comparison.prompts.ways[0].lines)
 
@@ -202,7 +197,6 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL)
     old, new = write("a"), write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend")
     prompts = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
-    assert prompts is not None
     assert prompts.cost is not None
     for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
         assert cost == pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
@@ -213,7 +207,6 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
 def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
     comparison = diff(write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False)
-    assert comparison.prompts is not None
     assert comparison.prompts.cost is None
     assert "what they cost is not known (a server of your own" in " ".join(comparison.report().split())
 
@@ -223,8 +216,6 @@ def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
 
 def test_scores_are_compared_system_by_system(write: Write) -> None:
     scores = judged(write, LOW, HIGH).judged
-    assert scores is not None
-    assert scores.comparison is not None
     rows = {row.system: (row.before, row.after) for row in scores.comparison.runs.moved if row.system}
     assert rows == {"x": (2.5, 3.5), "y": (3.5, 3.5), "z": (2.75, 3.75)}
     assert scores.comparison.runs.moved[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
@@ -234,7 +225,6 @@ def test_scores_are_compared_system_by_system(write: Write) -> None:
 
 def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
     scores = judged(write, LOW, table("1234", "1111", "3152")).judged
-    assert scores is not None
     # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
     assert scores.turned == (
         FlipCount("likeliest label is another one", 4, 12),
@@ -248,10 +238,7 @@ def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
 def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(write: Write) -> None:
     before, after = table("5432", "2345", "3152"), table("1234", "2345", "3152")
     scores = judged(write, before, after).judged
-    assert scores is not None
     assert (scores.rating, scores.level) == ("kind", "document")
-    assert scores.leading is not None
-    assert scores.leading.difference is not None
     rho = [
         [spearmanr([int(side[f"{s}{n}"]) for s in "xyz"], [HUMAN[s][n] for s in "xyz"]).statistic for n in range(4)]
         for side in (before, after)
@@ -279,8 +266,6 @@ def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> 
     old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(old, new, rows, model=model, weighting="single", cache=False)
-    assert comparison.judged is not None
-    assert comparison.judged.leading is not None
     assert comparison.judged.leading.level == "item"
     assert "Agrees better with people" in " ".join(comparison.report().split())
 
@@ -290,10 +275,8 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
     scores = diff(old, new, rows, human="warmth", **options).judged
-    assert scores is not None
     assert (scores.rating, scores.lacking) == ("warmth", "")
     scores = diff(old, new, rows, **options).judged
-    assert scores is not None
     assert scores.lacking.startswith("No text has a rating by people called kind (--human names another: warmth)")
 
 
@@ -301,8 +284,6 @@ def test_other_scales_are_compared_as_shares(write: Write) -> None:
     old, new = write("kind"), write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"})
     doubled = {name: str(2 * int(grade)) for name, grade in LOW.items()}
     comparison = diff(old, new, ROWS, model=grades(LOW, doubled), weighting="single", cache=False)
-    assert comparison.judged is not None
-    assert comparison.judged.comparison is not None
     row = next(row for row in comparison.judged.comparison.runs.moved if row.system == "x")
     assert (row.before, row.after) == ((2.5 - 1) / 4, 5 / 10)
     assert "shares of their scale" in comparison.notes[0]
@@ -321,14 +302,12 @@ def test_equal_scores_say_so(write: Write) -> None:
 def test_failures_are_counted_on_both_sides(write: Write) -> None:
     comparison = judged(write, LOW, {**LOW, "x0": "no idea", "y3": "9"})
     assert comparison.failed == 2
-    assert comparison.judged is not None
     assert comparison.judged.failed == (0, 2)
     assert "0 of 12 judgments failed before, 2 of 12 after." in " ".join(comparison.report().split())
 
 
 def test_where_all_judgments_of_one_failed_there_is_nothing_to_compare(write: Write) -> None:
     comparison = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
-    assert comparison.judged is not None
     assert comparison.judged.comparison is None
     assert comparison.failed == 12
     assert "No text has a score by both." in comparison.report()
@@ -339,8 +318,6 @@ def test_a_panels_mean_decides(write: Write) -> None:
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
     scores = diff(old, new, ROWS, model=panel, weighting="single", cache=False).judged
-    assert scores is not None
-    assert scores.comparison is not None
     first = scores.comparison.runs.moved[0]
     assert (first.column, first.system) == ("kind", "")
     assert scores.turned[0].of == 24
@@ -352,8 +329,6 @@ def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_pa
     live = judged(write, LOW, HIGH, record=calls)
     names = [str(tmp_path / f"{name}.jinja") for name in ("kind", "kinder")]
     again = diff(names[0], names[1], ROWS, replay=calls, weighting="single")
-    assert again.judged is not None
-    assert live.judged is not None
     assert again.judged.turned == live.judged.turned
     assert again.judged.agreement == live.judged.agreement
 

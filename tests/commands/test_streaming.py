@@ -147,15 +147,14 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
         plan = load_config(given={**given, "cache": tmp_path / out, "out": tmp_path / out, "language": "en"})
         return asyncio.run(run_pipeline(prepare(plan, providers=[asked])))
 
-    with data.open("a", encoding="utf-8") as file:
-        file.write("".join("\n" + json.dumps({**row, "item": f"more {row['item']}"}) for row in ROWS[::2]))
-    for row in (lines := [json.loads(line) for line in data.read_text("utf-8").splitlines()]):
-        row["source"] = "The boat came and went."
-    data.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    rows = [*ROWS[:200], *ROWS[-200:]]
+    rows += [{**row, "item": f"more {row['item']}"} for row in rows[::4]]
+    sourced = [{**row, "source": "The boat came and went."} for row in rows]
+    data.write_text("\n".join(map(json.dumps, sourced)), encoding="utf-8")
     whole = run("held", ScriptedProvider(by_number, endpoint="here"))
     for name, value in (("_MAX_IN_MEMORY", 100), ("_MAX_IN_MEMORY_JUDGED", 200)):
         monkeypatch.setattr(sys.modules["judge.commands.preparation"], name, value)
-    monkeypatch.setattr(judge_run, "_WINDOW", 600)
+    monkeypatch.setattr(judge_run, "_WINDOW", 300)
     asked = ScriptedProvider(by_number, endpoint="here")
     found = run("streamed", asked)
     import pandas as pd
@@ -165,7 +164,7 @@ def test_judged_texts_are_streamed_too(data: Path, monkeypatch: pytest.MonkeyPat
     held, streamed = (one.sort_values(places).reset_index(drop=True)[[*places, "value"]] for one in stored)
     pd.testing.assert_frame_equal(held, streamed)
     assert found.failed == whole.failed > 0
-    assert found.info["streamed"]["texts"] == {"old": 1050, "new": 1050}
+    assert found.info["streamed"]["texts"] == {"old": 250, "new": 250}
     assert found.estimates["new", "fluency"].value == pytest.approx(whole.estimates["new", "fluency"].value)
     assert found.info["signatures"] == whole.info["signatures"]
     assert found.info["requests"]["answered"] == len(asked.seen) == whole.info["requests"]["answered"]
