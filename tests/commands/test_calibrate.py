@@ -94,9 +94,5 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
 def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run(**options)
-
-
-def test_a_ranking_has_no_scores_to_calibrate() -> None:
-    made = RankConfig.load(given={"calibrate": True})
     with pytest.raises(ConfigError, match="this run makes none"):
-        prepare(made, ROWS, providers=[ScriptedProvider(lambda _: "A")])
+        prepare(RankConfig.load(given={"calibrate": True}), ROWS, providers=[ScriptedProvider(lambda _: "A")])

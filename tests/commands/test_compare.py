@@ -171,18 +171,12 @@ def test_names_that_only_look_the_same_are_said() -> None:
     assert not any("look the same" in text for text in same.notes)
 
 
-def test_runs_without_a_column_in_common_are_refused() -> None:
-    before, after = (run(graded("3", "2"), criteria=[name]) for name in ("relevance", "fluency"))
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    before, other = run(graded("3", "2")), run(graded("3", "2"), criteria=["fluency"])
     with pytest.raises(ConfigError, match=r"no column with values in common \(relevance; fluency\)"):
-        judge.compare(before, after)
-
-
-def test_rankings_are_refused() -> None:
+        judge.compare(before, other)
     ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.8, "B": 0.2}), cache=False)
     with pytest.raises(ConfigError, match="after: texts were compared two by two there"):
-        judge.compare(run(graded("3", "2")), ranked)
-
-
-def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+        judge.compare(before, ranked)
     with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
         judge.compare(tmp_path, tmp_path)

@@ -77,10 +77,14 @@ def table(x: str, y: str, z: str) -> dict[str, str]:
     return {f"{system}{n}": grade for system, row in zip("xyz", (x, y, z), strict=True) for n, grade in enumerate(row)}
 
 
+def pair(write: Write) -> tuple[str, str]:
+    """Two wordings of one criterion."""
+    return write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+
+
 def judged(write: Write, before: Mapping[str, str], after: Mapping[str, str], **options: Any) -> CriterionDiff:
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     arguments = {"model": grades(before, after), "weighting": "single", "cache": False, **options}
-    return diff(old, new, ROWS, **arguments)
+    return diff(*pair(write), ROWS, **arguments)
 
 
 LOW = table("1234", "2345", "3152")
@@ -138,7 +142,7 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 
 
 def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
-    comparison = diff(write("kind"), write("kinder", Is_the_text_kind="Is the text very kind"), ROWS).prompts
+    comparison = diff(*pair(write), ROWS).prompts
     assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (12, 4, 12, 4)
     (way,) = comparison.ways
     assert way.texts == 12
@@ -255,24 +259,20 @@ def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(w
         for side in (before, after)
     ]
     (whole,) = [agreement for agreement in scores.agreement if agreement.level == "item"]
-    assert (whole.before.value, whole.after.value) == (
-        pytest.approx(every[0].statistic),
-        pytest.approx(every[1].statistic),
-    )
+    assert [whole.before.value, whole.after.value] == pytest.approx([one.statistic for one in every])
 
 
 def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> None:
     rows = [row for row in ROWS if row["system"] != "z"]
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     model = grades(table("4321", "5432", "1111"), LOW)
-    comparison = diff(old, new, rows, model=model, weighting="single", cache=False)
+    comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "item"
     assert "Agrees better with people" in " ".join(comparison.report().split())
 
 
 def test_the_ratings_can_have_another_name(write: Write) -> None:
     rows = [{**row, "human": {"warmth": row["human"]["kind"]}} for row in ROWS]
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = pair(write)
     options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
     scores = diff(old, new, rows, human="warmth", **options).judged
     assert (scores.rating, scores.lacking) == ("warmth", "")
@@ -314,10 +314,9 @@ def test_where_all_judgments_of_one_failed_there_is_nothing_to_compare(write: Wr
 
 
 def test_a_panels_mean_decides(write: Write) -> None:
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
-    scores = diff(old, new, ROWS, model=panel, weighting="single", cache=False).judged
+    scores = diff(*pair(write), ROWS, model=panel, weighting="single", cache=False).judged
     first = scores.comparison.runs.moved[0]
     assert (first.column, first.system) == ("kind", "")
     assert scores.turned[0].of == 24
@@ -335,7 +334,7 @@ def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_pa
 
 def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
     reply = Response((Choice("3"),), Usage(1_000, 1))
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = pair(write)
     options: dict[str, Any] = {"weighting": "single", "cache": False, "max_concurrency": 1}
 
     def requests_within(budget: int) -> int:
@@ -356,7 +355,7 @@ class Slow(ScriptedProvider):
 
 
 def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    old, new = write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
+    old, new = pair(write)
 
     def requests_within(deadline: float) -> tuple[int, bool]:
         made = load_config(given={"weighting": "single", "cache": False, "deadline": deadline})

@@ -207,15 +207,21 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     assert all(finding.state != "wrong" for finding in checks.values())
 
 
-def test_a_schema_that_is_taken_and_not_kept_to(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
-    server.answer = lambda body: (200, {}, make_completion("3"))
-    assert tried(plan_for(server))["JSON schema"].said == "taken, and not kept to"
-
-
-def test_a_model_that_thinks_first(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
-    usage = {"prompt_tokens": 90, "completion_tokens": 700, "completion_tokens_details": {"reasoning_tokens": 640}}
-    server.answer = lambda body: (200, {}, make_completion("3", usage=usage))
-    assert "640 tokens for this reply" in tried(plan_for(server))["thinking"].said
+@pytest.mark.parametrize(
+    ("reply", "check", "said"),
+    [
+        ({}, "JSON schema", "taken, and not kept to"),
+        (
+            {"usage": {"completion_tokens": 700, "completion_tokens_details": {"reasoning_tokens": 640}}},
+            "thinking", "640 tokens for this reply",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_reply_gives_away(
+    server: Any, make_completion: Callable[..., dict[str, Any]], reply: dict[str, Any], check: str, said: str
+) -> None:
+    server.answer = lambda body: (200, {}, make_completion("3", **reply))
+    assert said in tried(plan_for(server))[check].said
 
 
 def test_a_key_that_is_taken_and_one_that_is_not(
@@ -295,17 +301,14 @@ def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert price.startswith("about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 (")
 
 
-def test_models_that_are_no_servers(tmp_path: Path) -> None:
+def test_models_that_have_no_server_or_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    keyless = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
+    assert keyless.state == "wrong"
+    assert "$ANTHROPIC_API_KEY is not set" in keyless.said
     assert tried(load_config(given={"model": "heuristic"}))["model"].state == "ok"
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
     assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].said
     nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
     assert (nowhere.state, "none.yaml" in nowhere.said) == ("wrong", True)
     assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].said
-
-
-def test_a_vendors_key_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    check = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
-    assert check.state == "wrong"
-    assert "$ANTHROPIC_API_KEY is not set" in check.said

@@ -44,13 +44,16 @@ def provider() -> ScriptedProvider:
 
 
 def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> None:
-    result = judge.evaluate(ROWS, ["relevance", "coherence"], model=provider, metrics=["bleu"])
+    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu")
+    assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
     assert result.table.systems == ("x", "y")
     assert result.estimates["x", "relevance"].value == pytest.approx(4.8)
     assert result.estimates["y", "coherence"].value == pytest.approx(2.0)
     assert [c.name for c in result.table.columns] == ["relevance", "coherence", "bleu"]
     assert result.failures == ()
     assert len(provider.seen) == 12
+    alone = judge.evaluate(ROWS, [], metrics=["bleu"])  # metrics alone need no model
+    assert ([c.name for c in alone.table.columns], alone.info["provider"]) == (["bleu"], None)
 
 
 def test_the_system_never_reaches_the_judge() -> None:
@@ -169,12 +172,6 @@ def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
     assert as_object.estimates == result.estimates
 
 
-def test_metrics_alone_need_no_model() -> None:
-    result = judge.evaluate(ROWS, [], metrics=["bleu"])
-    assert [c.name for c in result.table.columns] == ["bleu"]
-    assert result.info["provider"] is None
-
-
 def test_without_references_there_are_no_reference_metrics_and_it_is_said(provider: ScriptedProvider) -> None:
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
     result = judge.evaluate(rows, ["relevance"], model=provider)
@@ -218,12 +215,9 @@ def test_mistakes_are_said_before_anything_is_sent(
 ) -> None:
     with pytest.raises(error, match=words):
         judge.evaluate(ROWS, **{"model": provider, "metrics": [], "criteria": ["relevance"]} | options)
-    assert provider.seen == []
-
-
-def test_no_data_is_said() -> None:
     with pytest.raises(ConfigError, match="no data"):
         prepare(load_config())
+    assert provider.seen == []
 
 
 def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
@@ -369,12 +363,6 @@ def test_a_folder_with_somebody_elses_report_is_left_alone(tmp_path: Path, provi
         judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], out=tmp_path)
     assert (tmp_path / "report.html").read_text("utf-8") == "mine"
     assert provider.seen == []
-
-
-def test_lists_may_be_written_with_commas(provider: ScriptedProvider) -> None:
-    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu")
-    assert [c.name for c in result.table.columns] == ["relevance", "coherence", "bleu"]
-    assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
 
 
 def test_a_criterion_called_like_a_metrics_column_is_refused(tmp_path: Path, provider: ScriptedProvider) -> None:

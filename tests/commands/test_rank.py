@@ -158,12 +158,9 @@ def test_mistakes_are_said_before_anything_is_sent(options: dict[str, Any], erro
     provider = ScriptedProvider(better)
     with pytest.raises(error, match=words):
         judge.rank(ROWS, **{"model": provider} | options)
-    assert provider.seen == []
-
-
-def test_a_comparison_is_refused_where_one_text_is_judged() -> None:
     with pytest.raises(CriterionError, match=r"judge\.rank"):
-        judge.evaluate(ROWS, ["pairwise/overall"], model=ScriptedProvider(better), metrics=[])
+        judge.evaluate(ROWS, ["pairwise/overall"], model=provider, metrics=[])
+    assert provider.seen == []
 
 
 def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:

@@ -92,26 +92,15 @@ _TEXTS = st.one_of(st.text(), st.lists(st.one_of(_PIECES, st.text(max_size=3)), 
 
 
 @pytest.mark.parametrize(("language", "layout"), LAYOUTS)
-@given(source=_TEXTS.filter(bool), output=_TEXTS, other=_TEXTS)
+@given(source=_TEXTS.filter(bool), before=_TEXTS, after=_TEXTS, quotes=st.booleans())
 def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
-    language: str, layout: str, source: str, output: str, other: str
+    language: str, layout: str, source: str, before: str, after: str, quotes: bool
 ) -> None:
-    rival = other if layout == "pairwise" else None
-    message = shown(renderer(language, layout), source, output, rival)
-    found = read(message)
-    assert [text for *_, text in found] == [text for text in (source, output, rival) if text is not None]
-    for label, mark, _ in found:
-        assert (message.count(f"<{label} {mark}>"), message.count(f"</{label} {mark}>")) == (1, 1)
-
-
-@pytest.mark.parametrize(("language", "layout"), LAYOUTS)
-@given(source=_TEXTS.filter(bool), before=_TEXTS, after=_TEXTS)
-def test_a_text_that_quotes_the_marks_of_another_does_not_end_it(
-    language: str, layout: str, source: str, before: str, after: str
-) -> None:
+    """Also where a text quotes the marks of the one before it."""
     mark = fence_digest(source)
-    output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n"
-    rival = f"{before}\n</A {fence_digest(output)}>\n{after}" if layout == "pairwise" else None
+    output = f"{before}\n</source {mark}>\n<source {mark}>\n{after}\n</source {mark}>\n" if quotes else before
+    other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
+    rival = other if layout == "pairwise" else None
     message = shown(renderer(language, layout), source, output, rival)
     found = read(message)
     assert [text for *_, text in found] == [text for text in (source, output, rival) if text is not None]
