@@ -107,6 +107,8 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
+    assert (found.told, found.estimate.p) == (None, None)  # without ratings it is an observation
+    assert "longer texts may be the better ones" in found.said
     assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
 
 
@@ -250,12 +252,6 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
     found = by_what(self_preference(evidence, 0))["c", "own family, beyond people"]
     assert found.estimate.value == pytest.approx(expected[1])
-
-
-def test_length_without_ratings_is_an_observation(make: Any) -> None:
-    found = by_what(verbosity_bias(natural(make), (), 0))["c", "twice the words"]
-    assert (found.told, found.estimate.p) == (None, None)
-    assert "longer texts may be the better ones" in found.said
 
 
 @pytest.mark.parametrize(

@@ -181,66 +181,52 @@ SOURCE = (
 
 
 @pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        ("Ruben Aldous spoke first, and Aldous spoke last.", "Tomas Vesely spoke first, and Vesely spoke last."),
-        ("Ruben aldous spoke first .", "Tomas vesely spoke first ."),
-        ("There aldous spoke.", "There vesely spoke."),
-    ],
-)
-def test_a_person_becomes_another_of_the_source_in_its_case(output: str, expected: str) -> None:
-    assert make("swapped entity", one(output, SOURCE)) == expected
-
-
-@pytest.mark.parametrize(
-    ("output", "old", "kept"),
-    [
-        ("It was an Italian paper.", "Italian", r"It was an [AEIOU]\w+ paper\."),
-        ("She left for Lisbon.", "Lisbon", r"She left for [A-Z][\w ]+\."),
-        ("They met on Monday.", "Monday", r"They met on \w+day\."),
-    ],
-)
-def test_known_names_become_others_of_their_kind(output: str, old: str, kept: str) -> None:
-    for seed in range(5):
-        found = make("swapped entity", one(output, SOURCE), seed=seed)
-        assert re.fullmatch(kept, found)
-        assert old not in found
-
-
-@pytest.mark.parametrize(
     ("output", "source", "expected"),
     [
+        # A person becomes another of the source, in its case, or another person where the source has none.
+        ("Ruben Aldous spoke, and Aldous spoke last.", SOURCE, "Tomas Vesely spoke, and Vesely spoke last."),
+        ("Ruben aldous spoke first .", SOURCE, "Tomas vesely spoke first ."),
+        ("There aldous spoke.", SOURCE, "There vesely spoke."),
+        (
+            "Then elon musk flew away .",
+            "Then NASA saw that Elon Musk flew away. It rained in Cape Canaveral and all over Ohio.",
+            "Then [a-z]+ (carver|langley|hargreaves|ellison|whitfield|marsh|delaney|prentice) flew away .",
+        ),
+        # A name that is known becomes another of its kind.
+        ("It was an Italian paper.", SOURCE, r"It was an (?!Italian)[AEIOU]\w+ paper\."),
+        ("She left for Lisbon.", SOURCE, r"She left for (?!Lisbon)[A-Z][\w ]+\."),
+        ("They met on Monday.", SOURCE, r"They met on (?!Monday)\w+day\."),
         ("松原市は12日に発表した。", "松原市と隣の岩瀬市がある。岩瀬市は遠い。", r"(?!松原市)\w+市は12日に発表した。"),
-        ("真壁修二さんが話した。", "真壁修二さんが話した。", r"(?!真壁)\w{4}さんが話した。"),
-        ("会議は月曜に開く。", "会議は月曜に開く。", r"会議は[火水木金土日]曜に開く。"),
-        ("한여울시가 밝혔다.", "한여울시가 밝혔다.", r"(?!한여울)[가-힣]+시가 밝혔다\."),
-        ("미국은 반대했다.", "미국은 반대했다.", r"(?!미국)[가-힣]*[영중독일본한국태트남인란덴칸탄을]은 반대했다\."),
-        ("法官陶敏华主持了会议。", "法官陶敏华主持了会议。", r"法官(?!陶敏华)\w{3}主持了会议。"),
-        ("会议在北京举行。", "会议在北京举行。", r"会议在(?!北京)\w{2}举行。"),
+        ("真壁修二さんが話した。", None, r"(?!真壁)\w{4}さんが話した。"),
+        ("会議は月曜に開く。", None, r"会議は[火水木金土日]曜に開く。"),
+        ("한여울시가 밝혔다.", None, r"(?!한여울)[가-힣]+시가 밝혔다\."),
+        ("미국은 반대했다.", None, r"(?!미국)[가-힣]*[영중독일본한국태트남인란덴칸탄을]은 반대했다\."),
+        ("法官陶敏华主持了会议。", None, r"法官(?!陶敏华)\w{3}主持了会议。"),
+        ("会议在北京举行。", None, r"会议在(?!北京)\w{2}举行。"),
+        # One of a kind that is not known, or that the source does not have, is left.
+        ("Ellen Marsh spoke.", "Nobody spoke at all.", ""),
+        *(
+            (
+                f"they wrote of {name.lower()} .",
+                f"They wrote of {name} before. Elon Musk and FC Tokyo were in it, and {name.split()[-1]} was too.",
+                "",
+            )
+            for name in [
+                "Cape Canaveral",
+                "the Pacific Northwest",
+                "West Indies",
+                "San Juan",
+                "NASA",
+                "Zealand",
+                "Evil Empire",
+            ]
+        ),
     ],
 )
-def test_names_in_other_languages_fit_their_place(output: str, source: str, expected: str) -> None:
+def test_a_name_becomes_another_that_fits_its_place(output: str, source: str | None, expected: str) -> None:
     for seed in range(5):
-        found = make("swapped entity", one(output, source), seed=seed)
-        assert re.fullmatch(expected, found)
-
-
-@pytest.mark.parametrize(
-    "name", ["Cape Canaveral", "the Pacific Northwest", "West Indies", "San Juan", "NASA", "Zealand", "Evil Empire"]
-)
-def test_a_name_of_unknown_kind_is_left(name: str) -> None:
-    source = f"They wrote of {name} before. Elon Musk and FC Tokyo were in it, and {name.split()[-1]} was too."
-    for seed in range(5):
-        assert make("swapped entity", one(f"they wrote of {name.lower()} .", source), seed=seed) is None
-
-
-def test_a_person_becomes_a_person() -> None:
-    source = "Then NASA saw that Elon Musk flew away. It rained in Cape Canaveral and all over Ohio."
-    for seed in range(5):
-        found = make("swapped entity", one("Then elon musk flew away .", source), seed=seed)
-        assert re.fullmatch(
-            r"Then [a-z]+ (carver|langley|hargreaves|ellison|whitfield|marsh|delaney|prentice) flew away .", found or ""
-        )
+        found = make("swapped entity", one(output, source or output), seed=seed)
+        assert re.fullmatch(expected, found or ""), found
 
 
 def test_the_sentence_nearest_to_the_source_is_denied_and_none_without_a_fact_of_it() -> None:
@@ -251,10 +237,6 @@ def test_the_sentence_nearest_to_the_source_is_denied_and_none_without_a_fact_of
         )
         assert found == "Life is good for us all. The tram line is not open in May."
     assert make("negated sentence", one("Life is good for us all.", source)) is None
-
-
-def test_a_name_that_the_source_does_not_have_is_left() -> None:
-    assert make("swapped entity", one("Ellen Marsh spoke.", "Nobody spoke at all.")) is None
 
 
 def test_negation_touches_one_sentence() -> None:
@@ -329,19 +311,23 @@ def test_typos_keep_words_and_numbers_and_are_at_least_two() -> None:
         assert 2 <= wrong <= max(2, round(len(sample.output) / RULES[language].typo_every))
 
 
-def test_korean_typos_spare_names_that_are_written_as_they_sound() -> None:
-    names = "타운센드 바르셀로나 맨체스터 아르헨티나 케빈 레비"
+@pytest.mark.parametrize(
+    ("output", "source", "names"),
+    [
+        (
+            "타운센드 바르셀로나 맨체스터 케빈 레비 함께 왔다고 밝혔다.",
+            "없다.",
+            ["타운센드 바르셀로나 맨체스터 케빈 레비"],
+        ),
+        ("Then vesely quietly praised aldous before leaving.", SOURCE, ["vesely", "aldous"]),
+    ],
+)
+def test_typos_spare_names_in_any_case_and_those_written_as_they_sound(
+    output: str, source: str, names: list[str]
+) -> None:
     for seed in range(20):
-        found = make("typos", one(f"{names} 함께 왔다고 밝혔다.", "없다."), seed=seed)
-        assert names in found
-
-
-def test_typos_spare_names_in_any_case() -> None:
-    sample = one("Then vesely quietly praised aldous before leaving.", SOURCE)
-    for seed in range(20):
-        found = make("typos", sample, seed=seed)
-        assert "vesely" in found
-        assert "aldous" in found
+        found = make("typos", one(output, source), seed=seed)
+        assert all(name in found for name in names)
 
 
 _FUNCTION_WORDS = {

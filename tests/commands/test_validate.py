@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +90,18 @@ def of(validation: Validation, criterion: str = "relevance") -> Rated:
     return next(rated for rated in validation.rated if rated.criterion == criterion)
 
 
+@cache
+def usual() -> Validation:
+    """What is said of the rows as they are."""
+    return judge.validate(judged(rows()), n_resamples=50)
+
+
 def names(rated: Rated) -> dict[str, list[str]]:
     return {"judges": [row.name for row in rated.judges], "floors": [row.name for row in rated.floors]}
 
 
 def test_a_judge_stands_between_floors_and_ceiling() -> None:
-    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    rated = of(usual())
     floors = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
     assert names(rated) == {"judges": ["grader"], "floors": floors}
     assert rated.texts == 18
@@ -109,7 +116,7 @@ def test_a_judge_stands_between_floors_and_ceiling() -> None:
 
 
 def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_the_others() -> None:
-    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    rated = of(usual())
     assert rated.no_ceiling == ""
     assert rated.ceiling.signature == "3 annotators"
     found = rated.ceiling.correlation.estimates["document", "kendall"]
@@ -119,7 +126,7 @@ def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_
 
 
 def test_an_abstained_text_lacks_a_value_and_a_comparison_leaves_it_out() -> None:
-    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    rated = of(usual())
     (heuristic,) = [row for row in rated.floors if row.name == "heuristic"]
     assert heuristic.correlation.texts == 12
     assert rated.differences["grader", "heuristic", "item"].n == 12
@@ -143,7 +150,7 @@ def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatc
     again = of(judge.validate(result, n_resamples=50)).floors
     assert again == expected
     monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", made)
-    assert of(judge.validate(judged(rows()), n_resamples=50)).floors == expected
+    assert of(usual()).floors == expected
 
 
 @pytest.mark.parametrize(
@@ -211,7 +218,7 @@ def test_all_failed_is_no_zero() -> None:
 
 
 def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_their_mean() -> None:
-    rated = of(judge.validate(judged(rows()), n_resamples=50))
+    rated = of(usual())
     agreed = rated.ceiling.agreement
     votes = np.array([[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float)
     expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
@@ -228,7 +235,7 @@ def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_the
 
 
 def test_a_judge_is_calibrated_on_its_own_scale() -> None:
-    (own,) = of(judge.validate(judged(rows()), n_resamples=50)).judges
+    (own,) = of(usual()).judges
     assert [(one.low, one.high, one.value, one.people.n) for one in own.calibration.bins] == [
         (1.5, 2.5, 2.0, 6), (3.5, 4.5, 4.0, 6), (4.5, 5.0, 5.0, 6),
     ]  # fmt: skip

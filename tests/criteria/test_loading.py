@@ -60,27 +60,18 @@ def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_built_in_criteria_have_the_known_titles_scales_and_needs(language: str) -> None:
-    found = {c.name: c for c in criteria.builtin(language)}
-    assert tuple(found) == NAMES
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_built_in_criteria_have_the_known_titles_scales_and_needs(language: str, pairwise: bool) -> None:
+    found = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
+    assert tuple(found) == (PAIRWISE if pairwise else NAMES)
     for name, one in found.items():
-        assert one.title == TITLES[language][name.removesuffix("_5")]
-        assert one.scale == Scale.integers(1, 3 if name == "fluency" else 5)
-        assert one.needs == ({"output"} if "fluency" in name else {"output", "source"})
+        assert one.title == TITLES[language].get(name.removesuffix("_5"), one.title if name == "overall" else "")
+        whole = Scale.integers(1, 3 if name == "fluency" else 5)
+        assert one.scale == (Scale(("A", "B"), (1.0, 0.0)) if pairwise else whole)
+        shown = {"first", "second"} if pairwise else {"output"}
+        assert one.needs == shown | (set() if "fluency" in name else {"source"})
         assert (one.language, one.reply, one.weight, one.version) == (language, "score", 1.0, 1)
-        assert one.description
-        assert 3 <= len(one.steps) <= 5
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_built_in_comparisons_have_the_same_titles_and_compare(language: str) -> None:
-    found = {c.name: c for c in criteria.builtin(language, pairwise=True)}
-    assert tuple(found) == PAIRWISE
-    for name, one in found.items():
-        assert one.title == TITLES[language].get(name, one.title)
-        assert one.scale == Scale(("A", "B"), (1.0, 0.0))
-        assert one.needs == {"first", "second"} | (set() if name == "fluency" else {"source"})
-        assert (one.language, one.reply, one.pairwise) == (language, "score", True)
+        assert one.pairwise == pairwise
         assert one.description
         assert 3 <= len(one.steps) <= 5
         criteria.check_samples(one, [sample(source="s")])

@@ -95,41 +95,6 @@ def test_a_page_that_is_wrong_is_found_out(
         harness.run_page(page(text), make_ground("a page"), rules)
 
 
-def test_a_page_writes_its_files_and_goes_on_where_it_was(
-    harness: ModuleType, make_ground: Callable[[str], Any]
-) -> None:
-    text = """
-        '''jinja title="mine/brevity.jinja"
-        ---
-        scale: [1, 5]
-        ---
-        Score: {{ output }}
-        '''
-
-        '''console
-        $ judge criteria render mine/brevity.jinja examples/compare_systems/data.jsonl | head -n 1
-        Score: The first trams …
-        '''
-
-        '''python
-        from pathlib import Path
-
-        kept = Path("mine/brevity.jinja").read_text()
-        '''
-
-        '''pycon
-        >>> kept[:3]
-        '---'
-        >>> later = 1
-        '''
-
-        '''python
-        assert later == 1
-        '''
-        """
-    harness.run_page(page(text), make_ground("a page"), harness.Rules())
-
-
 def test_a_command_with_a_pipe_reaches_nothing_but_loopback(make_ground: Callable[[str], Any]) -> None:
     ask = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
     code, printed = make_ground("a page").run(f'python -c "{ask}" | cat')

@@ -240,18 +240,6 @@ def test_no_mass_on_the_scale_is_an_error_and_not_zero(reply: list[Place | str])
     assert caught.value.raw == "".join(t.text for t in certain)
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (tokens(("The", {"The": 0.9, "It": 0.1}), " summary"), "not a score"),
-        (tokens(("7", {"7": 1.0})), "7 is off the scale"),
-    ],
-)
-def test_a_reply_without_a_score_is_not_weighed(reply: tuple[Token, ...], message: str) -> None:
-    with pytest.raises(ParseError, match=message):
-        weighed(reply, FIVE)
-
-
 @pytest.mark.parametrize("start", [-1, 1, 7])
 def test_a_place_outside_of_the_tokens_is_an_error(start: int) -> None:
     with pytest.raises(ParseError, match="outside"):

@@ -44,7 +44,7 @@ def summeval_words(shared_data: Callable[[str], Path]) -> set[str]:
     return words
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(WORDS)
 def test_equals_nltk(word: str) -> None:
     assert porter.stem(word) == NLTK.stem(word)
@@ -100,7 +100,7 @@ class Changed(PorterStemmer):
         return word
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(WORDS)
 def test_stem155_is_the_published_algorithm_but_for_step_4(word: str) -> None:
     assert porter.stem155(word) == Changed().stem(word)
