@@ -360,7 +360,13 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
     table = evidence.natural
     if table is None:
         return
-    is_own = _own_family(table, evidence.model)
+    family = model_family(evidence.model)
+    generators = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
+    is_own = {  # for every text with a known `generator`
+        text: model_family(name) == family
+        for text, name in generators.items()
+        if isinstance(name, str) and name.strip()
+    }
     for name, column in criteria(evidence, table):
         values = {(row.item, row.system): row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
@@ -379,17 +385,6 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
         if estimate is not None:
             hits = agreement_with_mean(differences, minimum_effect(evidence, column))
             yield _family_preference(name, estimate, hits, places(column), beside="few" if rated_items else "")
-
-
-def _own_family(table: Table, model: str) -> dict[Text, bool]:
-    """Return whether a text is of the judge's family, for every text with a known `generator`."""
-    family = model_family(model)
-    generators = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
-    return {
-        text: model_family(name) == family
-        for text, name in generators.items()
-        if isinstance(name, str) and name.strip()
-    }
 
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:

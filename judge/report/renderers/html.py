@@ -282,6 +282,11 @@ def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item
     texts = [(item.name, output.sample.system) for item, output in outputs]
     masses = [[_mass([rows.get((*text, c.name)) for c in group.columns]) for group in heads] for text in texts]
     place = {system: k for k, system in enumerate(result.table.systems)}
+    ranked_by = (
+        "the mean of the criteria, each as a share of its scale, or the chosen criterion"
+        if len(heads) > 1
+        else "the judge"
+    )
     data = {
         "columns": [  # the number of the column's criterion; -1 for a metric
             next((k for k, group in enumerate(heads) if column in group.columns), -1) for column in board.of_texts
@@ -292,7 +297,12 @@ def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item
         "mean": [_short(whole.get(text)) for text in texts],
         "gap": [[scores.get(text) for scores in rank_gaps] for text in texts] if any(rank_gaps) else [],
         "overlap": overlap,
-        "told": _order_notes(overlap, len(heads)),
+        "told": {
+            "gap": f"All texts of the run are ranked by the judge ({ranked_by}) and by {overlap}. Shown is who ranks the "
+            "text higher, and by what share of the texts: 1 is first against last.",
+            "spread": f"The highest less the lowest of an item's systems: {ranked_by}.",
+            "mass": "The least probability, or share of draws, that was found on the scale.",
+        },
         "mass": masses if any(m is not None and m < 1 for mass in masses for m in mass) else [],
         "runs": [output.runs for _, output in outputs],
         **_prompt_sheets(result, [c.name for c in board.of_texts], shown_items),
@@ -339,21 +349,6 @@ def browse_ranked(result: Result, view: RankingView, shown_items: Sequence[Item]
 def _top_size(shown_items: Sequence[Item]) -> int:
     """Number of items in a list of the top ones."""
     return min(_MOST_TOP_ITEMS, ceil(len(shown_items) / 5))
-
-
-def _order_notes(overlap: str, criteria: int) -> dict[str, str]:
-    """Explain the orders of the items in which one can only guess what is compared."""
-    ranked_by = (
-        "the mean of the criteria, each as a share of its scale, or the chosen criterion"
-        if criteria > 1
-        else "the judge"
-    )
-    return {
-        "gap": f"All texts of the run are ranked by the judge ({ranked_by}) and by {overlap}. Shown is who ranks the "
-        "text higher, and by what share of the texts: 1 is first against last.",
-        "spread": f"The highest less the lowest of an item's systems: {ranked_by}.",
-        "mass": "The least probability, or share of draws, that was found on the scale.",
-    }
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:

@@ -143,7 +143,27 @@ def render(result: Result) -> str:
             info=result.info,
         )
     else:
-        summary = _means(result)
+        board = build_leaderboard(result)
+        summary = Means(
+            schema=SCHEMA,
+            verdict=board.verdict,
+            systems=board.systems,
+            columns=board.columns,
+            table=tuple(_row(board, *key) for key in board.cells),
+            comparisons=result.comparisons,
+            matrices=result.matrices,
+            overall=result.overall,
+            repeats=tuple(
+                Repeat(*key, value=e.value, low=e.low, high=e.high, n=e.n, method=e.method)
+                for key, e in result.repeats.items()
+            ),
+            calibrated=result.calibrated,
+            rated=tuple(map(flat, result.rated)),
+            agreement=_agreement(result),
+            drivers=result.drivers,
+            failures=build_provenance(result).failures,
+            info=result.info,
+        )
     given_fields = {field.name for field in fields(summary) if getattr(summary, field.name) != field.default}
     document = {name: value for name, value in asdict(summary).items() if name in given_fields}
     return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
@@ -169,30 +189,6 @@ def _terse(node: Any) -> Any:
     if all(child.keys() == {"type"} for child in short.get("anyOf", [{}])):
         short["type"] = [child["type"] for child in short.pop("anyOf")]
     return short
-
-
-def _means(result: Result) -> Means:
-    board = build_leaderboard(result)
-    return Means(
-        schema=SCHEMA,
-        verdict=board.verdict,
-        systems=board.systems,
-        columns=board.columns,
-        table=tuple(_row(board, *key) for key in board.cells),
-        comparisons=result.comparisons,
-        matrices=result.matrices,
-        overall=result.overall,
-        repeats=tuple(
-            Repeat(*key, value=e.value, low=e.low, high=e.high, n=e.n, method=e.method)
-            for key, e in result.repeats.items()
-        ),
-        calibrated=result.calibrated,
-        rated=tuple(map(flat, result.rated)),
-        agreement=_agreement(result),
-        drivers=result.drivers,
-        failures=build_provenance(result).failures,
-        info=result.info,
-    )
 
 
 def _row(board: Leaderboard, system: str, column: str) -> Row:

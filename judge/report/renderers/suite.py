@@ -59,7 +59,19 @@ def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
     for outcome in outcomes:
         _print_suite(console, suite_view(outcome))
         if outcome.comparison is not None:
-            _print_comparison(console, outcome.comparison, colour)
+            comparison = outcome.comparison
+            console.print(Text("\nAgainst the baseline", "bold"))
+            console.print(Text.from_ansi(comparison.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
+            for change in comparison.changes:
+                lines = changed(change)
+                if lines:
+                    console.print(Text(f"\nPrompt of {one_line(', '.join(change.columns))}", "bold"))
+                for text in lines[:_MOST_LINES]:
+                    console.print(Padding(Text(text, _DIFF_STYLES.get(text[:1], "dim")), (0, 0, 0, 2)))
+                if len(lines) > _MOST_LINES:
+                    console.print(
+                        Padding(Text(f"… {plural(len(lines) - _MOST_LINES, 'more line')}", "dim"), (0, 0, 0, 2))
+                    )
         console.print()
     if len(outcomes) > 1:
         console.print(Text(totals(outcomes), _verdict_style(all(entry.passed for entry in outcomes))))
@@ -105,20 +117,6 @@ def _table(rows: Sequence[Row], width: int) -> Table:
         name = Text(row.name, "" if row.met else "bold")
         table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, actual)
     return table
-
-
-def _print_comparison(console: Console, comparison: RunComparison, colour: bool) -> None:
-    """Print the report of `judge compare` and the diff of each prompt."""
-    console.print(Text("\nAgainst the baseline", "bold"))
-    console.print(Text.from_ansi(comparison.report("console", colour=colour).rstrip("\n")), soft_wrap=True)
-    for change in comparison.changes:
-        lines = changed(change)
-        if lines:
-            console.print(Text(f"\nPrompt of {one_line(', '.join(change.columns))}", "bold"))
-        for text in lines[:_MOST_LINES]:
-            console.print(Padding(Text(text, _DIFF_STYLES.get(text[:1], "dim")), (0, 0, 0, 2)))
-        if len(lines) > _MOST_LINES:
-            console.print(Padding(Text(f"… {plural(len(lines) - _MOST_LINES, 'more line')}", "dim"), (0, 0, 0, 2)))
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:

@@ -189,25 +189,6 @@ def layout(card: JudgeCard) -> Layout:
     for finding in card.findings:
         is_label_use = finding.probe == "scale use" and finding.what.startswith(LABEL)
         (label_use if is_label_use else biases).append(finding)
-    return Layout(
-        title=one_line(card.title),
-        verdicts=tuple(map(one_line, card.verdicts)),
-        notes=tuple(map(one_line, card.notes)),
-        facts=tuple(_facts(card)),
-        sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
-        own_damage=tuple(_detail(cell, columns) for cell in card.cells if cell.own),
-        injection=_matrix("Injection", card.attacks, columns, attack_caption),
-        attacks=tuple(_detail(cell, columns) for cell in card.attacks),
-        biases=tuple(_biases(biases, columns)),
-        use=tuple(_label_use(label_use)),
-        left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
-        failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
-        legend=LEGEND,
-        biases_legend=_BIASES,
-    )
-
-
-def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
     info, texts = card.info, card.info.get("texts") or 0
     data = info.get("data") or {}
     digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
@@ -228,7 +209,22 @@ def _facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
         "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
         "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
     }
-    return ((one_line(name), one_line(str(value))) for name, value in facts.items() if value)
+    return Layout(
+        title=one_line(card.title),
+        verdicts=tuple(map(one_line, card.verdicts)),
+        notes=tuple(map(one_line, card.notes)),
+        facts=tuple((one_line(name), one_line(str(value))) for name, value in facts.items() if value),
+        sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
+        own_damage=tuple(_detail(cell, columns) for cell in card.cells if cell.own),
+        injection=_matrix("Injection", card.attacks, columns, attack_caption),
+        attacks=tuple(_detail(cell, columns) for cell in card.attacks),
+        biases=tuple(_biases(biases, columns)),
+        use=tuple(_label_use(label_use)),
+        left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
+        failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
+        legend=LEGEND,
+        biases_legend=_BIASES,
+    )
 
 
 def _criterion_fact(criterion: Mapping[str, Any]) -> str:

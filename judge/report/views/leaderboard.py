@@ -288,7 +288,27 @@ def build_leaderboard(result: Result) -> Leaderboard:
     column_groups, first = in_display_order(result), lead_column(result)
     columns = tuple(column for group in column_groups for column in group.columns)
     decimals = {c.name: decimal_places(result, c) for c in columns}
-    cells = _cells(result, decimals)
+    total, failed = count_texts(result), failures(result)
+    best = {name: comparison.best for name, comparison in compared_columns(result).items()}
+
+    def cell(system: str, column: str) -> Cell:
+        estimate = result.estimates.get((system, column))
+        counts = total[system], failed[system, column]
+        if estimate is None:
+            return Cell("–", "", 0, *counts, best=False, estimate=None)
+        ends = format_interval(estimate.low, estimate.high, decimals[column])
+        leaders = best.get(column, ())
+        return Cell(
+            number(estimate.value, decimals[column]),
+            ends,
+            estimate.n,
+            *counts,
+            best=leaders == (system,),
+            estimate=estimate,
+            same=len(leaders) > 1 and system in leaders,
+        )
+
+    cells = {(system, column): cell(system, column) for column in decimals for system in total}
     provenance = build_provenance(result)
     ranks = {rank.system: rank for rank in first.ranks} if first else {}
     notes = []
@@ -331,30 +351,6 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
                 counts[system, column] += n
         return counts
     return Counter((f.system, f.column) for f in result.table.failures)
-
-
-def _cells(result: Result, decimals: Mapping[str, int]) -> dict[tuple[str, str], Cell]:
-    total, failed = count_texts(result), failures(result)
-    best = {name: comparison.best for name, comparison in compared_columns(result).items()}
-
-    def cell(system: str, column: str) -> Cell:
-        estimate = result.estimates.get((system, column))
-        counts = total[system], failed[system, column]
-        if estimate is None:
-            return Cell("–", "", 0, *counts, best=False, estimate=None)
-        ends = format_interval(estimate.low, estimate.high, decimals[column])
-        first = best.get(column, ())
-        return Cell(
-            number(estimate.value, decimals[column]),
-            ends,
-            estimate.n,
-            *counts,
-            best=first == (system,),
-            estimate=estimate,
-            same=len(first) > 1 and system in first,
-        )
-
-    return {(system, column): cell(system, column) for column in decimals for system in total}
 
 
 def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], column_groups: tuple[Group, ...]) -> str:

@@ -132,38 +132,6 @@ def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Con
             number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
         )
 
-    return Contest(
-        name=ranking.column,
-        criterion=criterion,
-        part=part,
-        places=tuple(_standing_cells(system, standings.get(system)) for system in order),
-        matrix=tuple(tuple(cell(row, column) for column in order) for row in order),
-        sentences=_sentences(result, ranking),
-        ranking=ranking,
-    )
-
-
-def _standing_cells(system: str, standing: Standing | None) -> StandingCells:
-    if standing is None:
-        return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
-    s = standing
-    low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-    return StandingCells(
-        system=system,
-        win_rate=percent(s.win_rate),
-        interval=format_interval(low, high, 1),
-        strength="–" if s.strength is None else number(s.strength, 2),
-        strength_interval=format_interval(s.strength_low, s.strength_high, 2),
-        record=f"{s.wins:,}-{s.losses:,}-{s.ties:,}",
-        undecided=f"({s.undecided:,} undecided)" if s.undecided else "",
-        n=f"{s.n:,}",
-        flips=percent(s.flip_rate),
-        standing=s,
-    )
-
-
-def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
-    """Say what was compared and how far the order of the texts mattered."""
     # Both orders of a pair have a score: they count once.
     identical_pairs = {
         (score.item, frozenset((score.system, score.rival)))
@@ -191,4 +159,31 @@ def _sentences(result: Result, ranking: Ranking) -> tuple[str, ...]:
         )
     elif ranking.pairs > identical:
         sentences.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
-    return tuple(sentences)
+    return Contest(
+        name=ranking.column,
+        criterion=criterion,
+        part=part,
+        places=tuple(_standing_cells(system, standings.get(system)) for system in order),
+        matrix=tuple(tuple(cell(row, column) for column in order) for row in order),
+        sentences=tuple(sentences),
+        ranking=ranking,
+    )
+
+
+def _standing_cells(system: str, standing: Standing | None) -> StandingCells:
+    if standing is None:
+        return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
+    s = standing
+    low, high = (None if end is None else 100 * end for end in (s.low, s.high))
+    return StandingCells(
+        system=system,
+        win_rate=percent(s.win_rate),
+        interval=format_interval(low, high, 1),
+        strength="–" if s.strength is None else number(s.strength, 2),
+        strength_interval=format_interval(s.strength_low, s.strength_high, 2),
+        record=f"{s.wins:,}-{s.losses:,}-{s.ties:,}",
+        undecided=f"({s.undecided:,} undecided)" if s.undecided else "",
+        n=f"{s.n:,}",
+        flips=percent(s.flip_rate),
+        standing=s,
+    )
