@@ -6,7 +6,7 @@ Word lists come first: they say what a name in a text names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import chain
 from random import Random
 
 from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
@@ -244,23 +244,21 @@ def _negated(sentence: str) -> list[Edit]:
             return affirmed
     if _CONTRACTED.search(sentence) or _HAS_NEGATION(sentence):
         return []
-    return [place for place in _denials(sentence) if not _CLAUSE(sentence[: place.start])]
-
-
-def _denials(sentence: str) -> Iterator[Edit]:
-    for pattern in (_ADD_NOT, _PERFECT):
-        for match in pattern.finditer(sentence):
-            if not _NO_SUBJECT(sentence[: match.start()]):
-                word = match["aux"]
-                yield Edit(match.start(), match.end(), ("cannot" if word == "can" else f"{word} not",))
-    for match in _POSSESSION.finditer(sentence):
-        if not _AFTER_AUXILIARY(sentence[: match.start()]):
-            yield Edit(match.start(), match.end(), ("does not have" if match["verb"] == "has" else "did not have",))
-    for pattern in (_PAST, _AFTER_PRONOUN):
-        for match in pattern.finditer(sentence):
-            if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
-                verb = match["verb"].lower()
-                yield Edit(match.start(), match.end(), ("did not " + _BASE.get(verb, verb.removesuffix("ed")),))
+    denials = [
+        (match, "cannot" if match["aux"] == "can" else f"{match['aux']} not")
+        for match in chain(_ADD_NOT.finditer(sentence), _PERFECT.finditer(sentence))
+        if not _NO_SUBJECT(sentence[: match.start()])
+    ]
+    denials += [
+        (match, "does not have" if match["verb"] == "has" else "did not have")
+        for match in _POSSESSION.finditer(sentence)
+        if not _AFTER_AUXILIARY(sentence[: match.start()])
+    ]
+    for match in chain(_PAST.finditer(sentence), _AFTER_PRONOUN.finditer(sentence)):
+        if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
+            verb = match["verb"].lower()
+            denials.append((match, "did not " + _BASE.get(verb, verb.removesuffix("ed"))))
+    return [Edit(m.start(), m.end(), (words,)) for m, words in denials if not _CLAUSE(sentence[: m.start()])]
 
 
 # Numbers in words

@@ -80,39 +80,32 @@ def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -
         for name in matrix.criteria[first:last]:
             table.add_column(name, justify="right", overflow="fold")
         for name, cells in matrix.rows:
-            table.add_row(Text(name), *(_console_cell(cell) for cell in cells[first:last]))
+            row = []
+            for cell in cells[first:last]:
+                mark = f"{cell.mark} " if cell and cell.mark else ""
+                style = "" if not cell else "bold" if cell.own_damage else "" if cell.significance else "dim"
+                row.append(Text(f"{mark}{cell.text:>4} {cell.move}{cell.significance or ' '}" if cell else "–", style))
+            table.add_row(Text(name), *row)
         console.print(table)
     if matrix.caption:
         console.print(Text(matrix.caption, "dim"))
     if details:
-        console.print(_details_table(details))
+        table = _table("", "")
+        failed = any(detail.failed != "0" for detail in details)
+        for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
+            table.add_column(head, justify="right", no_wrap=True)
+        above = ""
+        for detail in details:
+            name = f"{detail.mark} {detail.change}".lstrip()
+            numbers = [detail.rate, detail.against, detail.move, detail.n, *([detail.failed] if failed else [])]
+            table.add_row(Text("" if detail.criterion == above else detail.criterion), Text(name), *numbers)
+            above = detail.criterion
+        console.print(table)
 
 
 def _chunks(size: int, most: int) -> Iterator[tuple[int, int]]:
     """Start and end of each group of at most `most` columns."""
     return ((first, first + most) for first in range(0, size, most))
-
-
-def _console_cell(cell: ShownCell | None) -> Text:
-    if cell is None:
-        return Text("–")
-    mark = f"{cell.mark} " if cell.mark else ""
-    style = "bold" if cell.own_damage else "" if cell.significance else "dim"
-    return Text(f"{mark}{cell.text:>4} {cell.move}{cell.significance or ' '}", style)
-
-
-def _details_table(details: Sequence[Detail]) -> Table:
-    table = _table("", "")
-    failed = any(detail.failed != "0" for detail in details)
-    for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
-        table.add_column(head, justify="right", no_wrap=True)
-    above = ""
-    for detail in details:
-        name = f"{detail.mark} {detail.change}".lstrip()
-        cells = [detail.rate, detail.against, detail.move, detail.n, *([detail.failed] if failed else [])]
-        table.add_row(Text("" if detail.criterion == above else detail.criterion), Text(name), *cells)
-        above = detail.criterion
-    return table
 
 
 def _print_biases(console: Console, view: Layout) -> None:

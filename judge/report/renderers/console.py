@@ -18,7 +18,7 @@ from judge.report.views import validation
 from judge.report.views.columns import ALPHA
 from judge.report.views.leaderboard import Cell, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
-from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.ranking import RankingView, build_ranking
 from judge.report.views.score_drivers import drivers_sentence
 from judge.results.result import Result
 
@@ -158,28 +158,21 @@ def _print_rankings(console: Console, view: RankingView) -> None:
         console.print(Text(f"\n{one_line(contest.label)}", "bold"))
         columns = [_Column(head, [_cell(*cell) for cell in cells]) for head, cells in contest.columns.items()]
         _print_table(console, "system", contest.systems, columns)
-        _print_matrix(console, contest)
+        size = len(contest.systems)
+        if size > _MOST_IN_MATRIX:
+            console.print(Text(f"The win rates of {size} systems against each other are in the HTML report.", "dim"))
+        elif size > 2:  # the columns have the rows' numbers
+            names = [f"{number} {system}" for number, system in enumerate(contest.systems, 1)]
+            rates = [
+                _Column(str(number), [Text(met.text or "·") for met in column])
+                for number, column in enumerate(zip(*contest.matrix, strict=True), 1)
+            ]
+            console.print(Text("\nWin rates in per cent, row against column", "bold"))
+            _print_table(console, "", names, rates)
         console.print(Text(" ".join(contest.sentences)))
         if contest.ranking.note:
             console.print(Text(one_line(contest.ranking.note), "yellow"))
     console.print(Text(f"\n{view.caption}", "dim"))
-
-
-def _print_matrix(console: Console, contest: Contest) -> None:
-    """Win rates of three systems or more against each other; the columns have the rows' numbers."""
-    size = len(contest.systems)
-    if size < 3:
-        return
-    if size > _MOST_IN_MATRIX:
-        console.print(Text(f"The win rates of {size} systems against each other are in the HTML report.", "dim"))
-        return
-    names = [f"{number} {system}" for number, system in enumerate(contest.systems, 1)]
-    columns = [
-        _Column(str(number), [Text(met.text or "·") for met in column])
-        for number, column in enumerate(zip(*contest.matrix, strict=True), 1)
-    ]
-    console.print(Text("\nWin rates in per cent, row against column", "bold"))
-    _print_table(console, "", names, columns)
 
 
 def _print_facts(console: Console, provenance: Provenance) -> None:

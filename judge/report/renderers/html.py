@@ -298,8 +298,8 @@ def browse_scored(result: Result, board: Leaderboard, shown_items: Sequence[Item
         "gap": [[scores.get(text) for scores in rank_gaps] for text in texts] if any(rank_gaps) else [],
         "overlap": overlap,
         "told": {
-            "gap": f"All texts of the run are ranked by the judge ({ranked_by}) and by {overlap}. Shown is who ranks the "
-            "text higher, and by what share of the texts: 1 is first against last.",
+            "gap": f"All texts of the run are ranked by the judge ({ranked_by}) and by {overlap}. Shown is who ranks "
+            "the text higher, and by what share of the texts: 1 is first against last.",
             "spread": f"The highest less the lowest of an item's systems: {ranked_by}.",
             "mass": "The least probability, or share of draws, that was found on the scale.",
         },

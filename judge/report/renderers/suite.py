@@ -21,7 +21,6 @@ from judge.core.format import escape_controls, one_line, plural, seconds, to_jso
 from judge.report.renderers.console import recording_console
 from judge.report.renderers.markdown import LIMIT, escape, summary
 from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals
-from judge.results.comparison import RunComparison
 from judge.suite.evaluate import Outcome
 
 SCHEMA = "judge.test/1"
@@ -90,7 +89,18 @@ def _print_suite(console: Console, suite: SuiteView) -> None:
         console.print(Padding(Text(suite.trouble), (0, 0, 0, 2)))
     if suite.rows:
         console.print()
-        console.print(_table(suite.rows, console.width))
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+        table.add_column("", no_wrap=True)
+        table.add_column("case", overflow="fold", max_width=console.width * 2 // 5)
+        table.add_column("expected", overflow="fold", max_width=console.width // 5)
+        table.add_column("found", overflow="fold")
+        for row in suite.rows:
+            before = f"\nbefore {row.before}" if row.before else ""
+            reason = f"\n{row.reason}" if row.reason else ""
+            actual = Text.assemble(row.actual, (reason, "" if not row.met else "dim"), (before, "dim"))
+            name = Text(row.name, "" if row.met else "bold")
+            table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, actual)
+        console.print(table)
     if suite.unmet:
         console.print(Text("\nNot met", "bold"))
     for row in suite.unmet:
@@ -101,22 +111,6 @@ def _print_suite(console: Console, suite: SuiteView) -> None:
         console.print(Text.assemble(("\nFlaky", "bold"), f": {suite.flaky}: so many single replies say the opposite."))
     for note in suite.notes:
         console.print(Text(f"! {note}", "yellow"))
-
-
-def _table(rows: Sequence[Row], width: int) -> Table:
-    """A row for each verdict; the judge's words and the value before stand below the finding."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("case", overflow="fold", max_width=width * 2 // 5)
-    table.add_column("expected", overflow="fold", max_width=width // 5)
-    table.add_column("found", overflow="fold")
-    for row in rows:
-        before = f"\nbefore {row.before}" if row.before else ""
-        reason = f"\n{row.reason}" if row.reason else ""
-        actual = Text.assemble(row.actual, (reason, "" if not row.met else "dim"), (before, "dim"))
-        name = Text(row.name, "" if row.met else "bold")
-        table.add_row(Text(row.mark, _STYLES[row.mark]), name, row.expected, actual)
-    return table
 
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:
@@ -153,24 +147,20 @@ def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
             counts = [f"{plural(subjects[it], word)}{more}" for it, (word, more) in words.items() if subjects[it]]
             yield _folded(f"{_name(suite)}: {', '.join(counts)} met", _grid(met, where=False))
         if outcome.comparison is not None:
-            yield from _comparison_blocks(suite, outcome.comparison)
+            for change in outcome.comparison.changes:
+                if lines := changed(change):
+                    diff = "\n".join(lines)
+                    # The fence has to be longer than any in the diff.
+                    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", diff) or [""]))
+                    names = one_line(", ".join(change.columns), _NAME)
+                    yield _folded(f"{_name(suite)}: prompt of {names}", f"{fence}diff\n{diff}\n{fence}")
+            # The report of `judge compare`, with its headings two levels down.
+            page = re.sub(r"^(#{2,3}) ", r"##\1 ", outcome.comparison.report("markdown"), flags=re.MULTILINE)
+            yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
 
 def _name(suite: SuiteView) -> str:
     return one_line(suite.name, _NAME)
-
-
-def _comparison_blocks(suite: SuiteView, comparison: RunComparison) -> Iterator[str]:
-    for change in comparison.changes:
-        if lines := changed(change):
-            diff = "\n".join(lines)
-            # The fence has to be longer than any in the diff.
-            fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", diff) or [""]))
-            names = one_line(", ".join(change.columns), _NAME)
-            yield _folded(f"{_name(suite)}: prompt of {names}", f"{fence}diff\n{diff}\n{fence}")
-    # The report of `judge compare`, with its headings two levels down.
-    page = re.sub(r"^(#{2,3}) ", r"##\1 ", comparison.report("markdown"), flags=re.MULTILINE)
-    yield _folded(f"{_name(suite)}: against the baseline", page.rstrip("\n"))
 
 
 def _grid(rows: Sequence[Row], *, where: bool) -> str:
@@ -179,26 +169,23 @@ def _grid(rows: Sequence[Row], *, where: bool) -> str:
     if not any(row.before for row in rows):
         heads.remove("before")
     lines = [heads, ["---"] * len(heads)]
-    lines += [[cell for head, cell in _cells(row, where=where).items() if head in heads] for row in rows]
+    for row in rows:
+        detail = f"<br>{escape(row.detail, _SAID)}" if where and row.detail else ""
+        cells = {
+            "": row.mark,
+            "case": escape(row.name, _NAME) + (f"<br>{escape(row.where, _CELL)}" if where else ""),
+            "expected": escape(row.expected, _CELL),
+            "found": escape(row.actual, _CELL),
+            "before": escape(row.before, _CELL),
+            "said": (escape(row.reason, _SAID) or ("" if row.met else row.state)) + detail,
+        }
+        lines.append([cells[head] for head in heads])
     grid = ["| " + " | ".join(cells) + " |" for cells in lines]
     n_lines, size = 0, 0
     while n_lines < len(grid) and (size := size + len(grid[n_lines]) + 1) < _TABLE:
         n_lines += 1
     more = f"\n\n… {plural(len(grid) - n_lines, 'more row')}." if n_lines < len(grid) else ""
     return "\n".join(grid[:n_lines]) + more
-
-
-def _cells(row: Row, *, where: bool) -> dict[str, str]:
-    name = escape(row.name, _NAME) + (f"<br>{escape(row.where, _CELL)}" if where else "")
-    detail = f"<br>{escape(row.detail, _SAID)}" if where and row.detail else ""
-    return {
-        "": row.mark,
-        "case": name,
-        "expected": escape(row.expected, _CELL),
-        "found": escape(row.actual, _CELL),
-        "before": escape(row.before, _CELL),
-        "said": (escape(row.reason, _SAID) or ("" if row.met else row.state)) + detail,
-    }
 
 
 def _folded(title: str, text: str) -> str:

@@ -25,8 +25,9 @@ from judge.audits.card import (
 from judge.audits.probes import FIRST, LABEL
 from judge.audits.sensitivity import is_significant
 from judge.core.format import minus, number, one_line, plural, signed
-from judge.core.records import Column, Estimate
+from judge.core.records import Column
 from judge.report import charts
+from judge.report.views.columns import p_cell
 from judge.stats.pairwise import TIE
 
 SEEN, UNSEEN = "●", "○"
@@ -300,15 +301,11 @@ def _detail(cell: SensitivityCell, columns: Mapping[str, Column]) -> Detail:
         (SEEN if detects_damage(cell) else UNSEEN) if cell.own else "",
         share_percent(rate) if rate else "–",
         f"{change(move, digits)}{_mark(cell)}" if move else "–",
-        _p_text(move) if move else "–",
+        p_cell(move.p if move else None),
         f"{move.n:,}" if move else "0",
         f"{cell.failed:,}",
         share_percent(cell.against) if cell.against else "–",
     )
-
-
-def _p_text(estimate: Estimate) -> str:
-    return "–" if estimate.p is None else "<.001" if estimate.p < 0.001 else number(estimate.p, 3).removeprefix("0")
 
 
 # Biases
@@ -354,7 +351,7 @@ def _row(finding: BiasFinding, column: Column | None, measure: str, axis: charts
         bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
     mark = TOLD if finding.told else OPEN if finding.open else ""
     n = plural(estimate.n, finding.of.removesuffix("s"))
-    return Row(name, value, beside, _p_text(estimate), n, mark, one_line(finding.said), bar)
+    return Row(name, value, beside, p_cell(estimate.p), n, mark, one_line(finding.said), bar)
 
 
 def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Use]:

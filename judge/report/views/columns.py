@@ -104,3 +104,8 @@ def decimal_places(result: Result, column: Column) -> int:
     if column.low is not None and column.high is not None:
         return decimals([column.low, column.high])
     return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])
+
+
+def p_cell(p: float | None) -> str:
+    """A p-value for a table: `<.001`, `.012`, `–` for none."""
+    return "–" if p is None else "<.001" if p < 0.001 else number(p, 3).removeprefix("0")

@@ -11,6 +11,7 @@ from typing import Literal
 from judge.core.format import decimals, escape_controls, format_interval, number, one_line, plural, signed
 from judge.core.records import Column, Failure
 from judge.report import charts
+from judge.report.views.columns import p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.run_differences import Moved, Runs
@@ -138,7 +139,15 @@ def _sentences(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[st
     else:
         tested = [row for row in runs.moved if row.system and row.adjusted is not None and (row.up or row.down)]
         moved = sum(row.moved for row in tested)
-        overall = [_overall_change(row) for row in runs.moved if not row.system and row.moved]
+        overall = []
+        for row in runs.moved:
+            if not row.system and row.moved:
+                e, places = row.estimate, decimals([row.before, row.after])
+                ends = [end for end in (e.low, e.high) if end is not None]
+                size = [number(end, places) for end in (sorted(abs(end) for end in ends) if e.value < 0 else ends)]
+                interval = f" [{', '.join(size)}]" if len(size) == 2 and min(ends) * max(ends) > 0 else ""
+                direction = "rose" if e.value > 0 else "fell"
+                overall.append(f"{one_line(row.column)} {direction} by {number(abs(e.value), places)}{interval}")
         if overall:
             yield f"Over all systems {'; '.join(overall)}."
         if tested:
@@ -151,16 +160,6 @@ def _sentences(runs: Runs, differ: Mapping[str, Sequence[Moved]]) -> Iterator[st
             yield "Too few items for a test."
     if runs.appeared or runs.vanished:
         yield f"{plural(len(runs.appeared), 'failure')} appeared, {len(runs.vanished):,} vanished."
-
-
-def _overall_change(row: Moved) -> str:
-    e, places = row.estimate, decimals([row.before, row.after])
-    ends = [end for end in (e.low, e.high) if end is not None]
-    size = sorted(abs(end) for end in ends) if e.value < 0 else ends
-    interval = (
-        f" [{', '.join(number(end, places) for end in size)}]" if len(size) == 2 and min(ends) * max(ends) > 0 else ""
-    )
-    return f"{one_line(row.column)} {'rose' if e.value > 0 else 'fell'} by {number(abs(e.value), places)}{interval}"
 
 
 def _left_out(comparison: RunComparison) -> Iterator[str]:
@@ -213,18 +212,24 @@ def _section(column: Column | None, rows: Sequence[Moved], *, every: bool) -> Se
         shown_rows = [row for row in rows if row in largest]
         more = f"{plural(len(rows) - len(shown_rows), 'system')} that moved less are left out"
     lower = " (lower is better)" if column and column.better == "lower" else ""
-    return Section(one_line(name) + lower, axis, tuple(_row(row, axis, places) for row in shown_rows), more)
-
-
-def _row(row: Moved, axis: charts.Axis, places: int) -> Row:
-    e = row.estimate
-    change, interval = signed(e.value, places), format_interval(e.low, e.high, places)
-    p = "–" if row.adjusted is None else "<.001" if row.adjusted < 0.001 else number(row.adjusted, 3).removeprefix("0")
-    system = one_line(row.system) if row.system else EVERY
-    title = f"{system}: {change} {interval}".rstrip()
-    texts = f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else ""
-    had, has = number(row.before, places), number(row.after, places)
-    return Row(system, had, has, change, interval, p, texts, "≠" if row.moved else "", charts.bar(axis, e, title))
+    laid_out = []
+    for row in shown_rows:
+        e, system = row.estimate, one_line(row.system) if row.system else EVERY
+        change, interval = signed(e.value, places), format_interval(e.low, e.high, places)
+        laid_out.append(
+            Row(
+                system,
+                number(row.before, places),
+                number(row.after, places),
+                change,
+                interval,
+                p_cell(row.adjusted),
+                f"{row.up:,} {row.same:,} {row.down:,}" if e.p is not None or e.n == 1 else "",
+                "≠" if row.moved else "",
+                charts.bar(axis, e, f"{system}: {change} {interval}".rstrip()),
+            )
+        )
+    return Section(one_line(name) + lower, axis, tuple(laid_out), more)
 
 
 def _failed(where: Literal["appeared", "vanished"], rows: Iterable[Failure]) -> Iterator[Failed]:

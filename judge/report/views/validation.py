@@ -19,6 +19,7 @@ from rich.text import Text
 from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report import charts
+from judge.report.views.columns import p_cell
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.calibration import Calibrated, Calibration, Powered
@@ -83,7 +84,7 @@ def blocks(criteria: Sequence[Calibrated], *, every: bool = False) -> tuple[Cali
                 (
                     (f"{one_line(powered.system)} {'≠' if powered.apart else '−'} {one_line(powered.other)}", ""),
                     *_cells(powered, places),
-                    (_p_cell(powered), ""),
+                    (p_cell(powered.adjusted), ""),
                 )
                 for powered in differences
             ]
@@ -132,13 +133,6 @@ def _cells(powered: Powered, places: int) -> tuple[CalibrationCell, ...]:
         for estimate in (powered.estimate, powered.people)
     ]
     return (*ends, *((text, "") for text in (*counts, worth)))
-
-
-def _p_cell(powered: Powered) -> str:
-    """Return p after Holm's correction, without the 0 before the point."""
-    if powered.adjusted is None:
-        return "–"
-    return "<.001" if powered.adjusted < 0.001 else number(powered.adjusted, 3).removeprefix("0")
 
 
 def _calibrated_sentences(calibrated: Calibrated, n_shown: int) -> Iterator[str]:
@@ -220,6 +214,20 @@ def block(rated: Rated, level: Level) -> ValidationBlock:
         rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
         reason = next(correlation.lacking[level] for correlation in rows if level in correlation.lacking)
         notes.append(f"Nothing at level {level}: {reason}. Shown is what there is {_LEVELS[usable]}.")
+    reasons: dict[str, list[str]] = {}
+    few: dict[str, list[str]] = {}
+    for row in rated.rows:
+        if usable in row.correlation.lacking:
+            reasons.setdefault(row.correlation.lacking[usable], []).append(one_line(row.name))
+        elif usable in row.few:
+            few.setdefault(row.few[usable], []).append(one_line(row.name))
+    notes += [f"No value for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    notes += [f"Left out as a floor: {', '.join(names)}: {reason}." for reason, names in few.items()]
+    notes += [
+        f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
+        for row in rated.judges
+        if row.no_calibration and row.correlation.texts
+    ]
     return ValidationBlock(
         title=f"{one_line(rated.criterion)}: {plural(rated.texts, 'text')} rated by people",
         over=f"Correlation {_LEVELS[usable]}",
@@ -228,7 +236,7 @@ def block(rated: Rated, level: Level) -> ValidationBlock:
         sentences=tuple(correlation_sentences(rated, usable)),
         agreement=_agreement(rated),
         curves=tuple(_curve(row.name, row.calibration) for row in rated.judges if row.calibration),
-        notes=(*notes, *_missing_notes(rated, usable)),
+        notes=tuple(notes),
     )
 
 
@@ -254,24 +262,6 @@ def _cell_or_dash(estimate: Estimate | None, places: int = _PLACES) -> Calibrati
     return number(estimate.value, places), format_interval(estimate.low, estimate.high, places)
 
 
-def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
-    """Say why rows have no value, are no floors or have no calibration."""
-    reasons: dict[str, list[str]] = {}
-    few: dict[str, list[str]] = {}
-    for row in rated.rows:
-        if level in row.correlation.lacking:
-            reasons.setdefault(row.correlation.lacking[level], []).append(row.name)
-        elif level in row.few:
-            few.setdefault(row.few[level], []).append(row.name)
-    for reason, names in reasons.items():
-        yield f"No value for {', '.join(map(one_line, names))}: {reason}."
-    for reason, names in few.items():
-        yield f"Left out as a floor: {', '.join(map(one_line, names))}: {reason}."
-    for row in rated.judges:
-        if row.no_calibration and row.correlation.texts:
-            yield f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
-
-
 # What the correlations support
 
 
@@ -290,8 +280,15 @@ def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
             continue
         against = {floor.name: rated.differences.get((judge.name, floor.name, level)) for floor in rated.floors}
         yield f"{one_line(judge.name)} {_floors_sentence(against)}"
-        if above := _over_ceiling(judge, rated.ceiling, level):
-            yield above
+        estimate = judge.correlation.estimates.get((level, "spearman"))
+        ceiling = rated.ceiling and rated.ceiling.correlation.estimates.get((level, "spearman"))
+        if estimate and ceiling and round(estimate.value, _PLACES) > round(ceiling.value, _PLACES):
+            yield (  # which looks as if the judge were better than people
+                f"{one_line(judge.name)} is above the ceiling ({number(estimate.value, _PLACES)} over "
+                f"{number(ceiling.value, _PLACES)}): "
+                "it is nearer to the annotators' mean than one of them is to the mean of the others, which is the "
+                "noisier; that does not make it better than people."
+            )
     for floor in _counted(rated, level) if rated.judges else ():
         estimate = floor.correlation.estimates.get((level, "spearman"))
         if estimate is not None and estimate.high is not None and round(estimate.high, _PLACES) < 0:
@@ -309,24 +306,6 @@ def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
 def _counted(rated: Rated, level: Level) -> list[Row]:
     """Return the floors that have values for enough of the items."""
     return [floor for floor in rated.floors if level not in floor.few]
-
-
-def _over_ceiling(judge: Row, ceiling: Row | None, level: Level) -> str:
-    """Explain a correlation above the ceiling, which looks as if the judge were better than people; else ""."""
-    estimate = judge.correlation.estimates.get((level, "spearman"))
-    ceiling_estimate = None if ceiling is None else ceiling.correlation.estimates.get((level, "spearman"))
-    if (
-        estimate is None
-        or ceiling_estimate is None
-        or round(estimate.value, _PLACES) <= round(ceiling_estimate.value, _PLACES)
-    ):
-        return ""
-    return (
-        f"{one_line(judge.name)} is above the ceiling ({number(estimate.value, _PLACES)} over "
-        f"{number(ceiling_estimate.value, _PLACES)}): "
-        "it is nearer to the annotators' mean than one of them is to the mean of the others, which is the noisier; "
-        "that does not make it better than people."
-    )
 
 
 def _floors_sentence(floors: Mapping[str, Estimate | None]) -> str:
