@@ -180,6 +180,10 @@ SOURCE = (
 )
 
 
+UNKNOWN = ("Cape Canaveral", "the Pacific Northwest", "West Indies", "San Juan", "NASA", "Zealand", "Evil Empire")
+AS_THEY_SOUND = "타운센드 바르셀로나 맨체스터 아르헨티나 케빈 레비"
+
+
 @pytest.mark.parametrize(
     ("output", "source", "expected"),
     [
@@ -211,15 +215,7 @@ SOURCE = (
                 f"They wrote of {name} before. Elon Musk and FC Tokyo were in it, and {name.split()[-1]} was too.",
                 "",
             )
-            for name in [
-                "Cape Canaveral",
-                "the Pacific Northwest",
-                "West Indies",
-                "San Juan",
-                "NASA",
-                "Zealand",
-                "Evil Empire",
-            ]
+            for name in UNKNOWN
         ),
     ],
 )
@@ -314,11 +310,7 @@ def test_typos_keep_words_and_numbers_and_are_at_least_two() -> None:
 @pytest.mark.parametrize(
     ("output", "source", "names"),
     [
-        (
-            "타운센드 바르셀로나 맨체스터 케빈 레비 함께 왔다고 밝혔다.",
-            "없다.",
-            ["타운센드 바르셀로나 맨체스터 케빈 레비"],
-        ),
+        (f"{AS_THEY_SOUND} 함께 왔다고 밝혔다.", "없다.", [AS_THEY_SOUND]),
         ("Then vesely quietly praised aldous before leaving.", SOURCE, ["vesely", "aldous"]),
     ],
 )
