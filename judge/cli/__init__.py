@@ -7,6 +7,7 @@ options are made late, so that --help is quick.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated
 
@@ -58,6 +59,7 @@ app.add_typer(suite_app, name="suite")
 
 def main() -> None:
     """The `judge` command."""
+    gc.set_threshold(50_000, 20, 100)  # looking for reference cycles, of which there are few, took a tenth of a run
     try:
         app(prog_name="judge")
     except JudgeError as error:
