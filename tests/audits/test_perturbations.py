@@ -188,13 +188,17 @@ AS_THEY_SOUND = "타운센드 바르셀로나 맨체스터 아르헨티나 케�
     ("output", "source", "expected"),
     [
         # A person becomes another of the source, in its case, or another person where the source has none.
-        ("Ruben Aldous spoke, and Aldous spoke last.", SOURCE, "Tomas Vesely spoke, and Vesely spoke last."),
-        ("Ruben aldous spoke first .", SOURCE, "Tomas vesely spoke first ."),
-        ("There aldous spoke.", SOURCE, "There vesely spoke."),
+        (
+            "Ruben Aldous spoke first, and Aldous spoke last.",
+            SOURCE,
+            r"Tomas Vesely spoke first, and Vesely spoke last\.",
+        ),
+        ("Ruben aldous spoke first .", SOURCE, r"Tomas vesely spoke first \."),
+        ("There aldous spoke.", SOURCE, r"There vesely spoke\."),
         (
             "Then elon musk flew away .",
             "Then NASA saw that Elon Musk flew away. It rained in Cape Canaveral and all over Ohio.",
-            "Then [a-z]+ (carver|langley|hargreaves|ellison|whitfield|marsh|delaney|prentice) flew away .",
+            r"Then [a-z]+ (carver|langley|hargreaves|ellison|whitfield|marsh|delaney|prentice) flew away \.",
         ),
         # A name that is known becomes another of its kind.
         ("It was an Italian paper.", SOURCE, r"It was an (?!Italian)[AEIOU]\w+ paper\."),

@@ -44,7 +44,9 @@ def provider() -> ScriptedProvider:
 
 
 def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> None:
-    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu")
+    progress = Progress()
+    result = judge.evaluate(ROWS, "relevance,coherence", model=provider, metrics="bleu", progress=progress)
+    assert (progress.total, progress.done, progress.failed) == (12, 12, 0)
     assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
     assert result.table.systems == ("x", "y")
     assert result.estimates["x", "relevance"].value == pytest.approx(4.8)
@@ -52,7 +54,8 @@ def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> No
     assert [c.name for c in result.table.columns] == ["relevance", "coherence", "bleu"]
     assert result.failures == ()
     assert len(provider.seen) == 12
-    alone = judge.evaluate(ROWS, [], metrics=["bleu"])  # metrics alone need no model
+    alone = judge.evaluate(ROWS, [], metrics=["bleu"], limit=2)  # metrics alone need no model
+    assert [s.system for s in alone.table.samples] == ["x", "y"]
     assert ([c.name for c in alone.table.columns], alone.info["provider"]) == (["bleu"], None)
 
 
@@ -183,16 +186,6 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
     assert any(note.startswith("2 of 6 outputs are in another script") for note in result.info["notes"])
-
-
-def test_a_limit_takes_the_first_rows(provider: ScriptedProvider) -> None:
-    assert len(judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], limit=2).table.samples) == 2
-
-
-def test_progress_counts(provider: ScriptedProvider) -> None:
-    progress = Progress()
-    judge.evaluate(ROWS, ["relevance"], model=provider, metrics=[], progress=progress)
-    assert (progress.total, progress.done, progress.failed) == (6, 6, 0)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ def better(request: Any) -> Reply:
     """Prefers the better text with 0.8, in either order."""
     first, second = _shown(request)
     return {"A": 0.8, "B": 0.2} if QUALITY[first] > QUALITY[second] else {"A": 0.2, "B": 0.8}
+
+
+def until(replies: int) -> Callable[[Any], Reply]:
+    """Prefers the better text until the money is out."""
+    left = [1] * replies
+    return lambda request: better(request) if left and left.pop() else Refused("out of money", stops="always")
 
 
 def _shown(request: Any) -> list[str]:
@@ -113,11 +120,7 @@ def test_a_ranking_comes_back_as_it_was_stored(tmp_path: Path) -> None:
 
 
 def test_a_ranking_that_was_killed_can_be_shown(tmp_path: Path) -> None:
-    left = [1] * 20
-
-    def script(request: Any) -> Reply:
-        return better(request) if left and left.pop() else Refused("out of money", stops="always")
-
+    script = until(20)
     with pytest.raises(Refused):
         judge.rank(ROWS, model=ScriptedProvider(script), out=tmp_path / "r", max_concurrency=1)
     stored = load(tmp_path / "r")
@@ -178,11 +181,7 @@ def test_the_metrics_of_a_shared_plan_are_left_aside_and_that_is_said() -> None:
 
 
 def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:
-    left = [1] * 30
-
-    def script(request: Any) -> Reply:
-        return better(request) if left and left.pop() else Refused("out of money", stops="always")
-
+    script = until(30)
     judges = [ScriptedProvider(script, model="a"), ScriptedProvider(script, model="b")]
     with pytest.raises(Refused):
         judge.rank(ROWS, model=judges, out=tmp_path / "r", max_concurrency=1)

@@ -98,14 +98,10 @@ def test_fluency_5_asks_what_fluency_asks() -> None:
         assert criteria.template_texts(five)["summarization/fluency.jinja"] == three.template
 
 
-def test_a_name_may_carry_its_task() -> None:
-    assert criteria.load("summarization/relevance") == criteria.load("relevance")
-    assert criteria.languages() == list(LANGUAGES)
-
-
 def test_a_name_means_the_set_that_is_asked_for() -> None:
     one, two = criteria.load("relevance"), criteria.load("relevance", pairwise=True)
     assert (one.pairwise, two.pairwise) == (False, True)
+    assert criteria.load("summarization/relevance") == one
     assert criteria.load("pairwise/relevance", pairwise=True) == two
     assert criteria.load("relevance", pairwise=None) == one
     assert criteria.load("overall", pairwise=None) == criteria.load("overall", pairwise=True)
@@ -130,6 +126,7 @@ def test_an_unknown_name_or_language_gets_the_nearest() -> None:
     assert message.startswith("unknown criterion 'coherance'; did you mean 'coherence'?")
     assert message.endswith("a path to a .jinja file works too")
     assert refused("relevance", language="de") == "unknown language 'de' (known: en, ja, ko, zh)"
+    assert criteria.languages() == list(LANGUAGES)
 
 
 def test_prompts_inside_the_package_come_before_those_beside_it(

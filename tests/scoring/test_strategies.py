@@ -89,15 +89,18 @@ def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list
 
 
 def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -> None:
-    criterion = replace(COHERENCE, form="json", reply="reason_then_score")
-    (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
-    schema = request.params["response_format"]["json_schema"]["schema"]
-    assert list(schema["properties"]) == schema["required"] == ["reason", "score"]
-    assert schema["properties"]["score"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-    labelled = replace(criterion, scale=Scale(("fail", "pass"), (0.0, 1.0)), reply="score")
-    (request,) = strategies.requests(PROMPT, labelled, "single", SamplingOptions())
-    schema = request.params["response_format"]["json_schema"]["schema"]
-    assert schema["properties"] == {"score": {"type": "string", "enum": ["fail", "pass"]}}
+    def schema(**changes: Any) -> dict[str, Any]:
+        criterion = replace(COHERENCE, form="json", **changes)
+        (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
+        asked: dict[str, Any] = request.params["response_format"]["json_schema"]["schema"]
+        return asked
+
+    reasoned = schema(reply="reason_then_score")
+    assert list(reasoned["properties"]) == reasoned["required"] == ["reason", "score"]
+    assert reasoned["properties"]["score"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+    for labels in (("fail", "pass"), ("01", "02")):  # what only looks like a number is a word
+        labelled = schema(scale=Scale(labels, (0.0, 1.0)), reply="score")
+        assert labelled["properties"] == {"score": {"type": "string", "enum": list(labels)}}
 
 
 def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
@@ -118,12 +121,9 @@ def test_draws_that_were_not_answered_are_counted_apart() -> None:
     assert made.note == "why; 1 of 3 draws were not answered"
 
 
-def test_no_draw_with_a_score_is_the_next_rungs_turn() -> None:
+def test_no_draw_with_a_score_is_the_next_rungs_turn_and_no_answer_the_providers_error() -> None:
     with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
         strategies.score_reply("samples", said("n/a", "no"), COHERENCE, SamplingOptions())
-
-
-def test_nothing_answered_is_the_providers_error() -> None:
     with pytest.raises(Refused, match="busy"):
         strategies.score_reply("samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions())
 
@@ -181,22 +181,12 @@ def test_a_decision_is_weighed_by_label() -> None:
     assert (made.method, made.argmax) == ("decisions", "4")
     with pytest.raises(ParseError, match="refused"):
         strategies.score_reply("decisions", [Response((Choice("", "refusal"),))], COHERENCE, SamplingOptions())
+    little = (("1", 0.01), ("2", 0.0), ("3", 0.0), ("4", 0.02), ("5", 0.04))
+    with pytest.raises(ParseError, match=r"only 0\.07 of the probability"):
+        strategies.score_reply("decisions", [Response((Choice("5", shares=little),))], COHERENCE, SamplingOptions())
 
 
 def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
     reply = Response((Choice("2", "stop", (Token("5", -0.1, (("5", -0.1), ("2", -3.0))),)),))
     with pytest.raises(UnusableReply, match="the tokens say 5, the reply 2"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
-
-
-def test_a_decision_with_too_little_mass_is_no_score() -> None:
-    shares = (("1", 0.01), ("2", 0.0), ("3", 0.0), ("4", 0.02), ("5", 0.04))
-    with pytest.raises(ParseError, match=r"only 0\.07 of the probability"):
-        strategies.score_reply("decisions", [Response((Choice("5", shares=shares),))], COHERENCE, SamplingOptions())
-
-
-def test_labels_that_only_look_like_numbers_are_words_in_the_schema() -> None:
-    criterion = replace(COHERENCE, form="json", scale=Scale(("01", "02"), (0.0, 1.0)))
-    (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
-    score = request.params["response_format"]["json_schema"]["schema"]["properties"]["score"]
-    assert score == {"type": "string", "enum": ["01", "02"]}
