@@ -319,24 +319,21 @@ class Table:
         Comparisons are left out: they are about two texts. Made once, and so not to be written to.
         """
         if column not in self._matrices:
-            self._matrices[column] = self._make_matrix(column)
+            import numpy as np
+
+            down = {name: place for place, name in enumerate(self.systems)}
+            across = {name: place for place, name in enumerate(self.items)}
+            values = np.full((len(down), len(across)), np.nan)
+            for score in self.column_scores(column):
+                if score.system in down and score.item in across and not score.rival:
+                    values[down[score.system], across[score.item]] = score.value
+            values.flags.writeable = False
+            self._matrices[column] = values
         return self._matrices[column]
 
     @cached_property
     def _matrices(self) -> dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
         return {}
-
-    def _make_matrix(self, column: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        import numpy as np
-
-        down = {name: place for place, name in enumerate(self.systems)}
-        across = {name: place for place, name in enumerate(self.items)}
-        values = np.full((len(down), len(across)), np.nan)
-        for score in self.column_scores(column):
-            if score.system in down and score.item in across and not score.rival:
-                values[down[score.system], across[score.item]] = score.value
-        values.flags.writeable = False
-        return values
 
     def column_scores(self, column: str) -> tuple[Score, ...]:
         """The scores of one column, in the order of the samples."""

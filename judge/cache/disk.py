@@ -205,7 +205,16 @@ class FolderLeases:
     def claim(self, keys: Sequence[str]) -> set[str]:
         """Lease these keys, and return those that another cache has leased."""
         with self._locked():
-            others = self._held_by_others().intersection(keys)
+            held: set[str] = set()
+            for path in self._folder.iterdir():
+                if path.name in ("lock", self._path.name):
+                    continue
+                with FileIO(path, "r+") as file:
+                    if files.try_lock(file):  # its process has ended
+                        path.unlink(missing_ok=True)
+                    else:
+                        held.update(file.readall().decode().split())
+            others = held.intersection(keys)
             self._hold(self.held | dict.fromkeys(key for key in keys if key not in others))
         return others
 
@@ -222,19 +231,6 @@ class FolderLeases:
                 yield
         except OSError as error:
             raise StorageError(f"cache {self._folder}: {error}; {_advice(error)}") from error
-
-    def _held_by_others(self) -> set[str]:
-        """The keys that other caches hold. Files of processes that have ended are removed."""
-        keys: set[str] = set()
-        for path in self._folder.iterdir():
-            if path.name in ("lock", self._path.name):
-                continue
-            with FileIO(path, "r+") as file:
-                if files.try_lock(file):
-                    path.unlink(missing_ok=True)
-                else:
-                    keys.update(file.readall().decode().split())
-        return keys
 
     def _hold(self, keys: dict[str, None]) -> None:
         """Write down the keys that are leased here; there is no file while there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from judge.cache import base
 from judge.cache.disk import DiskCache
@@ -42,10 +42,21 @@ class TieredCache(base.InspectableCache):
             from_redis = self._remote.get([key for key in block if key not in pending])
             responses |= base.decode_replies(pending | from_redis)
             if self._disk is not None:
-                self._copy_to_disk(self._disk, {key: text for key, text in from_redis.items() if key in responses})
+                # Down to the disk: what Redis has.
+                stored = self._disk.rows([key for key in from_redis if key in responses])
+                new = {key: text for key, text in from_redis.items() if key in responses and key not in stored}
+                prompts = base.prompt_keys(new.values())
+                stored = self._disk.rows(prompts)
+                missing = self._remote.get([key for key in prompts if key not in stored])
+                self._disk.put_rows({key: text for key, text in missing.items() if base.is_intact(key, text)} | new)
                 from_disk = self._disk.rows([key for key in block if key not in responses])
                 responses |= (read := base.decode_replies(from_disk))
-                self._copy_to_redis(self._disk, {key: from_disk[key] for key in read}, unreadable=from_redis)
+                # Up to Redis: what is on the disk, in the place of what cannot be read, or if there still is nothing.
+                if read and self._remote.writable:
+                    replaced = {key: from_disk[key] for key in read if key in from_redis}
+                    absent = {key: from_disk[key] for key in read if key not in from_redis}
+                    prompts = base.prompt_keys(from_disk[key] for key in read)
+                    self._remote.put(self._disk.rows(prompts) | replaced, new=absent)
         return responses
 
     def put_rows(self, rows: Mapping[str, str]) -> None:
@@ -104,24 +115,6 @@ class TieredCache(base.InspectableCache):
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
         return self._remote.rows(keys)
-
-    # Up to Redis and down to the disk.
-
-    def _copy_to_disk(self, disk: DiskCache, rows: Mapping[str, str]) -> None:
-        """Have on the disk what Redis has."""
-        stored = disk.rows(list(rows))
-        new = {key: text for key, text in rows.items() if key not in stored}
-        prompts = base.prompt_keys(new.values())
-        stored = disk.rows(prompts)
-        missing = self._remote.get([key for key in prompts if key not in stored])
-        disk.put_rows({key: text for key, text in missing.items() if base.is_intact(key, text)} | new)
-
-    def _copy_to_redis(self, disk: DiskCache, rows: Mapping[str, str], unreadable: Container[str]) -> None:
-        """Have in Redis what is on the disk: in the place of what cannot be read, or if there still is nothing."""
-        if rows and self._remote.writable:
-            replaced = {key: text for key, text in rows.items() if key in unreadable}
-            absent = {key: text for key, text in rows.items() if key not in unreadable}
-            self._remote.put(disk.rows(base.prompt_keys(rows.values())) | replaced, new=absent)
 
     def _enqueue_unsent(self, keys: Iterable[str]) -> None:
         for key in keys:

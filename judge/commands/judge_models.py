@@ -15,7 +15,7 @@ from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
 from judge.metrics import Metric, asks_judge
 from judge.providers import KeepingProviderFactory, Provider
-from judge.providers.replay import ReplayProvider, replayed
+from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
 
 HEURISTIC = "heuristic"

@@ -29,8 +29,7 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers import Provider
-from judge.providers.recording import RecordingFile
-from judge.providers.replay import ReplayProvider
+from judge.providers.recording import RecordingFile, ReplayProvider
 from judge.results.result import Result
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers

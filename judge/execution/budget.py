@@ -188,7 +188,16 @@ class BudgetLedger:
             waiting, self._waiting = self._waiting, []
             for waiter in waiting:
                 most = self._factor * self.max_cost(waiter.request) * self._discounted(waiter.share)
-                waiter.turn.set_exception(BudgetReached(self._limit_message(most)))
+                over = ""
+                if self._factor > 1:
+                    over = f" (a reply came to {self._factor:,.1f} times the most its request allows)"
+                less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
+                waiter.turn.set_exception(
+                    BudgetReached(
+                        f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been "
+                        f"spent, and the next request can cost up to {self._format_amount(most)}{over}{less}"
+                    )
+                )
 
     def max_cost(self, request: Request) -> float:
         """The most that a request can cost, in the budget's unit."""
@@ -214,14 +223,6 @@ class BudgetLedger:
 
     def _prices_of(self, request: Request) -> tuple[float, float, float, float]:
         return self._prices[request.model, request.endpoint, "questions" in request.params]
-
-    def _limit_message(self, most: float) -> str:
-        over = f" (a reply came to {self._factor:,.1f} times the most its request allows)" if self._factor > 1 else ""
-        less = f"; {self.budget.lacking(most)}" if self.budget and most > self.budget.amount else ""
-        return (
-            f"the budget of {self.budget} is reached: {self._format_amount(self.spent)} may have been spent, "
-            f"and the next request can cost up to {self._format_amount(most)}{over}{less}"
-        )
 
     def _format_amount(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"

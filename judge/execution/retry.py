@@ -109,8 +109,10 @@ class Retrier:
         try:
             response = await call()
         except BaseException as error:
-            if isinstance(error, Transient) and (wait := _server_wait(error)):
-                rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
+            if isinstance(error, Transient):  # Retry-After or, in a 429 without it, the limits' reset
+                reset = seconds_until_reset(error.limits) if error.status == 429 else 0.0
+                if wait := reset if error.retry_after is None else error.retry_after:
+                    rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
             rate_limiter.on_failure(permit, error)
             if ledger:
                 ledger.commit_unknown(reserved, error)
@@ -169,13 +171,6 @@ class Retrier:
     def _count(self, state: RetryCallState) -> None:
         self.counts.retried += 1
         self.counts.timeouts += _error(state).billed
-
-
-def _server_wait(error: Transient) -> float:
-    """Return the seconds that the server wants no requests: Retry-After or, in a 429 without it, the limits' reset."""
-    if error.retry_after is None and error.status == 429:
-        return seconds_until_reset(error.limits)
-    return error.retry_after or 0.0
 
 
 def _error(state: RetryCallState) -> Transient:

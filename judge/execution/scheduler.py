@@ -165,7 +165,13 @@ class JudgeRun:
                     pending.state = State.IN_FLIGHT
                 yield request
             elif room:
-                self._look_up(self._next_cases(size))
+                # About `size` judgments, those of one prompt together; judgments to be retried come first.
+                cases: list[PendingJudgment] = []
+                while len(cases) < size and not (self._all_taken and not self._retried):
+                    group = self._retried.popleft() if self._retried else next(self._groups, None)
+                    self._all_taken = self._all_taken or group is None
+                    cases += group or ()
+                self._look_up(cases)
                 size = _CHUNK
                 await asyncio.sleep(0)
             elif queue or (
@@ -177,15 +183,6 @@ class JudgeRun:
                 await self._leases.wait(self._news)
             else:
                 return
-
-    def _next_cases(self, size: int) -> list[PendingJudgment]:
-        """Return about `size` judgments, those of one prompt together; judgments to be retried come first."""
-        cases: list[PendingJudgment] = []
-        while len(cases) < size and not (self._all_taken and not self._retried):
-            group = self._retried.popleft() if self._retried else next(self._groups, None)
-            self._all_taken = self._all_taken or group is None
-            cases += group or ()
-        return cases
 
     def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
         """Score the judgments that the cache answers, and request what is missing for the others.

@@ -229,7 +229,21 @@ class HttpClient:
         caching: Caching | None = None,
         needs_key: bool | None = None,
     ) -> None:
-        self.url = _validated_url(base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL)
+        # Messages repeat nothing that may be a secret.
+        url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise ConfigError(
+                f"{option('base_url')} must be an address alone: no password, nothing after ? or #; keys go into "
+                f"{option('key_env')}"
+            )
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            quoted = "" if "@" in url or "?" in url else f" {url!r}"
+            raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
+        self.url = url.rstrip("/")
         if why := wrong_server_reason(key_env, self.url):
             raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
@@ -402,23 +416,6 @@ def usage(data: Any, read: str, written: str) -> Usage:
         count("reasoning_tokens", f"{written}_tokens_details"),
         cache_writes,
     )
-
-
-def _validated_url(url: str) -> str:
-    """The URL without a slash at its end. Raises ConfigError, which repeats nothing that may be a secret."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ConfigError(
-            f"{option('base_url')} must be an address alone: no password, nothing after ? or #; keys go into "
-            f"{option('key_env')}"
-        )
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        quoted = "" if "@" in url or "?" in url else f" {url!r}"
-        raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
-    return url.rstrip("/")
 
 
 def _key(name: str) -> str:

@@ -72,14 +72,29 @@ def fingerprint(call: Call) -> int:
 
 def write(line: RecordedCall) -> bytes:
     """The line with its end."""
-    call, endpoint, replies = line
+    call, endpoint, responses = line
+    replies = []
+    for draw, response in sorted(responses.items()):
+        choice = response.choices[0]
+        usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
+        tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
+        fields = {  # what says nothing is left out
+            "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
+            "tokens": tokens,
+            "shares": choice.shares,
+            "usage": usage or None,
+            "served_by": response.served_by or None,
+            "unmet": response.unmet or None,
+        }
+        known = {name: value for name, value in fields.items() if value is not None}
+        replies.append({"draw": draw, "text": choice.text, **known})
     values = {
         "prompt": digest(call),
         "model": call.model,
         **({"endpoint": endpoint} if endpoint else {}),
         "params": json.loads(call.params),
         "messages": json.loads(call.messages),
-        "replies": [{"draw": draw, **_reply(replies[draw])} for draw in sorted(replies)],
+        "replies": replies,
     }
     return encoded(values)
 
@@ -145,22 +160,6 @@ def contradiction(line: RecordedCall) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _reply(response: Response) -> dict[str, Any]:
-    """A response of one choice, without what says nothing."""
-    choice = response.choices[0]
-    usage = {name: n for name in Usage.__slots__ if (n := getattr(response.usage, name))}
-    tokens = None if choice.tokens is None else [[t.text, t.logprob, t.top] for t in choice.tokens]
-    fields = {
-        "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
-        "tokens": tokens,
-        "shares": choice.shares,
-        "usage": usage or None,
-        "served_by": response.served_by or None,
-        "unmet": response.unmet or None,
-    }
-    return {"text": choice.text} | {name: value for name, value in fields.items() if value is not None}
 
 
 def _response(reply: Mapping[str, Any]) -> Response:

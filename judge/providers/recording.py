@@ -5,7 +5,7 @@ they came from a server also `endpoint`, its address. The first line may be `{"n
 that every report of these replies shows.
 
 `Recorder` writes a journal beside the recording and merges it into one sorted file at the end. `RecordingFile` reads
-replies on demand and keeps only their positions in memory.
+replies on demand and keeps only their positions in memory, and `ReplayProvider` answers from it, offline.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ import secrets
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from difflib import SequenceMatcher
 from glob import escape
 from io import FileIO
 from itertools import takewhile
 from pathlib import Path
 from sys import intern
-from typing import IO, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 from weakref import finalize
 
 from rapidfuzz import fuzz
 
 from judge.core import files
-from judge.core.errors import DataError, StorageError
+from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
 from judge.core.files import is_same_file, locked, try_lock
-from judge.core.records import Message, Request, Response
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Message, Request, Response, Usage
 from judge.providers import recorded_call
 from judge.providers.recorded_call import BadLine, Call, RecordedCall, call_of, digest, encoded
 
@@ -442,9 +444,13 @@ class Recorder:
     def _merge_journals(self, own_journal: Path | None = None) -> bool:
         """Put the journals into the recording that nobody writes any more, and one's own. Whether there were any."""
         with ExitStack() as until:  # they are gone: whoever waits for the lock on one then looks, and makes another
-            finished = [
-                journal for journal in journals(self._path) if journal == own_journal or _try_seize(journal, until)
-            ]
+            finished = []
+            for journal in journals(self._path):
+                if journal != own_journal:
+                    file = until.enter_context(FileIO(journal, "a", opener=files.private_opener))
+                    if not (try_lock(file) and is_same_file(file, journal)):
+                        continue
+                finished.append(journal)
             if finished:
                 with RecordingFile([self._path, *finished]) as whole:
                     whole.write(self._path)
@@ -453,7 +459,80 @@ class Recorder:
         return bool(finished)
 
 
-def _try_seize(journal: Path, until: ExitStack) -> bool:
-    """Lock a journal that nobody writes any more, as long as `until` lasts; False for any other. Raises OSError."""
-    file = until.enter_context(FileIO(journal, "a", opener=files.private_opener))
-    return try_lock(file) and is_same_file(file, journal)
+_MAX_EXPLAINED = 20
+"""Misses of which it is said what differs: finding that takes longer than all the rest."""
+
+
+class ReplayProvider:
+    """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
+
+    `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels. Nothing
+    it answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
+    """
+
+    name = "replay"
+    splits_merged_criteria = True
+    """Each criterion of a merged prompt was recorded by itself."""
+
+    def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
+        self.model = model
+        self.endpoint = f"replay:{recorded.digest[:12]}"
+        self.decides, self.full_distribution = recorded.decides(model), recorded.exact(model)
+        self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
+        self.draws = recorded.draws
+        self._path, self._recorded = path, recorded
+        self._explained = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How to make it again where the same file is."""
+        return _rebuild, (self._path.absolute(), self.model)
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return {}
+
+    async def complete(self, request: Request) -> Response:
+        """The recorded reply. Raises Unrecorded where there is none."""
+        questions = request.params.get("questions", [None])
+        each = [replace(request, params={"questions": [q]}) for q in questions] if len(questions) > 1 else [request]
+        responses = [response for part in each for response in self._recorded.find(part)]
+        if len(responses) < (len(questions) if self.decides else 1):
+            self._explained += 1
+            why = f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
+            if self._explained <= _MAX_EXPLAINED:
+                why = self._recorded.explain(each[0])
+            raise Unrecorded(
+                f"{self._path.name} does not hold the reply: {why}\n"
+                f"Record it anew with --model {self.model} --record {self._path}",
+                stops="if_first",
+            )
+        unmet = dict.fromkeys(name for response in responses for name in response.unmet)
+        return Response(
+            tuple(c for response in responses for c in response.choices), Usage(), responses[0].served_by, tuple(unmet)
+        )
+
+    async def aclose(self) -> None:
+        return
+
+
+def _rebuild(path: Path, model: str) -> ReplayProvider:
+    return replayed(path, [model])[0]
+
+
+def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
+    """A provider for each of these models, or for all that were recorded. Raises DataError and ConfigError.
+
+    What a run that was killed, or is still going, has recorded so far lies beside the file and is replayed too.
+    """
+    recorded = RecordingFile([path, *journals(path)], strict=True)
+    if not recorded:
+        raise DataError(f"recording {path}: it holds no replies")
+    if servers := recorded.ambiguous_servers:
+        raise DataError(
+            f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(servers)}: "
+            "judge cache export --base-url URL writes those of one"
+        )
+    for model in models:
+        if model not in recorded.models:
+            raise ConfigError(f"--replay {path}: {unknown_name_message('model', model, list(recorded.models))}")
+    return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -141,19 +141,17 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
 def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
     """A reply, or probabilities by label, as the choices that a request asks for."""
     draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
-    return tuple(_choice(reply, request, draw) for draw in draws)
-
-
-def _choice(reply: str | int | Mapping[Any, float], request: Request, draw: int) -> Choice:
     if isinstance(reply, str | int):
-        return Choice(str(reply))
+        return (Choice(str(reply)),) * len(draws)
     top = int(request.params.get("top_logprobs", 0))
     likely = sorted(((str(label), p) for label, p in reply.items() if p > 0), key=lambda pair: -pair[1])
     listed = tuple((label, math.log(p)) for label, p in likely)
-    text, logprob = (
-        listed[_choose_label(likely, draw) if request.params.get("temperature") else 0] if listed else ("", 0.0)
-    )
-    return Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None)
+    choices = []
+    for draw in draws:
+        place = _choose_label(likely, draw) if request.params.get("temperature") else 0
+        text, logprob = listed[place] if listed else ("", 0.0)
+        choices.append(Choice(text, "stop", (Token(text, logprob, listed[:top]),) if top else None))
+    return tuple(choices)
 
 
 def _choose_label(likely: list[tuple[str, float]], draw: int) -> int:

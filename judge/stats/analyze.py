@@ -115,23 +115,21 @@ def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         if column := panel_columns.get(row.column):
             rows_by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
-    return [
-        _panel_mean(key, by_judge, [column.judge for column in panels[key[0]]])
-        for key, by_judge in rows_by_text.items()
-    ]
-
-
-def _panel_mean(key: tuple[str, str, str, str], by_judge: Mapping[str, Row], judges: Sequence[str]) -> Row:
-    criterion, item, system, rival = key
-    scores = {name: row for name in judges if isinstance(row := by_judge.get(name), Score)}
-    if missing := [name for name in judges if name not in scores]:
-        message = f"no score by {', '.join(missing)}"
-        return Failure(item, system, criterion, "panel", "IncompletePanel", message, rival=rival)
-    if all(score.provenance.method == IDENTICAL for score in scores.values()):
-        return replace(scores[judges[0]], column=criterion)
-    note = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
-    value = fmean(score.value for score in scores.values())
-    return Score(item, system, criterion, value, Provenance("panel", n=len(scores), note=note), rival)
+    means: list[Row] = []
+    for (criterion, item, system, rival), by_judge in rows_by_text.items():
+        judges = [column.judge for column in panels[criterion]]
+        scores = {name: score for name in judges if isinstance(score := by_judge.get(name), Score)}
+        if missing := [name for name in judges if name not in scores]:
+            message = f"no score by {', '.join(missing)}"
+            means.append(Failure(item, system, criterion, "panel", "IncompletePanel", message, rival=rival))
+        elif all(score.provenance.method == IDENTICAL for score in scores.values()):
+            means.append(replace(scores[judges[0]], column=criterion))
+        else:
+            note = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
+            value = fmean(score.value for score in scores.values())
+            provenance = Provenance("panel", n=len(scores), note=note)
+            means.append(Score(item, system, criterion, value, provenance, rival))
+    return means
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,10 +335,15 @@ def _judge_row(
 ) -> Row:
     """A judge with its agreement and calibration, where its scale is people's too."""
     correlation = against.correlate(values)
-    if reason := _other_scale(judge.scale, ratings):
+    scale = judge.scale
+    if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
+        reason = "its column has no scale"
         return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
-    assert judge.scale is not None  # noqa: S101  (else there is a reason above)
-    points = levels(judge.scale)
+    low, high = float(np.nanmin(ratings)), float(np.nanmax(ratings))
+    if not (scale.low <= low and high <= scale.high):
+        reason = f"people rated from {low:g} to {high:g}, the judge on a scale of {scale.low:g} to {scale.high:g}"
+        return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
+    points = levels(scale)
     votes = np.stack([values, ratings])
     agreed = agree(votes, ("alpha_interval",), bootstrap)
     kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words, whose values are not known here"))
@@ -348,19 +353,9 @@ def _judge_row(
         nearest = at[places.clip(max=len(at) - 1)]
         kappa = agree(np.where(np.isnan(votes), np.nan, nearest), _KAPPA, bootstrap)
     both = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
-    curve = calibration(values, ratings, edges(judge.scale), bootstrap)
+    curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
     return Row(judge.name, "judge", judge.signature, correlation, both, curve, reason)
-
-
-def _other_scale(scale: Column | None, ratings: Floats) -> str:
-    """Return why people's ratings cannot be on a judge's scale, or nothing if they may be."""
-    if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
-        return "its column has no scale"
-    low, high = float(np.nanmin(ratings)), float(np.nanmax(ratings))
-    if scale.low <= low and high <= scale.high:
-        return ""
-    return f"people rated from {low:g} to {high:g}, the judge on a scale of {scale.low:g} to {scale.high:g}"
 
 
 def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:

@@ -181,7 +181,15 @@ def _ranking(
     column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
 ) -> Ranking:
     pairs = _collect_pairs(rows, systems, orders)
-    cells = _group_pairs(pairs)
+    size = max(1, len(pairs.systems))
+    codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
+    cells = _Cells(
+        codes // size,
+        codes % size,
+        cell_of_pair.astype(np.intp),
+        np.bincount(cell_of_pair, weights=pairs.p, minlength=len(codes)).astype(np.float64),
+        np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64),
+    )
     strengths = _fit_strengths(pairs, cells)
     standings = [_standing(pairs, at, column, strengths, (1 - confidence) / 2) for at in range(len(pairs.systems))]
     rates: dict[tuple[str, str], tuple[float, int]] = {}
@@ -250,26 +258,23 @@ class _Cells:
     n_pairs: Floats
 
 
-def _group_pairs(pairs: _Pairs) -> _Cells:
-    size = max(1, len(pairs.systems))
-    codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
-    preferred = np.bincount(cell_of_pair, weights=pairs.p, minlength=len(codes)).astype(np.float64)
-    n_pairs = np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64)
-    return _Cells(codes // size, codes % size, cell_of_pair.astype(np.intp), preferred, n_pairs)
-
-
 def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: float) -> Standing:
     involved = (pairs.a == at) | (pairs.b == at)
-    rate = _win_rate(pairs, at, involved)
+    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
+    win_rate, size = float(preferred.mean()), len(preferred)
+    items, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
+    deviations = np.bincount(item_of_pair, preferred - win_rate)
+    variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
+    rate = _Rate(win_rate, variance if variance > _NEAR**2 else 0.0, len(items), size)
     sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
     ties = int(pairs.tied[involved].sum())
     return Standing(
         pairs.systems[at],
         column,
-        rate.value,
+        win_rate,
         *rate.interval(tail),
         *strengths.with_interval(at, rate, tail),
-        n=len(sign),
+        n=size,
         wins=int((sign > 0).sum()),
         losses=int((sign < 0).sum()),
         ties=ties,
@@ -296,15 +301,6 @@ class _Rate(NamedTuple):
             return None, None
         tries = self.value * (1 - self.value) / self.variance if self.variance else self.items
         return wilson_ends(self.value, tries, t_quantile(tail, self.items - 1))
-
-
-def _win_rate(pairs: _Pairs, at: int, involved: Bools) -> _Rate:
-    preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
-    value, size = float(preferred.mean()), len(preferred)
-    items, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
-    deviations = np.bincount(item_of_pair, preferred - value)
-    variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
-    return _Rate(value, variance if variance > _NEAR**2 else 0.0, len(items), size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,14 @@ def evaluate_case(
     """
     context = CaseContext(case.criterion, texts, result, ranked, baseline, seed)
     try:
-        decision = _check_failures(context, case.decide(context), failures or Limits())
+        decision, scored = case.decide(context), context.scored()
+        rows = [(item, system, "") for item, system in context.texts]
+        if context.pairwise:
+            rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
+        lost = sum(scored.score(*row) is None for row in rows)
+        if lost > (failures or Limits()).most_failures(len(rows)) + NEAR:
+            said = joined(decision.said, "more than the limit on failures allows")
+            decision = replace(decision, status="error", said=said)
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
     if not (decision.before or baseline is None or context.pairwise or case.needs_baseline):
@@ -162,15 +169,3 @@ def evaluate_case(
         criterion=case.criterion,
         undecided=case.undecided or case.undecided_is,
     )
-
-
-def _check_failures(context: CaseContext, outcome: Decision, limit: Limits) -> Decision:
-    """An `error` where more of the case's texts lack a score than may."""
-    scored = context.scored()
-    rows = [(item, system, "") for item, system in context.texts]
-    if context.pairwise:
-        rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
-    lost = sum(scored.score(*row) is None for row in rows)
-    if lost <= limit.most_failures(len(rows)) + NEAR:
-        return outcome
-    return replace(outcome, status="error", said=joined(outcome.said, "more than the limit on failures allows"))

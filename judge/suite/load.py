@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, count, islice
@@ -71,15 +71,6 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
     options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(case.criterion for case in cases)], folder))
-    _check_files(file, options, given)
-    file.raise_if_any()
-    baseline = None if spec.baseline is None else folder / spec.baseline
-    name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
-    return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
-
-
-def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection[str]) -> None:
-    """Complaints about files that are not there."""
     if "data" in options and "data" not in given:
         try:
             samples.files(options["data"])
@@ -87,10 +78,14 @@ def _check_files(file: YamlSource, options: Mapping[str, Any], given: Collection
             file.report(f"data: {error}", "data")
     named = [("replay", options["replay"])] if "replay" in options else []
     named += [("model", script) for judge in options.get("model", ()) if (script := script_of(judge.name))]
-    for key, path in named:
-        if key not in given and not path.is_file():
-            problem = "is a folder, not a file" if path.is_dir() else f"no such file{nearby(path)}"
-            file.report(f"{key}: {path}: {problem}", key)
+    for key, needed in named:
+        if key not in given and not needed.is_file():
+            problem = "is a folder, not a file" if needed.is_dir() else f"no such file{nearby(needed)}"
+            file.report(f"{key}: {needed}: {problem}", key)
+    file.raise_if_any()
+    baseline = None if spec.baseline is None else folder / spec.baseline
+    name = file.path.name.removesuffix(SUFFIX) if file.path.name.endswith(SUFFIX) else file.path.stem
+    return Suite(file.path, name, options, cases, spec.limits, baseline, spec.undecided, file.lines)
 
 
 def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Expectation, ...]:
@@ -116,7 +111,25 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
     if "criteria" in options and len(cases) == len(spec.cases):
         for name in set(known) - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
-    return tuple(_with_names(cases, file))
+    # Each gets a name that no other has: its own, or what it expects.
+    taken: dict[str, int] = {}
+    for case in cases:
+        name = " ".join(case.name.split())
+        if name in taken:
+            message = f"name: {one_line(name)!r} is already the case at line {taken[name]}"
+            file.add(f"{message}; every case has a name of its own", case.line)
+        elif name:
+            taken[name] = case.line
+    unique: list[Expectation] = []
+    for case in cases:
+        name = " ".join(case.name.split())
+        if not name:
+            sentence = case.describe()
+            candidates = chain([sentence], (f"{sentence} ({n})" for n in count(2)))
+            name = next(candidate for candidate in candidates if candidate not in taken)
+        taken[name] = case.line
+        unique.append(case.named(name))
+    return tuple(unique)
 
 
 def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *, sure: bool) -> str:
@@ -139,26 +152,6 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
             message = f"unknown criterion {name!r}; did you mean {near[0]!r}?"
         file.report(message, "cases", place, "criterion")
     return match
-
-
-def _with_names(cases: Sequence[Expectation], file: YamlSource) -> Iterator[Expectation]:
-    """Each with a name that no other has: its own, or what it expects."""
-    taken: dict[str, int] = {}
-    for case in cases:
-        name = " ".join(case.name.split())
-        if name in taken:
-            message = f"name: {one_line(name)!r} is already the case at line {taken[name]}"
-            file.add(f"{message}; every case has a name of its own", case.line)
-        elif name:
-            taken[name] = case.line
-    for case in cases:
-        name = " ".join(case.name.split())
-        if not name:
-            sentence = case.describe()
-            candidates = chain([sentence], (f"{sentence} ({n})" for n in count(2)))
-            name = next(candidate for candidate in candidates if candidate not in taken)
-        taken[name] = case.line
-        yield case.named(name)
 
 
 # What is judged

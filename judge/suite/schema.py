@@ -206,7 +206,23 @@ class YamlSource(Mistakes):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._root, self.values = self._read(path)
+        if path.suffix in _DATA and path.is_file():
+            raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
+        try:
+            root = yaml_lines.tree(path.read_text(encoding="utf-8"))
+            if isinstance(root, yaml.MappingNode):
+                self._check_keys(root)
+            values = {} if self._at_lines else yaml_lines.construct(root)
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: not UTF-8 text") from error
+        except yaml_lines.Malformed as error:
+            raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
+        self._root: Any = root
+        self.values = values
         self.raise_if_any()
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
@@ -225,25 +241,6 @@ class YamlSource(Mistakes):
     def report(self, message: str, *loc: int | str) -> None:
         """Keep a mistake for `raise_if_any`."""
         self.add(message, self.line(*loc))
-
-    def _read(self, path: Path) -> tuple[Any, dict[str, Any]]:
-        """The tree with anchors and merged keys in place, and what it says. Adds what is wrong with keys."""
-        if path.suffix in _DATA and path.is_file():
-            raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
-        try:
-            root = yaml_lines.tree(path.read_text(encoding="utf-8"))
-            if isinstance(root, yaml.MappingNode):
-                self._check_keys(root)
-            values = {} if self._at_lines else yaml_lines.construct(root)
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"{path}: not UTF-8 text") from error
-        except yaml_lines.Malformed as error:
-            raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
-        if not isinstance(values, dict):
-            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
-        return root, values
 
     def _check_keys(self, root: yaml.Node) -> None:
         """Keys that are no text or stand twice in a mapping (merged ones may), and numbers in disguise."""

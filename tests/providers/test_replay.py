@@ -14,8 +14,7 @@ import judge
 from judge.core.errors import ConfigError, DataError, Refused, StorageError
 from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
-from judge.providers.recording import Recorder
-from judge.providers.replay import replayed
+from judge.providers.recording import Recorder, replayed
 from judge.results.result import load
 
 ROWS = [

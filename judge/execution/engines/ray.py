@@ -446,39 +446,36 @@ class RayEngine:
             raise self._failure
         return enough(worker.ready for worker in self._workers)
 
-    async def _open(self, worker: _Worker) -> None:
-        """Give a place an actor; after a death it may be on another node.
-
-        Raises ConfigError where it cannot do the work there, and Ray's own errors.
-        """
-        # Ray takes a soft affinity for a hint: a place of its own only matters until its node may be lost.
-        affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        strategy = affinity(worker.placement.node, soft=worker.deaths > 0)
-        options = {"num_cpus": 0, "num_gpus": worker.placement.gpus, "max_concurrency": _MAX_CONCURRENCY}
-        worker.actor = ray().remote(**options, scheduling_strategy=strategy)(actor_class()).remote()
-        worker.shared_state = Capabilities.of(self._provider).shared_state
-        node, version, endpoint, why = await worker.actor.open.remote(__version__, recipe(self._provider))
-        at = f"--engine ray: the worker on {node}"
-        if not version:
-            raise ConfigError(f"{at} has no judge ({why}); install textjudge {__version__} there")
-        if version != __version__:
-            raise ConfigError(f"{at} has judge {version}, and this is {__version__}; install the same on every node")
-        if why:
-            raise ConfigError(
-                f"{at} cannot ask this judge: {why}\nWorkers have the environment in which Ray was started there."
-            )
-        if endpoint != self._provider.endpoint:
-            raise ConfigError(
-                f"{at} would ask {endpoint}, and not {self._provider.endpoint}: are its files the same as here?"
-            )
-        worker.node, worker.ready = node, True
-
     async def _supervise(self, worker: _Worker) -> None:
         """Keep an actor in a worker's place, until there is no hope for it."""
         failure = None
         while failure is None:
             try:
-                await self._open(worker)
+                # After a death an actor may be on another node.
+                # Ray takes a soft affinity for a hint: a place of its own only matters until its node may be lost.
+                affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
+                strategy = affinity(worker.placement.node, soft=worker.deaths > 0)
+                options = {"num_cpus": 0, "num_gpus": worker.placement.gpus, "max_concurrency": _MAX_CONCURRENCY}
+                worker.actor = ray().remote(**options, scheduling_strategy=strategy)(actor_class()).remote()
+                worker.shared_state = Capabilities.of(self._provider).shared_state
+                node, version, endpoint, why = await worker.actor.open.remote(__version__, recipe(self._provider))
+                at = f"--engine ray: the worker on {node}"
+                if not version:
+                    raise ConfigError(f"{at} has no judge ({why}); install textjudge {__version__} there")
+                if version != __version__:
+                    raise ConfigError(
+                        f"{at} has judge {version}, and this is {__version__}; install the same on every node"
+                    )
+                if why:
+                    raise ConfigError(
+                        f"{at} cannot ask this judge: {why}\n"
+                        "Workers have the environment in which Ray was started there."
+                    )
+                if endpoint != self._provider.endpoint:
+                    raise ConfigError(
+                        f"{at} would ask {endpoint}, and not {self._provider.endpoint}: are its files the same as here?"
+                    )
+                worker.node, worker.ready = node, True
                 self._news.set()
                 await worker.actor.until_death.remote()
             except Exception as error:  # noqa: BLE001  (raised by whoever waits for an answer)

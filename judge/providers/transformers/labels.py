@@ -88,7 +88,24 @@ class LabelTokenizer:
         if names not in self._known:
             if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
-            self._known[names] = self._labels(names)
+            plain = [name.strip() for name in names]
+            ways: dict[str, tuple[Path, ...]] = {}
+            for text in sorted(set(plain), key=len):
+                spellings = self._spell((), text, text)
+                for shorter in [label for label in ways if text.startswith(label)]:
+                    for way in ways[shorter]:
+                        spellings |= self._spell(way, text[len(shorter) :], text)
+                        if len(spellings) > _MAX_SPELLINGS:
+                            raise ConfigError(f"{self._model}: too many labels begin like {text!r}; use other ones")
+                if not spellings or not text:
+                    raise ConfigError(
+                        f"{self._model}: its tokenizer cannot write the label {text!r}: use labels that it can, "
+                        "such as numbers, or another model"
+                    )
+                ways[text] = tuple(sorted(spellings))
+            if len(ways) < len(names):
+                raise ConfigError(f"{self._model}: two labels of {', '.join(map(repr, names))} are written alike")
+            self._known[names] = Labels(names, tuple(ways[text] for text in plain))
         return self._known[names]
 
     @cached_property
@@ -101,26 +118,6 @@ class LabelTokenizer:
         ):
             tokens[text.strip()].append(token)
         return tokens
-
-    def _labels(self, names: tuple[str, ...]) -> Labels:
-        plain = [name.strip() for name in names]
-        ways: dict[str, tuple[Path, ...]] = {}
-        for text in sorted(set(plain), key=len):
-            spellings = self._spell((), text, text)
-            for shorter in [label for label in ways if text.startswith(label)]:
-                for way in ways[shorter]:
-                    spellings |= self._spell(way, text[len(shorter) :], text)
-                    if len(spellings) > _MAX_SPELLINGS:
-                        raise ConfigError(f"{self._model}: too many labels begin like {text!r}; use other ones")
-            if not spellings or not text:
-                raise ConfigError(
-                    f"{self._model}: its tokenizer cannot write the label {text!r}: use labels that it can, "
-                    "such as numbers, or another model"
-                )
-            ways[text] = tuple(sorted(spellings))
-        if len(ways) < len(names):
-            raise ConfigError(f"{self._model}: two labels of {', '.join(map(repr, names))} are written alike")
-        return Labels(names, tuple(ways[text] for text in plain))
 
     def _spell(self, start: Path, rest: str, whole: str) -> set[Path]:
         """The sequences that begin with `start`, go on with what writes `rest`, and are then the text `whole`."""

@@ -143,20 +143,7 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
         where, name = str(path.resolve()), path.resolve().name
         files = huggingface.from_folder(path.resolve(), name=name, who=_WHO, role=_WHAT, cache=keep)
         digest = files.digest
-    _check_kind(files)
-    chat = Chat(_tokenizer(files), files)
-    dtype = dtype or ("bfloat16" if huggingface.import_optional("torch", _WHO).cuda.is_available() else "float32")
-    return LocalModel(
-        where, name.replace("|", "_"), f"local://{digest[:_DIGEST_LENGTH]}:{dtype}", dtype, files, chat, online
-    )
-
-
-def _snapshot(name: str, **options: Any) -> Path:
-    return huggingface.snapshot(name, f"--model local/{name}", who=_WHO, **options)
-
-
-def _check_kind(files: huggingface.ModelFiles) -> None:
-    """Refuses a model that cannot write text, by what its configuration says."""
+    # Whether it can write text, by what its configuration says.
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KINDS
 
     config = files.config()
@@ -168,6 +155,15 @@ def _check_kind(files: huggingface.ModelFiles) -> None:
         raise files.error(
             f"it is a {architectures[0] if architectures else kind}, which does not go on with a text: {_ADVICE}"
         )
+    chat = Chat(_tokenizer(files), files)
+    dtype = dtype or ("bfloat16" if huggingface.import_optional("torch", _WHO).cuda.is_available() else "float32")
+    return LocalModel(
+        where, name.replace("|", "_"), f"local://{digest[:_DIGEST_LENGTH]}:{dtype}", dtype, files, chat, online
+    )
+
+
+def _snapshot(name: str, **options: Any) -> Path:
+    return huggingface.snapshot(name, f"--model local/{name}", who=_WHO, **options)
 
 
 def _tokenizer(files: huggingface.ModelFiles) -> Any:

@@ -230,7 +230,17 @@ class _LocalJudge:
                     scorer.check(prompt, labels)
                     documents.setdefault(job.request.prefix[0], []).append((job, prompt, labels))
                 else:
-                    replies.append((job, generator.check(_task(job.request, prompt))))
+                    # What a request wants written. Each draw has the seed of the request that would ask for it alone.
+                    request, params = job.request, job.request.params
+                    alone = {name: value for name, value in params.items() if name != "n"}
+                    seeds = []
+                    for draw in range(request.draw, request.draw + int(params.get("n", 1))):
+                        single = replace(request, params=alone, draw=draw)
+                        seeds.append(int.from_bytes(hashlib.sha256(single.key().encode()).digest()[:7], "big"))
+                    most, temperature = int(params.get("max_tokens") or _DEFAULT_MAX_TOKENS), params.get("temperature")
+                    top = int(params.get("top_logprobs") or 0)
+                    task = GenerationTask(prompt, tuple(seeds), float(temperature or 0.0), most, top)
+                    replies.append((job, generator.check(task)))
             except Refused as error:
                 job.settle(error)
         for document in documents.values():
@@ -268,15 +278,3 @@ class _LocalJudge:
             usage = Usage(len(task.tokens), sum(reply.tokens for reply in replies))
             unmet = ("response_format",) if "response_format" in job.request.params else ()
             job.settle(Response(tuple(reply.choice for reply in replies), usage, self._by, unmet))
-
-
-def _task(request: Request, prompt: list[int]) -> GenerationTask:
-    """What a request wants written. Each draw has the seed of the request that would ask for it alone."""
-    params = request.params
-    alone = {name: value for name, value in params.items() if name != "n"}
-    seeds = []
-    for draw in range(request.draw, request.draw + int(params.get("n", 1))):
-        single = replace(request, params=alone, draw=draw)
-        seeds.append(int.from_bytes(hashlib.sha256(single.key().encode()).digest()[:7], "big"))
-    most, top = int(params.get("max_tokens") or _DEFAULT_MAX_TOKENS), int(params.get("top_logprobs") or 0)
-    return GenerationTask(prompt, tuple(seeds), float(params.get("temperature") or 0.0), most, top)

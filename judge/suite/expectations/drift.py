@@ -89,7 +89,11 @@ class Drift(Case):
         scored = context.scored()
         lacking, detail = missing_texts(scored, context.texts)
         runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
-        limits = self._limits(lower_is_better=scored.column.better == "lower")
+        limits: list[_Limit] = []
+        if (shift := self.drift.max_shift) is not None:
+            limits += [_Limit(1, shift, "moved"), _Limit(-1, shift, "moved")]
+        if (drop := self.drift.max_drop) is not None:
+            limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drop, "fell"))
         still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
         decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
         decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
@@ -115,14 +119,6 @@ class Drift(Case):
             before=number(runs.mean_before(), decimals),
             detail=detail,
         )
-
-    def _limits(self, *, lower_is_better: bool) -> list[_Limit]:
-        limits = []
-        if (shift := self.drift.max_shift) is not None:
-            limits += [_Limit(1, shift, "moved"), _Limit(-1, shift, "moved")]
-        if (drop := self.drift.max_drop) is not None:
-            limits.append(_Limit(-1 if lower_is_better else 1, drop, "fell"))
-        return limits
 
 
 def _check_limit(test: MeanTest, limit: _Limit) -> Decision:

@@ -92,12 +92,12 @@ class ScoreRange(Case):
             low, high = (-inf if column.low is None else column.low), (inf if column.high is None else column.high)
             estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
         decision = self._decide_ends(means)
-        odds = self._share_turned(scored, lone, estimate) if lone else None
+        odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
         said = joined(
             decision.said,
             "" if not means[0].single else "one reply" if lone else "one reply each",
             means[0].alike,
-            "" if odds is None else self._describe_flakiness(odds, estimate.value in self.expect),
+            flakiness,
             lacking,
         )
         return Decision(decision.status, said, format_estimate(estimate, places(column)), odds, estimate, detail=detail)
@@ -115,7 +115,7 @@ class ScoreRange(Case):
                 doubt = doubt or f"not told apart from {short(end)}{test.items_needed}"
         return Decision("undecided", doubt) if doubt else Decision("passed")
 
-    def _share_turned(self, scored: CaseScores, text: Text, estimate: Estimate) -> float | None:
+    def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
         """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
         each = [
             flip_probability(score, self.expect.__contains__, counts(column, scored.result.info))
@@ -123,12 +123,11 @@ class ScoreRange(Case):
         ]
         known = [p for p in each if p is not None]
         if not known or len(known) < len(each):
-            return None
-        outside = sum(known) / len(known)
-        turned = outside if estimate.value in self.expect else 1 - outside
-        return turned if flaky(turned) else None
-
-    def _describe_flakiness(self, odds: float, inside: bool) -> str:
+            return None, ""
+        outside, inside = sum(known) / len(known), estimate.value in self.expect
+        turned = outside if inside else 1 - outside
+        if not flaky(turned):
+            return None, ""
         low, high = self.expect.min, self.expect.max
         if high is None and low is not None:
             where = f"{'fall below' if inside else 'reach'} {short(low)}"
@@ -136,4 +135,4 @@ class ScoreRange(Case):
             where = f"{'go above' if inside else 'keep to'} {short(high)}"
         else:
             where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
-        return f"flaky: {odds:.0%} of single replies {where}"
+        return turned, f"flaky: {turned:.0%} of single replies {where}"
