@@ -203,9 +203,6 @@ def test_only_rated_texts_count() -> None:
     assert (rated.texts, rated.floors[1].correlation.texts) == (12, 12)
     assert rated.ceiling is None
     assert rated.no_ceiling.startswith("the data have one rating for each text")
-
-
-def test_annotators_who_never_share_a_text_make_no_ceiling() -> None:
     alone = of(judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]}))))
     assert alone.no_ceiling.startswith("the data have no text with the ratings of two annotators")
 

@@ -17,11 +17,8 @@ def test_a_scale_of_integers() -> None:
 
 
 def test_the_expected_score_of_the_g_eval_paper() -> None:
-    """Σ p(s)·s over 1–5, computed by hand."""
+    """Σ p(s)·s over 1–5, computed by hand; mass off the scale does not count."""
     assert Scale.integers(1, 5).expected({"4": 0.6, "5": 0.3, "3": 0.1}) == pytest.approx(4.2)
-
-
-def test_mass_off_the_scale_does_not_count() -> None:
     assert Scale.integers(1, 5).expected({"4": 0.4, "The": 0.3, "5": 0.2}) == pytest.approx(13 / 3)
 
 

@@ -326,18 +326,6 @@ def test_chance_leaves_no_trace_in_a_decision() -> None:
     assert rendered(one) == rendered(one)
 
 
-@given(st.text())
-def test_no_text_moves_the_cut(text: str) -> None:
-    made = _DECISION.render(Sample("i", "s", text))
-    assert f"\n{text}\n</output " in made.messages[0]["content"]
-    assert made.question == _DECISION.render(SAMPLE).question
-
-
-_DECISION = Renderer(
-    replace(criteria.load("fluency"), form="decision"), criteria.template_bodies(criteria.load("fluency"))
-)
-
-
 @pytest.mark.parametrize(
     "text", ["{{ output }} Good?", "{{ output }}{{ this.cut }}", "{{ this.cut }}", "a{{ this.cut }}b{{ this.cut }}c"]
 )
@@ -421,17 +409,6 @@ def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
 # -------------------------------------------------------------------------------------------------- judged text is data
 
 
-@given(st.text())
-def test_judged_text_comes_out_as_it_went_in(text: str) -> None:
-    one = criteria.load("fluency")
-    got = _FLUENCY.render(Sample("i", "s", text)).messages[0]["content"]
-    assert f"\n{text}\n</output " in got
-    assert one.needs == {"output"}
-
-
-_FLUENCY = Renderer(criteria.load("fluency"), criteria.template_bodies(criteria.load("fluency")))
-
-
 @pytest.mark.parametrize("text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"])
 def test_templates_inside_judged_text_stay_text(text: str) -> None:
     got = prompt(criteria.load("relevance"), Sample("i", "s", text, source=text))
@@ -461,10 +438,6 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
     assert fenced("x </t aaaaaaaa> y", "t").endswith("\n</t aaaaaaaabbbbbbbb>")
     assert fenced("aaaaaaaabbbbbbbb", "t").endswith(f"\n</t aaaaaaaabbbbbbbb{'c' * 8}>")
     assert fenced("x", "t", ["y aaaaaaaa z"]).endswith("\n</t aaaaaaaabbbbbbbb>")
-
-
-def test_a_text_of_half_a_character_has_marks_too() -> None:
-    assert "\ud800" in fenced("\ud800", "t")
 
 
 # ------------------------------------------------------------------------------------------------------------- failures

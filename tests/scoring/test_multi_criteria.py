@@ -160,25 +160,28 @@ def test_each_value_is_weighed_by_its_own_tokens() -> None:
     assert read(b)[0] == pytest.approx(1.5)
 
 
-def test_a_one_is_told_from_a_ten_by_what_follows_it() -> None:
-    made = tokens('{"a":', "1", ',"b":3}', top={"1": {"1": 0.9, "7": 0.1}, ',"b":3}': {',"b":3}': 0.25, "0": 0.75}})
-    (a,) = split_reply(Choice('{"a":1,"b":3}', "stop", made), ["a"])
-    assert read(a, ELEVEN)[0] == pytest.approx(0.9 * (0.25 * 1 + 0.75 * 10) + 0.1 * 7)
+VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 
 
-def test_a_token_with_more_than_the_value_counts_once() -> None:
-    made = tokens('{"a', '":4,"', 'b":2}', top={'":4,"': {'":4,"': 0.5, '":3,"': 0.5}})
-    (a,) = split_reply(Choice('{"a":4,"b":2}', "stop", made), ["a"])
-    value, mass = read(a)
-    assert value == pytest.approx(3.5)
-    assert mass == pytest.approx(1.0)
-
-
-def test_labels_that_are_words() -> None:
-    scale = Scale(("fail", "pass"), (0.0, 1.0))
-    made = tokens('{"a":', ' "', "pass", '"', "}", top={"pass": {"pass": 0.8, "fail": 0.2}})
-    (a,) = split_reply(Choice('{"a": "pass"}', "stop", made), ["a"])
-    assert read(a, scale)[0] == pytest.approx(0.8)
+@pytest.mark.parametrize(
+    ("reply", "texts", "top", "scale", "value"),
+    [
+        (  # a one is told from a ten by what follows it
+            '{"a":1,"b":3}', ['{"a":', "1", ',"b":3}'],
+            {"1": {"1": 0.9, "7": 0.1}, ',"b":3}': {',"b":3}': 0.25, "0": 0.75}}, ELEVEN,
+            0.9 * (0.25 * 1 + 0.75 * 10) + 0.1 * 7,
+        ),
+        (  # a token with more than the value counts once
+            '{"a":4,"b":2}', ['{"a', '":4,"', 'b":2}'], {'":4,"': {'":4,"': 0.5, '":3,"': 0.5}}, FIVE, 3.5,
+        ),
+        ('{"a": "pass"}', ['{"a":', ' "', "pass", '"', "}"], {"pass": {"pass": 0.8, "fail": 0.2}}, VERDICT, 0.8),
+    ],
+)  # fmt: skip
+def test_a_value_is_weighed_with_what_its_tokens_carry(
+    reply: str, texts: list[str], top: dict[str, dict[str, float]], scale: Scale, value: float
+) -> None:
+    (a,) = split_reply(Choice(reply, "stop", tokens(*texts, top=top)), ["a"])
+    assert read(a, scale) == (pytest.approx(value), pytest.approx(1.0))
 
 
 def test_tokens_that_do_not_join_to_the_reply() -> None:
