@@ -44,7 +44,27 @@ def _scale(raw: Any) -> Scale:
     if isinstance(raw, list) and len(raw) == 2:
         return _number_scale(raw[0], raw[1], 1)
     if isinstance(raw, dict) and raw.keys() == {"labels", "values"}:
-        return _label_scale(raw["labels"], raw["values"])
+        labels, values = raw["labels"], raw["values"]
+        if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
+            raise ValueError(
+                "labels is a list of words; put yes, no, on and off in quotes, YAML takes them for true and false"
+            )
+        if not isinstance(values, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in values):
+            raise ValueError("values is a list of numbers, one for each label")
+        if len(labels) != len(values):
+            raise ValueError(f"{len(labels)} labels, but {len(values)} values; each label has one value")
+        texts = [str(label).strip() for label in labels]
+        folded = [fold(text).casefold().strip() for text in texts]
+        for position, text in enumerate(folded):
+            if (first := folded.index(text)) < position:
+                raise ValueError(
+                    f"the labels {texts[first]!r} and {texts[position]!r} would be read as the same answer"
+                )
+        if len(texts) < 2 or len(set(values)) < 2:
+            raise ValueError("a scale has at least two labels, and not all of one value")
+        if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
+            raise ValueError(f"a label is one line of text, and a scale has at most {MAX_LABELS:,}")
+        return Scale(tuple(texts), tuple(float(value) for value in values))
     if isinstance(raw, dict) and {"min", "max"} <= raw.keys() <= {"min", "max", "step"}:
         return _number_scale(raw["min"], raw["max"], raw.get("step", 1))
     raise ValueError(f"{raw!r} is not a scale; write {_SCALES}")
@@ -60,27 +80,6 @@ def _number_scale(low: Any, high: Any, step: Any) -> Scale:
     if (count := (high - low) // step + 1) > MAX_LABELS:
         raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
     return Scale.integers(low, high, step)
-
-
-def _label_scale(labels: Any, values: Any) -> Scale:
-    if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
-        raise ValueError(
-            "labels is a list of words; put yes, no, on and off in quotes, YAML takes them for true and false"
-        )
-    if not isinstance(values, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in values):
-        raise ValueError("values is a list of numbers, one for each label")
-    if len(labels) != len(values):
-        raise ValueError(f"{len(labels)} labels, but {len(values)} values; each label has one value")
-    texts = [str(label).strip() for label in labels]
-    folded = [fold(text).casefold().strip() for text in texts]
-    for position, text in enumerate(folded):
-        if (first := folded.index(text)) < position:
-            raise ValueError(f"the labels {texts[first]!r} and {texts[position]!r} would be read as the same answer")
-    if len(texts) < 2 or len(set(values)) < 2:
-        raise ValueError("a scale has at least two labels, and not all of one value")
-    if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
-        raise ValueError(f"a label is one line of text, and a scale has at most {MAX_LABELS:,}")
-    return Scale(tuple(texts), tuple(float(value) for value in values))
 
 
 def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ references once for all systems; they are the ones that sacrebleu makes, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -288,21 +288,13 @@ class CorpusBleu(Settings):
             f"|{self.signature(used)}"
         )
         column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
-        return MetricResult((column,), rows, tuple(self._notes(samples, tokenizers, stats)))
-
-    def _notes(
-        self, samples: Sequence[Sample], tokenizers: Mapping[str, str], stats: Mapping[str, Sequence[object]]
-    ) -> Iterator[Note]:
-        """Yield notes on texts without a reference and on texts that their system's tokenizer does not split."""
         left_out = sum(not usable(sample) for sample in samples if stats[sample.system])
-        yield Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
+        notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
         for tokenizer in dict.fromkeys(tokenizers.values()):
             own_samples = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            yield count_unsegmented(
-                "bleu_corpus",
-                tokenizer,
-                (string for sample in own_samples for string in (sample.output, *usable(sample))),
-            )
+            own_texts = (string for sample in own_samples for string in (sample.output, *usable(sample)))
+            notes.append(count_unsegmented("bleu_corpus", tokenizer, own_texts))
+        return MetricResult((column,), rows, tuple(notes))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"

@@ -238,6 +238,14 @@ def list_option(value: Any) -> Any:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
+def choices_option(option: str, value: Any, known: Sequence[str], expected: str) -> tuple[str, ...]:
+    """The values of an option that lists different ones of the known: else ConfigError, which says what is expected."""
+    names = list_option(value)
+    if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
+        raise ConfigError(f"{expected}, not {value!r}")
+    return tuple(choice_option(option, name, known) for name in names)
+
+
 def tokenizer(option: str, value: Any) -> str | None:
     """The value of an option that names a tokenizer of `judge.text`, or None: else ConfigError, or MissingExtra."""
     if value is None:

@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import choice_option, failure, joined, list_option, tokenizer_loss
+from judge.metrics.common import choices_option, failure, joined, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
@@ -122,10 +122,8 @@ class Heuristic:
     def __init__(
         self, *, criteria: str | Sequence[str] = CRITERIA, prefix: str = "heuristic_", tokenizer: str | None = None
     ) -> None:
-        names = list_option(criteria)
-        if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
-            raise ConfigError(f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}, not {criteria!r}")
-        self._criteria = tuple(choice_option("the criterion of heuristic", name, CRITERIA) for name in names)
+        expected = f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}"
+        self._criteria = choices_option("the criterion of heuristic", criteria, CRITERIA, expected)
         if not isinstance(prefix, str):
             raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
         self._prefix = prefix
@@ -143,28 +141,30 @@ class Heuristic:
             else:
                 rows += [self._score(sample, criterion, sample_features) for criterion in self._criteria]
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
-        columns = tuple(self._column(criterion, signed) for criterion in self._criteria)
+        columns = []
+        for criterion in self._criteria:
+            name = self._name(criterion)
+            signs = "".join(f"{'-' if sign < 0 else '+'}{feature}" for feature, sign in _SIGNS[criterion].items())
+            columns.append(
+                Column(
+                    name,
+                    "metric" if self._prefix else "criterion",
+                    f"{name}|{NAME}|{signs}|{signed}",
+                    low=-_WIDEST,
+                    high=_WIDEST,
+                    criterion=criterion,
+                    weight=0.0,  # no part of an overall score
+                )
+            )
         sources = {sample.source for sample in samples if sample.source}
         foreign = {source for source in sources if text.is_cjk(source)}
         note = Note("heuristic", sum(sample.source in foreign for sample in samples), len(samples), _OTHER_SCRIPT)
         all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
         losses = (tokenizer_loss("heuristic", self._tokenizer, all_texts),) if self._tokenizer else ()
-        return MetricResult(columns, tuple(rows), (NOTICE, note, *losses))
+        return MetricResult(tuple(columns), tuple(rows), (NOTICE, note, *losses))
 
     def _name(self, criterion: str) -> str:
         return self._prefix + _COLUMNS[criterion]
-
-    def _column(self, criterion: str, signed: str) -> Column:
-        signs = "".join(f"{'-' if sign < 0 else '+'}{name}" for name, sign in _SIGNS[criterion].items())
-        return Column(
-            self._name(criterion),
-            "metric" if self._prefix else "criterion",
-            f"{self._name(criterion)}|{NAME}|{signs}|{signed}",
-            low=-_WIDEST,
-            high=_WIDEST,
-            criterion=criterion,
-            weight=0.0,  # no part of an overall score
-        )
 
     def _score(self, sample: Sample, criterion: str, features: Features) -> Score:
         signed = _signed(features, criterion)

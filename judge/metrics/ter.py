@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import ClassVar, NamedTuple
 
@@ -64,6 +64,8 @@ class Ter:
         A sample without a reference is a `Failure`, and so is one whose references have no words (`no_punct` may leave
         none): a rate per none of them is not defined.
         """
+        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+
         used: set[bool] = set()
 
         def prepare(targets: tuple[str, ...]) -> Rate:
@@ -71,7 +73,16 @@ class Ter:
             if asian is None:
                 asian = not text.LANGUAGES[text.detect_language(targets)].spaced
             used.add(asian)
-            words = self._words(asian)
+            tokenizer = TercomTokenizer(
+                normalized=self._normal(asian),
+                no_punct=self._no_punct,
+                asian_support=asian,
+                case_sensitive=self._case,
+            )
+
+            def words(string: str) -> list[str]:
+                return str(tokenizer(string.rstrip())).split()
+
             target_words = [words(target) for target in targets]
             length = sum(map(len, target_words)) / len(target_words)
             if not length:
@@ -95,17 +106,6 @@ class Ter:
             f"|asian={yes_or_no(used)}|sacrebleu {version('sacrebleu')}"
         )
         return MetricResult((Column("ter", "metric", signature, low=0.0, better="lower"),), rows)
-
-    def _words(self, asian: bool) -> Callable[[str], list[str]]:
-        from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
-
-        tokenizer = TercomTokenizer(
-            normalized=self._normal(asian),
-            no_punct=self._no_punct,
-            asian_support=asian,
-            case_sensitive=self._case,
-        )
-        return lambda string: str(tokenizer(string.rstrip())).split()
 
     def _normal(self, asian: bool) -> bool:
         """Return `normalized`: Asian support chosen by script needs it; the user's own choice stays as it is."""
@@ -250,7 +250,22 @@ def _table(here: str, there: str) -> tuple[int, _Alignment]:
         before, edits_taken = _table_row(word, there, (before, first), (low, high))
         rows.append((low, edits_taken))
         first = low
-    return before[len(there) - first], _trace_errors(rows, len(there))
+    errors = _Alignment([True] * len(here), [True] * len(there), [-1] * len(there))
+    i, j = len(here), len(there)
+    while i or j:
+        low, edits_taken = rows[i - 1] if i else (0, [])
+        edit = edits_taken[j - low] if i else _INSERT
+        if edit == _DELETE:
+            i -= 1
+            continue
+        j -= 1
+        if edit != _INSERT:
+            i -= 1
+            errors.output[i] = errors.reference[j] = edit == _SUBSTITUTE
+            errors.aligned[j] = i
+        else:
+            errors.aligned[j] = i - 1
+    return before[len(there) - first], errors
 
 
 def _table_row(
@@ -287,22 +302,3 @@ def _table_row(
         costs.append(cost)
         taken.append(edit)
     return costs, taken
-
-
-def _trace_errors(rows: Sequence[tuple[int, list[int]]], length: int) -> _Alignment:
-    errors = _Alignment([True] * len(rows), [True] * length, [-1] * length)
-    i, j = len(rows), length
-    while i or j:
-        low, taken = rows[i - 1] if i else (0, [])
-        edit = taken[j - low] if i else _INSERT
-        if edit == _DELETE:
-            i -= 1
-            continue
-        j -= 1
-        if edit != _INSERT:
-            i -= 1
-            errors.output[i] = errors.reference[j] = edit == _SUBSTITUTE
-            errors.aligned[j] = i
-        else:
-            errors.aligned[j] = i - 1
-    return errors

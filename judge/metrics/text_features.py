@@ -16,12 +16,12 @@ from math import log2
 from typing import Any, ClassVar, Literal
 
 from judge import text
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.common import choice_option, failure, joined, list_option, texts, tokenizer_loss
+from judge.metrics.common import choices_option, failure, joined, texts, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.text.languages import HAN, HANGUL, KANA
 
@@ -198,31 +198,26 @@ class IndexedSource:
         As in the figure, a run within another one that was looked at for the same word is passed over.
         """
         fragments = []
+        source_words, source_length = self.words, len(self.words)
         at, end = 0, len(words)
         while at < end:
-            best, where = 0, 0
+            best, where, seen = 0, 0, 0
             if starts := self.pairs.get((words[at], words[at + 1])) if at + 1 < end else None:
-                best, where = self._longest(words, at, starts)
+                for start in starts:
+                    if start < seen:
+                        continue
+                    room, size = min(end - at, source_length - start), 2
+                    while size < room and words[at + size] == source_words[start + size]:
+                        size += 1
+                    seen = start + size
+                    if size > best:
+                        best, where = size, start
             elif (place := self.first.get(words[at])) is not None:
                 best, where = 1, place
             if best:
                 fragments.append((where, best))
             at += best or 1
         return fragments
-
-    def _longest(self, words: Sequence[str], at: int, starts: Sequence[int]) -> tuple[int, int]:
-        source_words, source_length, words_left = self.words, len(self.words), len(words) - at
-        best, where, seen = 0, 0, 0
-        for start in starts:
-            if start < seen:
-                continue
-            room, size = min(words_left, source_length - start), 2
-            while size < room and words[at + size] == source_words[start + size]:
-                size += 1
-            seen = start + size
-            if size > best:
-                best, where = size, start
-        return best, where
 
     def nearest(self, sentence: Sequence[str]) -> float:
         """The best F1 (0–1) of the sentence's different words with those of a sentence here: 2·shared / both."""
@@ -466,13 +461,8 @@ class Stats:
     rowwise: ClassVar[bool] = True
 
     def __init__(self, *, columns: str | Sequence[str] = DEFAULT, tokenizer: str | None = None) -> None:
-        if columns == "all":
-            self._names = NAMES
-        else:
-            names = list_option(columns)
-            if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
-                raise ConfigError(f"stats.columns must be `all` or a list of different names, not {columns!r}")
-            self._names = tuple(choice_option("stats.columns", name, NAMES) for name in names)
+        expected = "stats.columns must be `all` or a list of different names"
+        self._names = NAMES if columns == "all" else choices_option("stats.columns", columns, NAMES, expected)
         self._tokenizer = tokenizer_option("stats.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:

@@ -238,7 +238,17 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
     prefix, weight = "", 1.0
     for place in range(first, len(tokens)):
         token = tokens[place]
-        alternatives = _token_probabilities(token)
+        # Servers repeat the chosen token in its list, so a text counts once. A sum above 1 is rounding or an error; it
+        # is scaled to 1, which keeps the proportions.
+        alternatives: dict[str, float] = {}
+        for text, logprob in token.top:
+            if (p := _probability(logprob)) > alternatives.get(text, 0.0):
+                alternatives[text] = p
+        if token.text not in alternatives and (p := _probability(token.logprob)) > 0:
+            alternatives[token.text] = p
+        total = math.fsum(alternatives.values())
+        if total > 1:
+            alternatives = {text: p / total for text, p in alternatives.items()}
         chosen = alternatives.pop(token.text, 0.0)
         missing = weight * max(0.0, 1.0 - chosen - math.fsum(alternatives.values()))
         if prefix:
@@ -258,22 +268,6 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
             return tally
     tally.add(label, weight)
     return tally
-
-
-def _token_probabilities(token: Token) -> dict[str, float]:
-    """Return the probabilities at a token's place by raw text, including its own; their sum is at most 1.
-
-    Servers repeat the chosen token in its list, so a text counts once. A sum above 1 is rounding or an error; it
-    is scaled to 1, which keeps the proportions.
-    """
-    probabilities: dict[str, float] = {}
-    for text, logprob in token.top:
-        if (p := _probability(logprob)) > probabilities.get(text, 0.0):
-            probabilities[text] = p
-    if token.text not in probabilities and (p := _probability(token.logprob)) > 0:
-        probabilities[token.text] = p
-    total = math.fsum(probabilities.values())
-    return {text: p / total for text, p in probabilities.items()} if total > 1 else probabilities
 
 
 def _probability(logprob: float) -> float:

@@ -95,7 +95,18 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
         line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
         score = _score_alone(text, line.start(), line.end(), grammar)
         return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
-    return _score_at_end(text, start, grammar)
+    # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
+    cut = max(start, len(text.rstrip()) - grammar.longest - 1)
+    folded, starts, ends = _fold_with_positions(text[cut:].rstrip(), cut)
+    match = grammar.ending.search(folded, int(cut > start))
+    if match is None:
+        raise ParseError("the reply does not end with a line of the form Score: N", text)
+    label = _label_of_match(match, grammar, text)
+    before = text[start : starts[match.start()]]
+    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
+        raise ParseError("the reply ended inside its thinking", text)
+    reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
+    return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
 
 
 # Thinking before the reply.
@@ -104,40 +115,32 @@ _TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 
 def _reply_start(text: str) -> int:
-    """Return where the reply starts, after its thinking. Raises ParseError if nothing is left."""
-    start = _after_thinking(text) if "<" in text else 0
-    if _is_blank(text[start:] if start else text):
-        raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
-    return start
-
-
-def _after_thinking(text: str) -> int:
-    """Return the end of the thinking blocks at the start of a text.
+    """Return where the reply starts, after the thinking blocks at the start. Raises ParseError if nothing is left.
 
     The first opening tag may be missing, because some prompts end with it; blocks of one name may be nested. An extra
     closing tag makes the end ambiguous and raises ParseError.
     """
-    if _OBJECT.match(text):
-        return 0
-    end = depth = quoted = 0
+    start = depth = quoted = 0
     prose, name = False, ""
-    for tag in _TAG.finditer(text):
+    for tag in _TAG.finditer(text) if "<" in text and not _OBJECT.match(text) else ():
         if depth and tag[2].lower() != name:
             continue
         name = tag[2].lower()
         if not tag[1]:
-            prose = prose or (not depth and not _is_blank(text[end : tag.start()]))
+            prose = prose or (not depth and not _is_blank(text[start : tag.start()]))
             depth, quoted = (depth, quoted + 1) if prose else (depth + 1, quoted)
         elif quoted:
             quoted -= 1
-        elif depth or not end:
+        elif depth or not start:
             depth, prose = max(0, depth - 1), False
-            end = end if depth else tag.end()
+            start = start if depth else tag.end()
         else:
             raise ParseError("it cannot be told where the reply's thinking ends", text)
     if depth:
         raise ParseError("the reply ended inside its thinking", text)
-    return end
+    if _is_blank(text[start:] if start else text):
+        raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
+    return start
 
 
 def _is_blank(text: str) -> bool:
@@ -235,21 +238,6 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
         raise ParseError(f"not a score alone; expected one of {grammar.expected}", text)
     return Found(_label_of_match(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
-
-
-def _score_at_end(text: str, start: int, grammar: _Grammar) -> Found:
-    # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
-    cut = max(start, len(text.rstrip()) - grammar.longest - 1)
-    folded, starts, ends = _fold_with_positions(text[cut:].rstrip(), cut)
-    match = grammar.ending.search(folded, int(cut > start))
-    if match is None:
-        raise ParseError("the reply does not end with a line of the form Score: N", text)
-    label = _label_of_match(match, grammar, text)
-    before = text[start : starts[match.start()]]
-    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
-        raise ParseError("the reply ended inside its thinking", text)
-    reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
-    return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
 
 
 def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:

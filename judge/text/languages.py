@@ -233,8 +233,8 @@ def sentences(text: str) -> list[str]:
 def _split_at_stops(line: str) -> Iterator[str]:
     start, held = 0, _quoted_spans(line)
     for match in _CANDIDATE.finditer(line):
-        ends = _spaced_stop_ends if match.lastgroup == "spaced" else _unspaced_stop_ends
-        if ends(line, start, match, held):
+        spaced = match.lastgroup == "spaced"
+        if _spaced_stop_ends(line, start, match) if spaced else _unspaced_stop_ends(line, match, held):
             yield line[start : match.end()]
             start = match.end()
     yield line[start:]
@@ -256,7 +256,7 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _unspaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
+def _unspaced_stop_ends(line: str, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
     """Return whether a stop that needs no white space after it ends a sentence."""
     around = bisect(held, (match.start(), 0)) - 1
     if around >= 0 and held[around][1] >= match.end():
@@ -264,7 +264,7 @@ def _unspaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[
     return not (match.group()[-1] in _CLOSERS and _GOES_ON(line, match.end()))
 
 
-def _spaced_stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
+def _spaced_stop_ends(line: str, start: int, match: re.Match[str]) -> bool:
     """Return whether a stop with white space after it ends a sentence."""
     mark, end = match.group().rstrip(), match.end()
     small = line[end].islower()  # the line is stripped: something follows

@@ -84,24 +84,19 @@ def stem155(word: str) -> str:
         word = word[:-1] + "i"
     word = _replace_suffix(_replace_suffix(word, _STEP_2_OF_155, _m_over_0), _STEP_3, _m_over_0)
     main, ion, ment = _STEP_4_OF_155
-    word = _replace_first_allowed(_step_4(word, main), ment, _m_over_1)
+    word = _replace_suffix(_step_4(word, main), ment, _m_over_1, shorter=True)
     return _step_5(_step_4(word, ion), _short)
 
 
-def _replace_suffix(word: str, rules: _Rules, condition: _Condition) -> str:
-    """Replace the longest suffix that fits, if the part before it meets the condition."""
+def _replace_suffix(word: str, rules: _Rules, condition: _Condition, *, shorter: bool = False) -> str:
+    """Replace the longest suffix that fits if the part before it meets the condition; `shorter`: else try the next."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix):
             before = word[: -len(suffix)]
-            return before + replacement if condition(before) else word
-    return word
-
-
-def _replace_first_allowed(word: str, rules: _Rules, condition: _Condition) -> str:
-    """As `_replace_suffix`, but if the condition fails, try the next shorter suffix."""
-    for suffix, replacement in rules.get(word[-2:], ()):
-        if word.endswith(suffix) and condition(word[: -len(suffix)]):
-            return word[: -len(suffix)] + replacement
+            if condition(before):
+                return before + replacement
+            if not shorter:
+                return word
     return word
 
 

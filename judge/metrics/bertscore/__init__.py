@@ -206,7 +206,12 @@ class _Matcher:
 
     def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | PairError]:
         """Return the value of each job by its index."""
-        weighed = {text: _Weighed(row, self._weights(row.ids), self._share(row)) for text, row in encoded.items()}
+        weighed: dict[str, _Weighed] = {}
+        for text, row in encoded.items():
+            # The share of its tokens that are not in the vocabulary; the model cannot tell these apart.
+            ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
+            unknown = ids.count(self._unknown) / len(ids) if ids else 0.0
+            weighed[text] = _Weighed(row, self._weights(row.ids), unknown)
         self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
         return {place: self._value(place, job, weighed) for place, job in jobs.items()}
 
@@ -230,11 +235,6 @@ class _Matcher:
         return PairError(
             "NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model"
         )
-
-    def _share(self, row: Encoded) -> float:
-        """Return the share of a text's tokens that are not in the vocabulary; the model cannot tell these apart."""
-        ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
-        return ids.count(self._unknown) / len(ids) if ids else 0.0
 
     def _trouble(self, part: str, row: Encoded) -> PairError:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):

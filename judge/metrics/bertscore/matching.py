@@ -159,6 +159,7 @@ def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, 
     for fewer than 10 pairs, for scores or ratings that are all alike, and where ratings do not rise with F.
     """
     import numpy as np
+    from scipy.optimize import minimize
 
     scores, targets = np.asarray(f, dtype=np.float64), np.asarray(ratings, dtype=np.float64)
     if len(scores) != len(targets):
@@ -176,14 +177,7 @@ def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, 
     # Clipping makes the sum of squares uneven, so that a search from one start alone may end in a local minimum.
     marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
     starts = [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
-    return _least_squares(scores, targets, [(-offset / slope, 1 / slope), *starts])
-
-
-def _least_squares(
-    scores: npt.NDArray[np.float64], targets: npt.NDArray[np.float64], starts: list[tuple[float, float]]
-) -> tuple[float, float]:
-    import numpy as np
-    from scipy.optimize import minimize
+    starts.insert(0, (-offset / slope, 1 / slope))
 
     def squares(point: npt.NDArray[np.float64]) -> float:
         low, width = point

@@ -222,21 +222,16 @@ def baseline(options: Options, layer: int) -> Baseline | None:
         raise ConfigError(f"bertscore: baseline {path} cannot be read: {error}") from error
     for row in csv.DictReader(text.splitlines()):
         if (row.get("LAYER") or "").strip() == str(layer):
+            place = f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F"
+            try:
+                values = (float(row["P"]), float(row["R"]), float(row["F"]))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ConfigError(f"{place} are not all numbers") from error
+            if not all(-1 <= value < 1 for value in values):
+                raise ConfigError(f"{place} have to be from -1 to less than 1")
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-            return Baseline(_parse_row(row, path), f"{'own' if options.baseline else options.lang}@{digest}")
+            return Baseline(values, f"{'own' if options.baseline else options.lang}@{digest}")
     raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
-
-
-def _parse_row(row: dict[str, str], path: Path) -> tuple[float, float, float]:
-    try:
-        values = (float(row["P"]), float(row["R"]), float(row["F"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F are not all numbers") from error
-    if not all(-1 <= value < 1 for value in values):
-        raise ConfigError(
-            f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F have to be from -1 to less than 1"
-        )
-    return values
 
 
 # bert-score's own rule for who gets a space before the first word, by the names these classes have had.

@@ -211,10 +211,18 @@ def self_bleu_each(
 
 
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
+    import numpy as np
+
     ngrams.check_texts(texts, least=2)
     hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
     total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
-    lengths = zip(texts.lengths.tolist(), _closest_lengths(texts.lengths).tolist(), strict=True)
+    # For each length the nearest of the others; of two equally near, the shorter.
+    kinds, place, count = np.unique(texts.lengths, return_inverse=True, return_counts=True)
+    around = np.concatenate(([-_FAR], kinds, [_FAR]))
+    below, above = around[place], around[place + 2]
+    nearest = np.where(texts.lengths - below <= above - texts.lengths, below, above)
+    closest = np.where(count[place] > 1, texts.lengths, nearest)
+    lengths = zip(texts.lengths.tolist(), closest.tolist(), strict=True)
     return [
         score(matches, ngram_totals, pair, settings)
         for matches, ngram_totals, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
@@ -239,17 +247,6 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
     others[first] = 0
     limit[first] = np.maximum.reduceat(others, starts)
     return np.bincount(grams.text, weights=np.minimum(grams.count, limit), minlength=texts).astype(np.int64)
-
-
-def _closest_lengths(lengths: Ints) -> Ints:
-    """Return, for each length, the nearest of the others; of two equally near, the shorter."""
-    import numpy as np
-
-    kinds, place, count = np.unique(lengths, return_inverse=True, return_counts=True)
-    around = np.concatenate(([-_FAR], kinds, [_FAR]))
-    below, above = around[place], around[place + 2]
-    nearest = np.where(lengths - below <= above - lengths, below, above)
-    return np.where(count[place] > 1, lengths, nearest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,14 +325,6 @@ _FLOOR, _ADD_K = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
 _NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
 
 
-@dataclass(frozen=True, slots=True)
-class _PairwiseValues:
-    """Mean BLEU of the ordered pairs of each group, and the BLEU of all groups' pairs as one corpus (0–100)."""
-
-    groups: list[float]
-    pooled: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class PairwiseBleu(DiversitySettings):
     """Pairwise-BLEU (0–100) of each system: the BLEU of its texts against each other, the lower the more diverse.
@@ -367,7 +356,7 @@ class PairwiseBleu(DiversitySettings):
             kinds.add(kind)
             cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                values = _pairwise(own_cut.corpus, [len(group) for group in groups], self)
+                means, pooled = _pairwise(own_cut.corpus, [len(group) for group in groups], self)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
@@ -382,7 +371,7 @@ class PairwiseBleu(DiversitySettings):
                 n, note = len(own_cut.corpus.lengths), "; ".join(parts)
                 rows += [
                     ngrams.value(system, column, number, n=n, note=note)
-                    for column, number in zip(_NAMES, (_mean(values.groups), values.pooled), strict=True)
+                    for column, number in zip(_NAMES, (_mean(means), pooled), strict=True)
                 ]
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
@@ -427,12 +416,15 @@ def pairwise_bleu(
         if len(group) < 2:
             raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
     corpus = cut(metric, [text for group in groups for text in group]).corpus
-    values = _pairwise(corpus, [len(group) for group in groups], metric)
-    return values.pooled if pooled else _mean(values.groups)
+    means, pooled_value = _pairwise(corpus, [len(group) for group in groups], metric)
+    return pooled_value if pooled else _mean(means)
 
 
-def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _PairwiseValues:
-    """Compute both forms; `groups` are the sizes of consecutive groups of the texts. Raises CannotScore."""
+def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> tuple[list[float], float]:
+    """Return the mean BLEU of each group's ordered pairs, and that of all groups' pairs as one corpus (0–100).
+
+    `groups` are the sizes of consecutive groups of the texts. Raises CannotScore.
+    """
     import numpy as np
 
     if not groups:
@@ -445,22 +437,10 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> _Pair
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
     sizes = np.array(groups, dtype=np.int64)
     group = np.repeat(np.arange(len(sizes)), sizes)
-    sums, hits = _sum_pairs(texts, group, settings)
-    others = sizes[group] - 1
-    total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
-    length = int((others * texts.lengths).sum())  # every text is a text as often as it is a reference
-    means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
-    return _PairwiseValues(means.tolist(), score(hits, total, (length, length), settings))
-
-
-def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, list[int]]:
-    """Return the sum of the ordered pairs' BLEU of each group, and the matches of all pairs by order."""
-    import numpy as np
-
     shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
-    sums, hits = np.zeros(group[-1] + 1), np.zeros(settings.max_order, dtype=np.int64)
+    sums, hits = np.zeros(len(sizes)), np.zeros(settings.max_order, dtype=np.int64)
     # Blocks of about `_PAIRS` pairs bound the memory.
-    pairs = np.bincount(group)[group]
+    pairs = sizes[group]
     number = (np.cumsum(pairs) - 1) // _PAIRS
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(pairs)]
     for first, last in pairwise(edges):
@@ -468,7 +448,11 @@ def _sum_pairs(texts: Corpus, group: Ints, settings: Settings) -> tuple[Any, lis
         values = _bleu_of_pairs(matches, texts.lengths[rows], texts.lengths[columns], settings)
         sums += np.bincount(group[rows], weights=values, minlength=len(sums))
         hits += [int(of_order.sum()) for of_order in matches]
-    return sums, hits.tolist()
+    others = sizes[group] - 1
+    total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
+    length = int((others * texts.lengths).sum())  # every text is a text as often as it is a reference
+    means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
+    return means.tolist(), score(hits.tolist(), total, (length, length), settings)
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:

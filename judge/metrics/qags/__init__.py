@@ -96,13 +96,34 @@ class Options:
     ask: Ask | None = None
 
     def __post_init__(self) -> None:
-        _check_types(self)
+        for name in _TEXT_OPTIONS:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value.strip()):
+                raise ConfigError(f"qags: {name} must be a text, not {value!r}")
+        choice_option("qags: backend", self.backend, BACKENDS)
+        whole_number("qags: most", self.most, 1, 1_000)
+        for name in ("compounds", "consistent"):
+            bool_option(f"qags: {name}", getattr(self, name))
+        for name in ("low", "high"):
+            number(f"qags: {name}", getattr(self, name), -1, 1)
+        if self.language is not None:
+            choice_option("qags: language", self.language, judge_model.languages())
         self.similarities = checked(self.similarity)
         usual = _STAGES[self.backend]
-        self.stage_names = StageNames(
-            self.themes or usual.themes, self.questions or usual.questions, self.answers or usual.answers
-        )
-        _check_stages(self.stage_names)
+        questions, answers = self.questions or usual.questions, self.answers or usual.answers
+        self.stage_names = StageNames(self.themes or usual.themes, questions, answers)
+        if not questions or not answers:
+            raise ConfigError(
+                "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
+                "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set qags.answers=READER "
+                "(extractive question answering)"
+            )
+        if answers == CLOZE or questions == LEXICAL:
+            raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
+        if _is_model(questions) != _is_model(answers):
+            raise ConfigError("qags: models for questions and for answers come together: name one for each")
+        if answers == LEXICAL and questions != CLOZE:
+            raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
         uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarities)
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
         unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
@@ -123,15 +144,6 @@ class Options:
     def uses_models(self) -> bool:
         return _is_model(self.stage_names.questions)
 
-    @property
-    def of_models(self) -> Mapping[str, Any]:
-        """Return the settings of the two models that were set."""
-        return {name: value for name in (*_MODEL_OPTIONS, "device") if (value := getattr(self, name)) is not None}
-
-    @property
-    def of_bertscore(self) -> Mapping[str, Any]:
-        return {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
-
 
 def known(options: Mapping[str, Any]) -> None:
     """Raise ConfigError for an unknown option."""
@@ -139,37 +151,6 @@ def known(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in names:
             raise ConfigError(f"qags: {unknown_name_message('option', name, names)}")
-
-
-def _check_types(options: Options) -> None:
-    for name in _TEXT_OPTIONS:
-        value = getattr(options, name)
-        if value is not None and not (isinstance(value, str) and value.strip()):
-            raise ConfigError(f"qags: {name} must be a text, not {value!r}")
-    choice_option("qags: backend", options.backend, BACKENDS)
-    whole_number("qags: most", options.most, 1, 1_000)
-    for name in ("compounds", "consistent"):
-        bool_option(f"qags: {name}", getattr(options, name))
-    for name in ("low", "high"):
-        number(f"qags: {name}", getattr(options, name), -1, 1)
-    if options.language is not None:
-        choice_option("qags: language", options.language, judge_model.languages())
-
-
-def _check_stages(stages: StageNames) -> None:
-    questions, answers = stages.questions, stages.answers
-    if not questions or not answers:
-        raise ConfigError(
-            "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
-            "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set qags.answers=READER "
-            "(extractive question answering)"
-        )
-    if answers == CLOZE or questions == LEXICAL:
-        raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
-    if _is_model(questions) != _is_model(answers):
-        raise ConfigError("qags: models for questions and for answers come together: name one for each")
-    if answers == LEXICAL and questions != CLOZE:
-        raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
 
 
 def _is_model(name: str) -> bool:
@@ -226,8 +207,10 @@ class Qags(Options):
         self._models: tuple[Questions, Answers] | None = None
         if self.uses_models:
             questions, answers = self.stage_names.questions, self.stage_names.answers
-            settings = {"cache": self.cache, "progress": self.progress, **self.of_models}
-            self._models = open_models(generator=questions, reader=answers, **settings)
+            set_options = {n: value for n in (*_MODEL_OPTIONS, "device") if (value := getattr(self, n)) is not None}
+            self._models = open_models(
+                generator=questions, reader=answers, cache=self.cache, progress=self.progress, **set_options
+            )
         self._similarities()
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -258,7 +241,19 @@ class Qags(Options):
             for n, s in enumerate(samples)
             if s.source and s.source.strip() and s.output.strip()
         }
-        stages, alike = self._stages([job.output for job in jobs.values()]), self._similarities()
+        # New stages, so that their signatures show what these outputs needed.
+        themes, questions, answers = self.stage_names
+        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
+        stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
+        if self.ask and self.asks:
+            language = self.language or text.detect_language([job.output for job in jobs.values()])
+            judged = Stages(*judge_model.open(self.ask, language))
+            stages = Stages(
+                judged.themes if themes == LLM else stages.themes,
+                judged.questions if questions == LLM else stages.questions,
+                judged.answers if answers == LLM else stages.answers,
+            )
+        alike = self._similarities()
         tell = self.progress if self.progress and self._models is None else lambda done, total: None
         results = ask(list(jobs.values()), stages, alike, most=self.most, consistent=self.consistent, tell=tell)
         by_sample = dict(zip(jobs, results, strict=True))
@@ -276,21 +271,8 @@ class Qags(Options):
 
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
-        return Similarities(self.similarities, low=self.low, high=self.high, bert=self.of_bertscore, cache=cache)
-
-    def _stages(self, outputs: Sequence[str]) -> Stages:
-        """Make new stages, so that their signatures show what these outputs needed."""
-        themes, questions, answers = self.stage_names
-        by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
-        stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
-        if not self.ask or not self.asks:
-            return stages
-        judged = Stages(*judge_model.open(self.ask, self.language or text.detect_language(outputs)))
-        return Stages(
-            judged.themes if themes == LLM else stages.themes,
-            judged.questions if questions == LLM else stages.questions,
-            judged.answers if answers == LLM else stages.answers,
-        )
+        bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
+        return Similarities(self.similarities, low=self.low, high=self.high, bert=bert, cache=cache)
 
 
 def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:

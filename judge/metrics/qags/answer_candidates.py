@@ -33,11 +33,6 @@ _Tag = Callable[[str], _Tagged]
 _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
-def signature(name: str) -> str:
-    """Return a tagger's name with the versions that decide its results. Raises MissingExtra."""
-    return f"{name}-" + "-".join(package + version(package) for package in _tool(name).packages)
-
-
 def tag_words(name: str, clean: str) -> Words:
     """Return the words of a text with their places and roles; a number with its points and signs is one word.
 
@@ -283,7 +278,8 @@ class Nouns:
                 meta = _spacy(name).meta
                 signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
             else:
-                signatures.append(signature(name))
+                # The versions of the packages decide the results.
+                signatures.append("-".join([name, *(package + version(package) for package in _tool(name).packages)]))
         return "+".join(signatures) + ("" if self._compounds else "-single")
 
 

@@ -47,7 +47,15 @@ _QUESTION_END = re.compile(rf"(?:[{_MARKS}]|(?:{'|'.join(_QUESTION_WORDS)})[{_DO
 
 def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     """Return the listed themes that occur in the output, in its order, one per line; "" if there are none."""
-    entries = [entry[:_LONGEST] for entry in _list_entries(reply)[:_MOST]]
+    entries = _lines(reply)
+    if entries and entries[0][0] in "[{":  # a JSON list, alone or in an object
+        try:
+            data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(entries))
+        except (ValueError, RecursionError):
+            data = {}
+        lists = [value for value in data.values() if isinstance(value, list)] if isinstance(data, dict) else [data]
+        entries = [str(entry) for entry in lists[0]] if len(lists) == 1 else entries
+    entries = [entry[:_LONGEST] for entry in entries[:_MOST]]
     if all(_is_word(entry, nothing) for entry in entries):
         return ""
     folded_output = _folded(output)
@@ -62,19 +70,6 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     if not places:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
     return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
-
-
-def _list_entries(reply: str) -> list[str]:
-    """Return the entries of a JSON list, alone or in an object, or of a list in lines."""
-    lines = _lines(reply)
-    if lines and lines[0][0] in "[{":
-        try:
-            data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(lines))
-        except (ValueError, RecursionError):
-            return lines
-        lists = [value for value in data.values() if isinstance(value, list)] if isinstance(data, dict) else [data]
-        return [str(entry) for entry in lists[0]] if len(lists) == 1 else lines
-    return lines
 
 
 def _single_json_text(reply: str) -> str:
@@ -109,7 +104,7 @@ def _occurring(entry: str, where: str) -> list[str]:
 def _forms(entry: str) -> Iterator[str]:
     """Yield an entry unchanged, then with more and more decoration removed."""
     yield entry
-    bare = _without_marks(_BULLET.sub("", entry, count=1) if _BULLET.match(entry) else entry)
+    bare = _without_marks(_without_start(entry, _BULLET))
     yield bare
     yield _without_marks(bare.rstrip(_STOPS))
     yield _without_marks(_REMARK.split(bare)[0])
@@ -124,8 +119,8 @@ def question(reply: str, words: Words) -> str:
     lines = [line[:_LONGEST] for line in _lines(_single_json_text(reply))[:_MOST]]
     asking: list[str] = []
     for position, line in enumerate(lines, 1):
-        line = _BULLET.sub("", line, count=1) if _BULLET.match(line) else line
-        line = _without_answer(_without_marks(_without_label(_without_marks(line), words["labels"])), words["labels"])
+        line = _without_label(_without_marks(_without_start(line, _BULLET)), words["labels"])
+        line = _without_answer(_without_marks(line), words["labels"])
         if _refuses(line, words["refusals"]):
             break  # the rest is not a question about the text
         if says(line) and not _announces(line, position < len(lines)):
@@ -186,20 +181,22 @@ def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
     line, asked_question = " ".join(line.split()), " ".join(question.split())
     while line != before:
         before = line
-        line = _without_marks(
-            _without_label(_without_marks(_DASH.sub("", line, count=1) if _DASH.match(line) else line), labels)
-        )
+        line = _without_marks(_without_label(_without_marks(_without_start(line, _DASH)), labels))
         if line[: len(asked_question)].casefold() == asked_question.casefold():
             line = line[len(asked_question) :].lstrip(" :：-–—>→")
-        line = _OPENING.sub("", line, count=1) if _OPENING.match(line) else line
+        line = _without_start(line, _OPENING)
         line = line[:-1] if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1) else line
     return line
 
 
 def _without_label(line: str, labels: Sequence[str]) -> str:
     """Remove a leading `Answer:`."""
-    label = re.match(rf"[\s*_#>]*(?:{_any_of(labels)})[\s*_]*[:：][\s*_]*", line, re.IGNORECASE)
-    return line[label.end() :] if label else line
+    return _without_start(line, re.compile(rf"[\s*_#>]*(?:{_any_of(labels)})[\s*_]*[:：][\s*_]*", re.IGNORECASE))
+
+
+def _without_start(line: str, pattern: re.Pattern[str]) -> str:
+    match = pattern.match(line)
+    return line[match.end() :] if match else line
 
 
 def _any_of(words: Sequence[str]) -> str:

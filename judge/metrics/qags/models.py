@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import text
 from judge.core import huggingface, records
@@ -126,17 +126,18 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     spans = spans or [(0, len(whole))]
     first = _sentence_of(spans, place[0])
     last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
-    if fitting(_extent(spans, first, last, place)):
+    extent = _extent(spans, first, last, place)
+    if fitting(extent):
         # Neighbouring sentences after and before it are added in turn, on each side until one does not fit.
         sides = [1, -1]
         while sides:
             side = sides.pop(0)
             low, high = (first, last + 1) if side > 0 else (first - 1, last)
-            if low >= 0 and high < len(spans) and fitting(_extent(spans, low, high, place)):
-                first, last = low, high
+            if low >= 0 and high < len(spans) and fitting(wider := _extent(spans, low, high, place)):
+                first, last, extent = low, high, wider
                 sides.append(side)
-        return at(_extent(spans, first, last, place))
-    narrow = _narrow(whole, _extent(spans, first, last, place), place, fitting)
+        return at(extent)
+    narrow = _narrow(whole, extent, place, fitting)
     return at(narrow) if narrow else None
 
 
@@ -337,15 +338,6 @@ class _Tokens:
     """Whether a token is more than white space; only such tokens begin or end an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """Tokens `start` to `stop` of the text of pair number `pair`."""
-
-    pair: int
-    start: int
-    stop: int
-
-
 @dataclass(slots=True)
 class _BestSpan:
     """The best span of a text so far, as token indices, and the lowest null score."""
@@ -354,6 +346,16 @@ class _BestSpan:
     first: int = 0
     last: int = 0
     null: float = math.inf
+
+
+class _Window(NamedTuple):
+    """A question, and the tokens `start` to `stop` of a text, whose best span is updated."""
+
+    question: list[int]
+    text: _Tokens
+    start: int
+    stop: int
+    best: _BestSpan
 
 
 class ExtractiveReader:
@@ -423,23 +425,31 @@ class ExtractiveReader:
         texts = {text: self._tokens(text) for _, text in pairs}
         bests = [_BestSpan() for _ in pairs]
         windows = [
-            _Window(n, start, stop)
-            for n, (question, text) in enumerate(pairs)
-            if len(questions[question]) <= self._room // 2
-            for start, stop in windows_of(len(texts[text].ids), self._room - len(questions[question]), self._stride)
+            _Window(ids, texts[text], start, stop, best)
+            for best, (question, text) in zip(bests, pairs, strict=True)
+            if len(ids := questions[question]) <= self._room // 2
+            for start, stop in windows_of(len(texts[text].ids), self._room - len(ids), self._stride)
         ]
-        rows = [(questions[pairs[w.pair][0]], texts[pairs[w.pair][1]], w) for w in windows]
-        lengths = [self._frame.size + len(question) + w.stop - w.start for question, _, w in rows]
+        lengths = [self._frame.size + len(w.question) + w.stop - w.start for w in windows]
         done = 0
         for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens):
-            self._take([rows[n] for n in batch], bests)
+            self._take([windows[n] for n in batch])
             done += len(batch)
             if self._progress:
                 self._progress(done, len(windows))
-        return [
-            self._answer(best, text, texts[text], len(questions[question]))
-            for best, (question, text) in zip(bests, pairs, strict=True)
-        ]
+        answers: list[str | ModelError] = []
+        for best, (question, passage) in zip(bests, pairs, strict=True):
+            size, tokens = len(questions[question]), texts[passage]
+            if size > self._room // 2:
+                message = f"the question has {size} tokens, the reader takes {self._room // 2}"
+                answers.append(ModelError("QuestionTooLong", message))
+            elif any(tokens.has_text) and best.score == -math.inf:
+                answers.append(ModelError("NoAnswer", "the reader's scores are not numbers"))
+            elif not any(tokens.has_text) or (self._null and best.null > best.score):
+                answers.append(UNANSWERABLE)
+            else:
+                answers.append(passage[tokens.offsets[best.first][0] : tokens.offsets[best.last][1]].strip())
+        return answers
 
     def _tokens(self, text: str) -> _Tokens:
         inside = huggingface.backend(self._model.tokenizer)
@@ -448,49 +458,33 @@ class ExtractiveReader:
         offsets = list(encoded.offsets)
         return _Tokens(list(encoded.ids), offsets, [bool(text[start:stop].strip()) for start, stop in offsets])
 
-    def _take(self, rows: Sequence[tuple[list[int], _Tokens, _Window]], bests: list[_BestSpan]) -> None:
+    def _take(self, windows: Sequence[_Window]) -> None:
         """Read a batch of windows and keep the best span of each text so far."""
         import numpy as np
 
-        ids = [self._frame.ids(question, text.ids[w.start : w.stop]) for question, text, w in rows]
-        starts, ends = self._logits(ids, [(len(question), w.stop - w.start) for question, _, w in rows])
+        torch, model = import_module("torch"), self._model
+        ids = [self._frame.ids(w.question, w.text.ids[w.start : w.stop]) for w in windows]
+        rows, mask = huggingface.padded(ids, model.pad)
+        fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
+        if self._frame.segments:
+            types = [self._frame.types(len(w.question), w.stop - w.start) for w in windows]
+            fields["token_type_ids"] = huggingface.padded(types, 0)[0]
+        with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
+            output = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
+            starts, ends = (logits.double().cpu().numpy() for logits in (output.start_logits, output.end_logits))
         allowed = np.zeros(starts.shape, dtype=bool)
-        befores = [len(self._frame.before) + len(question) + len(self._frame.between) for question, _, _ in rows]
-        for row, before, (_, tokens, w) in zip(allowed, befores, rows, strict=True):
-            row[before : before + w.stop - w.start] = tokens.has_text[w.start : w.stop]
+        befores = [len(self._frame.before) + len(w.question) + len(self._frame.between) for w in windows]
+        for row, before, w in zip(allowed, befores, windows, strict=True):
+            row[before : before + w.stop - w.start] = w.text.has_text[w.start : w.stop]
         scores, firsts, lasts = best_spans(starts, ends, allowed, SPAN)
-        for n, (before, (_, _, w)) in enumerate(zip(befores, rows, strict=True)):
-            best = bests[w.pair]
+        for n, (before, w) in enumerate(zip(befores, windows, strict=True)):
+            best = w.best
             if scores[n] > best.score:
                 shift = w.start - before
                 best.score, best.first, best.last = float(scores[n]), int(firsts[n]) + shift, int(lasts[n]) + shift
             if self._null:
-                at = ids[n].index(self._model.tokenizer.cls_token_id)
+                at = ids[n].index(model.tokenizer.cls_token_id)
                 best.null = min(best.null, float(starts[n, at] + ends[n, at]))
-
-    def _logits(self, ids: Sequence[Sequence[int]], sizes: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
-        """Return the model's start and end logits, both of shape (windows, longest window)."""
-        torch, model = import_module("torch"), self._model
-        rows, mask = huggingface.padded(ids, model.pad)
-        fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
-        if self._frame.segments:
-            fields["token_type_ids"] = huggingface.padded([self._frame.types(*size) for size in sizes], 0)[0]
-        with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
-            output = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
-            return output.start_logits.double().cpu().numpy(), output.end_logits.double().cpu().numpy()
-
-    def _answer(self, best: _BestSpan, text: str, tokens: _Tokens, question_size: int) -> str | ModelError:
-        if question_size > self._room // 2:
-            return ModelError(
-                "QuestionTooLong", f"the question has {question_size} tokens, the reader takes {self._room // 2}"
-            )
-        if not any(tokens.has_text):
-            return UNANSWERABLE
-        if best.score == -math.inf:
-            return ModelError("NoAnswer", "the reader's scores are not numbers")
-        if self._null and best.null > best.score:
-            return UNANSWERABLE
-        return text[tokens.offsets[best.first][0] : tokens.offsets[best.last][1]].strip()
 
 
 def frame(tokenizer: Any) -> Frame:

@@ -42,9 +42,6 @@ class _Key(NamedTuple):
     tokenizer: str
 
 
-_Values = dict[_Key, dict[str, float]]
-
-
 def similarities(
     pairs: Sequence[Pair],
     names: Sequence[str] = ("f1",),
@@ -92,20 +89,40 @@ class Similarities:
 
     def of(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
-        keys = [
-            _Key(pair, self._tokenizer(pair, language))
-            for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True)
-        ]
-        both: _Values = {}
+        keys = []
+        for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
+            # By script; a short answer in Han characters alone goes by the pair's language.
+            tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
+            if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
+                tokenizer = row.tokenizer
+            keys.append(_Key(pair, tokenizer))
+        self._tokenizers.update(key.tokenizer for key in keys)
+        both: dict[_Key, dict[str, float]] = {}
         for key in dict.fromkeys(keys):
             if all(map(str.strip, key.pair)):
                 first, second = (normalised(answer) for answer in key.pair)
                 cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
                 both[key] = {"exact": float(first == second), "f1": f1(first, second, cut)}
-        if any(name in self.names for name in _ROUGE):
-            self._rouge(both)
+        types = [name for name in _ROUGE if name in self.names]
+        for tokenizer in dict.fromkeys(key.tokenizer for key in both) if types else ():
+            alike = [key for key in both if key.tokenizer == tokenizer]
+            sources, outputs = zip(*(key.pair for key in alike), strict=True)
+            for name, column in rouge.score(outputs, sources, types, tokenizer=tokenizer).items():
+                for key, value in zip(alike, column, strict=True):
+                    # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
+                    same = float(key.pair[0].strip() == key.pair[1].strip())
+                    both[key][name] = same if isinstance(value, Failure) else value.fmeasure
         if self._bert:
-            self._bertscore(self._bert, both)
+            distinct = list(dict.fromkeys(key.pair for key in both))
+            samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(distinct)]
+            result = self._bert.score(samples)
+            self._signed_bert = _bertscore_signature(result.columns[0].signature)
+            by_pair: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
+            for score in result.rows:
+                if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
+                    by_pair[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
+            for key in both:
+                both[key] |= by_pair[key.pair]
         nothing = dict.fromkeys(self.names, 0.0)
         return [
             {name: both[key][name] for name in self.names if name in both[key]} if key in both else dict(nothing)
@@ -126,38 +143,6 @@ class Similarities:
         used = sorted(self._tokenizers or {"en"})
         tokenizers = "+".join("squad" if squad and each == "en" else text.signature(each) for each in used)
         return f"{name}|tok={tokenizers}" if squad else f"{name}|f|stem|tok={tokenizers}"
-
-    def _tokenizer(self, pair: Pair, language: str) -> str:
-        """Choose a tokenizer by script; a short answer in Han characters alone goes by the pair's language."""
-        tokenizer = text.tokenizer_for(pair)
-        row = text.LANGUAGES.get(language)
-        if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
-            tokenizer = row.tokenizer
-        self._tokenizers.add(tokenizer)
-        return tokenizer
-
-    def _rouge(self, values: _Values) -> None:
-        types = [name for name in _ROUGE if name in self.names]
-        for tokenizer in dict.fromkeys(key.tokenizer for key in values):
-            keys = [key for key in values if key.tokenizer == tokenizer]
-            sources, outputs = zip(*(key.pair for key in keys), strict=True)
-            for name, column in rouge.score(outputs, sources, types, tokenizer=tokenizer).items():
-                for key, value in zip(keys, column, strict=True):
-                    # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
-                    same = float(key.pair[0].strip() == key.pair[1].strip())
-                    values[key][name] = same if isinstance(value, Failure) else value.fmeasure
-
-    def _bertscore(self, bert: bertscore.BertScore, by_key: _Values) -> None:
-        pairs = list(dict.fromkeys(key.pair for key in by_key))
-        samples = [Sample(str(n), "", output, references=(source,)) for n, (source, output) in enumerate(pairs)]
-        result = bert.score(samples)
-        self._signed_bert = _bertscore_signature(result.columns[0].signature)
-        values: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
-        for row in result.rows:
-            if isinstance(row, Score) and row.column in _BERTSCORE_COLUMNS:
-                values[pairs[int(row.item)]][_BERTSCORE_COLUMNS[row.column]] = row.value
-        for key in by_key:
-            by_key[key] |= values[key.pair]
 
 
 def _bertscore_signature(signature: str) -> str:

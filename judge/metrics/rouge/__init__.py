@@ -190,7 +190,12 @@ class Rouge:
             read = [words.kept(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
-                raise _no_tokens(tokenizer, len(targets))
+                has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
+                advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
+                    tokenizer, "set tokenizer=char"
+                )
+                message = f"has {has} without any token by the tokenizer {tokenizer} (and the stopwords): {advice}"
+                raise CannotScore("NoTokens", message)
             if self._package:
                 names = tuple(kind.name for kind in self.kinds)
                 lines = ["\n".join(text.sentences(part)) if running else part for part in (output, *targets)]
@@ -342,11 +347,3 @@ def _lines(file: str | Path, option: str) -> list[str]:
         return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error
-
-
-def _no_tokens(tokenizer: str, references: int) -> CannotScore:
-    has = "a reference without any token" if references == 1 else f"{references} references without any token"
-    advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
-        tokenizer, "set tokenizer=char"
-    )
-    return CannotScore("NoTokens", f"has {has} by the tokenizer {tokenizer} (and the stopwords): {advice}")

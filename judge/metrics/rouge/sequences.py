@@ -248,30 +248,24 @@ def union_lcs(reference: Text, candidate: Text) -> int:
         raise too_long("an LCS of each two sentences")
     hits: list[str] = []
     for line in reference.lines:
-        places = _union_places(line, candidate)
-        hits += compress(line, map("1".__eq__, reversed(bin(places))))
+        union = 0  # as bits, the words of the sentence that are on its LCS with any sentence of the candidate
+        bits = powers(len(line))
+        for candidate_line, places in zip(candidate.lines, candidate.places(), strict=True):
+            if places is None:
+                shared = set(line) & set(candidate_line)
+                if len(shared) * len(candidate_line) > _MOST_BITS:
+                    raise too_long("an LCS of each two sentences")
+                places = places_of(shared, candidate_line)
+            matched_places = list(map(places.get, line))
+            rows = list(filter(None, matched_places))
+            if rows and (every := sum(compress(bits, matched_places))) & ~union:
+                union |= (
+                    every
+                    if len(rows) == 1
+                    else _lcs_places(rows, list(compress(bits, matched_places)), every, len(candidate_line))
+                )
+        hits += compress(line, map("1".__eq__, reversed(bin(union))))
     return length("".join(sorted(hits)), candidate.ordered)
-
-
-def _union_places(line: str, candidate: Text) -> int:
-    """Return, as bits, the words of a sentence that are on its LCS with any sentence of the candidate."""
-    union = 0
-    bits = powers(len(line))
-    for candidate_line, places in zip(candidate.lines, candidate.places(), strict=True):
-        if places is None:
-            shared = set(line) & set(candidate_line)
-            if len(shared) * len(candidate_line) > _MOST_BITS:
-                raise too_long("an LCS of each two sentences")
-            places = places_of(shared, candidate_line)
-        matched_places = list(map(places.get, line))
-        rows = list(filter(None, matched_places))
-        if rows and (every := sum(compress(bits, matched_places))) & ~union:
-            union |= (
-                every
-                if len(rows) == 1
-                else _lcs_places(rows, list(compress(bits, matched_places)), every, len(candidate_line))
-            )
-    return union
 
 
 def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:

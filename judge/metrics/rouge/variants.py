@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
-from operator import add
+from operator import add, or_
 from typing import Literal, NamedTuple, get_args
 
 from judge.core.errors import ConfigError
@@ -167,7 +168,12 @@ class Rouge155(Variant):
             remaining, available = Counter(reference.whole), Counter(output.whole)
             hits = sum(
                 (
-                    _weigh_runs(line, _matched_places(line, output.lines, weight), weight, (remaining, available))
+                    _weigh_runs(
+                        line,
+                        reduce(or_, (sequences.weighted_path(line, other, weight) for other in output.lines), 0),
+                        weight,
+                        (remaining, available),
+                    )
                     for line in reference.lines
                 ),
                 0.0,
@@ -283,13 +289,6 @@ def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """Return the size of the multiset intersection."""
     shared = counts.keys() & others.keys()
     return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
-
-
-def _matched_places(line: str, candidate_lines: Sequence[str], weight: float) -> int:
-    marks = 0
-    for candidate_line in candidate_lines:
-        marks |= sequences.weighted_path(line, candidate_line, weight)
-    return marks
 
 
 def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:

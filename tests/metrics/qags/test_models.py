@@ -349,7 +349,7 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
     asked = reader(bert, progress=lambda done, total: told.append((done, total)))
     rows: list[int] = []
     take = asked._take
-    monkeypatch.setattr(asked, "_take", lambda batch, found: rows.append(len(batch)) or take(batch, found))
+    monkeypatch.setattr(asked, "_take", lambda windows: rows.append(len(windows)) or take(windows))
     pairs = [(question, text) for question in QUESTIONS for text in TEXTS[:2]]
     found = asked.answers([*pairs, *pairs])
     assert found[:6] == found[6:]
