@@ -134,12 +134,19 @@ def summarize(
     """
     direction = Direction(columns)
     unscored = [Verdict(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
+    foreign = defaultdict[str, list[str]](list)  # damage that is not the criterion's own, but lowers its score
+    for cell in cells:
+        if not cell.own and cell.rate and detects_damage(cell):
+            foreign[cell.criterion].append(f"{cell.change} ({of_count(cell.rate)})")
     verdicts = [
         *unscored,
         *_attack_verdicts(attacks, direction),
         *_bias_verdicts(findings),
         *_own_damage(cells, direction),
-        *_foreign_damage(cells),
+        *(
+            Verdict(_DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}.")
+            for name, phrases in foreign.items()
+        ),
     ]
     return tuple(verdict.sentence for verdict in sorted(verdicts, key=lambda verdict: -verdict.severity))
 
@@ -184,17 +191,6 @@ def _evidence(cell: SensitivityCell, kind: str, direction: Direction) -> str:
         f"; on average {direction.mean(cell)}" if kind == "weak" or (kind == "open" and direction.worse(cell)) else ""
     )
     return of_count(cell.rate) + rose + beside
-
-
-def _foreign_damage(cells: Iterable[SensitivityCell]) -> Iterator[Verdict]:
-    """Say which criteria fall for damage that is not theirs."""
-    by_criterion = defaultdict[str, list[SensitivityCell]](list)
-    for cell in cells:
-        if not cell.own and detects_damage(cell):
-            by_criterion[cell.criterion].append(cell)
-    for name, damaged in by_criterion.items():
-        phrases = [f"{cell.change} ({of_count(cell.rate)})" for cell in damaged if cell.rate]
-        yield Verdict(_DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}.")
 
 
 def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -> Iterator[Verdict]:

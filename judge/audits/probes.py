@@ -441,15 +441,28 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         others = [wording for wording in by_wording if wording != name]
         if name not in by_wording or not others:
             continue
-        yield from _shifts(name, column, by_wording, minimum_effect(evidence, column), seed)
+        items, digits, threshold = list(by_wording[name]), places(column), minimum_effect(evidence, column)
+        shifts = np.array(
+            [
+                [by_wording[o][i].value - by_wording[name][i].value if i in by_wording[o] else np.nan for i in items]
+                for o in others
+            ]
+        )
+        for wording, moves, shift in zip(others, shifts, means(shifts, seed), strict=True):
+            if shift is not None:
+                which, comparative = wording.removeprefix(f"{name}~"), "higher" if shift.value > 0 else "lower"
+                moved = change(shift, digits)
+                sentence = f"{name} scores {comparative} in wording {which} of its prompt: {moved}"
+                otherwise = f"{name} is not moved significantly by wording {which} of its prompt: {moved}"
+                hits = agreement_with_mean(moves, threshold)
+                yield CandidateFinding("wording", name, f"wording {which}", shift, "points", sentence, otherwise, hits)
         complete = [
             [wording_scores[item] for wording_scores in by_wording.values()]
-            for item in by_wording[name]
+            for item in items
             if all(item in o for o in by_wording.values())
         ]
         spread = [stdev(score.value for score in scores) for scores in complete]
         if (sd := _root_mean_square(spread, seed)) is not None:
-            digits = places(column)
             beside = f" {interval(sd, digits)}".rstrip()
             words = f"{len(by_wording)} wordings"
             sentence = f"{name} scatters by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
@@ -460,25 +473,6 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         if changed is not None:
             sentence = f"{name} gives another label in another wording to {of_count(changed)} texts{varying(evidence)}"
             yield CandidateFinding("wording", name, "label changes with the wording", changed, "share", sentence)
-
-
-def _shifts(
-    name: str, column: Column, by_wording: Mapping[str, Mapping[str, Score]], threshold: float, seed: int
-) -> Iterator[CandidateFinding]:
-    others = [wording for wording in by_wording if wording != name]
-    items = list(by_wording[name])
-    rows = [
-        [by_wording[o][i].value - by_wording[name][i].value if i in by_wording[o] else np.nan for i in items]
-        for o in others
-    ]
-    for wording, row, shift in zip(others, np.array(rows), means(np.array(rows), seed), strict=True):
-        if shift is not None:
-            which, comparative = wording.removeprefix(f"{name}~"), "higher" if shift.value > 0 else "lower"
-            moved = change(shift, places(column))
-            sentence = f"{name} scores {comparative} in wording {which} of its prompt: {moved}"
-            otherwise = f"{name} is not moved significantly by wording {which} of its prompt: {moved}"
-            hits = agreement_with_mean(row, threshold)
-            yield CandidateFinding("wording", name, f"wording {which}", shift, "points", sentence, otherwise, hits)
 
 
 def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:

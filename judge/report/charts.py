@@ -11,7 +11,6 @@ from itertools import pairwise
 from judge.core.format import decimals, format_interval, minus, number, one_line, plural
 from judge.core.records import Column, Estimate
 from judge.results.result import Result
-from judge.stats.human_agreement import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,12 @@ def scatters(result: Result) -> tuple[Scatter, ...]:
             across = _axis_of_values(column, [judge for judge, _ in points])
             up = _axis_of_values(column, [people for _, people in points])
             title = f"{one_line(criterion)}, {one_line(row.name)}"
-            charts.append(Scatter(title, across, up, _path(across, up, drawn), _scatter_note(row, points, drawn)))
+            note = "each moved a little so that equal ones are seen."
+            note = f"{f'{len(drawn):,} of ' if len(drawn) < len(points) else ''}{plural(len(points), 'text')}, {note}"
+            if e := row.correlation.estimates.get(("item", "spearman")):
+                rho = f"{number(e.value, 2)} {format_interval(e.low, e.high, 2)}".rstrip()
+                note = f"Spearman {rho} over all texts. {note}"
+            charts.append(Scatter(title, across, up, _path(across, up, drawn), note))
     return tuple(charts)
 
 
@@ -221,19 +225,3 @@ def _jittered(at: float, turn: float) -> int:
     """Convert percent of the plot to units of the drawing, jittered by `turn` and reflected at the frame."""
     place = at * _SIDE / 100 + _JITTER * (2 * (turn % 1) - 1)
     return round(_SIDE - abs(_SIDE - abs(place)))
-
-
-def _scatter_note(row: Row, points: Sequence[Point], drawn_points: Sequence[Point]) -> str:
-    spearman = row.correlation.estimates.get(("item", "spearman"))
-    rho = ""
-    if spearman is not None:
-        rho = (
-            f"Spearman {number(spearman.value, 2)} {format_interval(spearman.low, spearman.high, 2)}".rstrip()
-            + " over all texts. "
-        )
-    drawn = (
-        f"{len(drawn_points):,} of {plural(len(points), 'text')}"
-        if len(drawn_points) < len(points)
-        else plural(len(points), "text")
-    )
-    return f"{rho}{drawn}, each moved a little so that equal ones are seen."

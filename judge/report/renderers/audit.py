@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from markupsafe import Markup
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -16,8 +15,8 @@ from rich.text import Text
 from judge.audits.card import JudgeCard
 from judge.core.format import to_json
 from judge.report.renderers import html
-from judge.report.renderers.console import recording_console
-from judge.report.renderers.markdown import LIMIT, escape
+from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, markdown_table
 from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, ShownCell, layout
 
 SCHEMA = "judge.card/1"
@@ -65,18 +64,10 @@ def render_console(card: JudgeCard, *, colour: bool = False) -> str:
     return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
 
 
-def _table(*heads: str) -> Table:
-    """A table with these columns of text; the caller adds those of numbers."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
-
-
 def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -> None:
     console.print(Text(f"\n{matrix.title}", "bold"))
     for first, last in _chunks(len(matrix.criteria), max(1, (console.width - _NAME_WIDTH) // _CELL_WIDTH)):
-        table = _table("")
+        table = plain_table("")
         for name in matrix.criteria[first:last]:
             table.add_column(name, justify="right", overflow="fold")
         for name, cells in matrix.rows:
@@ -90,7 +81,7 @@ def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -
     if matrix.caption:
         console.print(Text(matrix.caption, "dim"))
     if details:
-        table = _table("", "")
+        table = plain_table("", "")
         failed = any(detail.failed != "0" for detail in details)
         for head in ("moved", "against", "mean change", "n", *(["failed"] if failed else [])):
             table.add_column(head, justify="right", no_wrap=True)
@@ -119,7 +110,7 @@ def _print_biases(console: Console, view: Layout) -> None:
     console.print(Text(view.biases_legend, "dim"))
     if view.use:
         console.print(Text("\nHow often each label is given"))
-        table = _table("", "")
+        table = plain_table("", "")
         table.show_header = False
         for label_use in view.use:
             table.add_row(Text(label_use.criterion), Text(label_use.shares))
@@ -128,7 +119,7 @@ def _print_biases(console: Console, view: Layout) -> None:
 
 def _bias_table(bias: Bias, criteria: Sequence[str]) -> Table:
     """A row for each finding and a column for each criterion; the interval stands below the value."""
-    table = _table(bias.probe)
+    table = plain_table(bias.probe)
     for name in criteria:
         table.add_column(name, justify="right", overflow="fold")
     for group in bias.groups:
@@ -181,27 +172,27 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
         ]
         heads = ("probe", "", "criterion", "value", "p (Holm)", "n")
         yield "### Bias"
-        yield f"{_markdown_table(heads, rows, 3)}\n\n{escape(view.biases_legend)}"
+        yield f"{markdown_table(heads, rows, 3)}\n\n{escape(view.biases_legend)}"
     if view.use:
         lines = [
             f"- {escape(label_use.criterion, _MOST_NAME)}: {escape(label_use.shares, 500)}" for label_use in view.use
         ]
-        yield _folded("How often each label is given", "\n".join(lines))
+        yield folded("How often each label is given", "\n".join(lines))
     for title, entries in (("Left out", view.left_out), ("Judgments that failed", view.failures)):
         if entries:
             lines = [f"- {escape(name, 200)}: {escape(text, 500)}" for name, text in entries]
             yield "\n".join([f"### {title}", "", *lines])
     if view.facts:
-        yield _folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in view.facts))
+        yield folded("How it was made", "\n".join(f"- {name}: {escape(text, 300)}" for name, text in view.facts))
     if view.sensitivity or view.injection:
-        yield _folded("What the numbers mean", escape(view.legend))
+        yield folded("What the numbers mean", escape(view.legend))
 
 
 def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
     yield f"### {matrix.title}"
     rows = [(escape(name, _MOST_NAME), *(_markdown_cell(cell) for cell in cells)) for name, cells in matrix.rows]
     note = f"\n\nIn brackets: the share that moved the other way. {escape(matrix.caption)}".rstrip()
-    yield (_markdown_table(("", *(escape(name, _MOST_NAME) for name in matrix.criteria)), rows, 1) + note)
+    yield (markdown_table(("", *(escape(name, _MOST_NAME) for name in matrix.criteria)), rows) + note)
     cells = [
         (
             escape(detail.criterion, _MOST_NAME),
@@ -211,9 +202,9 @@ def _matrix_blocks(matrix: Matrix, details: Sequence[Detail]) -> Iterator[str]:
         for detail in details
     ]
     heads = ("criterion", "change", "moved", "against", "mean change", "p (Holm)", "texts", "failed")
-    yield _folded(
+    yield folded(
         "Its own damage in numbers" if matrix.title == "Sensitivity" else "In numbers",
-        _markdown_table(heads, cells, 2),
+        markdown_table(heads, cells, 2),
     )
 
 
@@ -222,16 +213,6 @@ def _markdown_cell(cell: ShownCell | None) -> str:
         return "–"
     text = f"{cell.text}{f' ({cell.against})' if cell.against else ''} {cell.move}{cell.significance}"
     return f"{cell.mark} **{text}**" if cell.own_damage else text
-
-
-def _folded(title: str, text: str) -> str:
-    return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> str:
-    """A table whose first columns are names and whose others are numbers."""
-    rule = ["---"] * names + ["---:"] * (len(heads) - names)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
 def render_html(card: JudgeCard) -> str:

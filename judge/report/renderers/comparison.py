@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
 from markupsafe import Markup
-from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from judge.core.format import one_line, to_json
 from judge.report.renderers import html
-from judge.report.renderers.console import recording_console
-from judge.report.renderers.markdown import escape
-from judge.report.views.comparison import ItemChanges, Layout, Section, layout
+from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.markdown import escape, folded, markdown_table
+from judge.report.views.comparison import ItemChanges, Layout, layout
 from judge.results.comparison import RunComparison
 
 SCHEMA = "judge.compare/1"
@@ -40,12 +39,18 @@ def render_console(comparison: RunComparison, colour: bool) -> str:
     console.print(Text(" ".join(view.sentences)))
     if view.changes:
         console.print(Text("\nChanged", "bold"))
-    for title, change in view.changes:
-        line = Text.assemble(f"{title}: ", (f"{one_line(change.before)} → {one_line(change.after)}", "bold"))
+    for title, setting in view.changes:
+        line = Text.assemble(f"{title}: ", (f"{one_line(setting.before)} → {one_line(setting.after)}", "bold"))
         console.print(Padding(line, (0, 0, 0, 2)))
     for section in view.sections:
         console.print(Text(f"\n{section.name}", "bold"))
-        console.print(_table(section))
+        table = plain_table("system")
+        for head in _HEADS:
+            table.add_column(head, justify="right", no_wrap=True)
+        for row in section.rows:
+            change = Text.assemble((f"{row.mark}{row.change}", "bold" if row.mark else ""), (f" {row.interval}", "dim"))
+            table.add_row(Text(row.system), row.before, row.after, change, row.p, row.texts)
+        console.print(table)
         if section.more:
             console.print(Text(f"{section.more}.", "dim"))
     if view.unchanged:
@@ -69,17 +74,6 @@ def render_console(comparison: RunComparison, colour: bool) -> str:
     if view.sections:
         console.print(Text(f"\n{view.legend}", "dim"))
     return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
-
-
-def _table(section: Section) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column("system", overflow="fold")
-    for head in _HEADS:
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in section.rows:
-        change = Text.assemble((f"{row.mark}{row.change}", "bold" if row.mark else ""), (f" {row.interval}", "dim"))
-        table.add_row(Text(row.system), row.before, row.after, change, row.p, row.texts)
-    return table
 
 
 def _shifts(item: ItemChanges) -> str:
@@ -120,7 +114,7 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
             )
             for row in section.rows
         ]
-        yield _markdown_table(("system", *_HEADS), rows) + (f"\n\n{section.more}." if section.more else "")
+        yield markdown_table(("system", *_HEADS), rows) + (f"\n\n{section.more}." if section.more else "")
     if view.unchanged:
         yield escape(view.unchanged)
     if view.failed:
@@ -134,19 +128,14 @@ def _markdown_blocks(view: Layout) -> Iterator[str]:
             )
             for failure in view.failed
         ]
-        yield "### Failures\n\n" + _markdown_table(("", "error", "count", "columns", "for example"), failures)
+        yield "### Failures\n\n" + markdown_table(("", "error", "count", "columns", "for example"), failures)
     if view.items:
         lines = [
             f"- {item.size} {escape(item.item, 80)}: {escape(_shifts(item), 400)}" for item in view.items[:_MOST_ITEMS]
         ]
-        yield "\n".join(["<details>", "<summary>Items that moved most</summary>", "", *lines, "", "</details>"])
+        yield folded("Items that moved most", "\n".join(lines))
     if view.sections:
-        yield f"<details>\n<summary>What the numbers mean</summary>\n\n{escape(view.legend)}\n\n</details>"
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rule = ("---", *["---:"] * (len(heads) - 1))
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+        yield folded("What the numbers mean", escape(view.legend))
 
 
 def render_html(comparison: RunComparison, colour: bool) -> str:

@@ -40,6 +40,14 @@ def recording_console(*, colour: bool, width: int | None = None) -> tuple[Consol
     return console, text
 
 
+def plain_table(*heads: str) -> RichTable:
+    """A table without a frame, with these columns of text; the caller adds those of numbers."""
+    table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
 _NAME, _HEAD, _GAP = 28, 30, 2  # widest system name, widest column name before folding, padding of a column
 _NARROW_NAME = 16  # a system name may be folded to this width if all columns then fit beside it
 _MOST_IN_MATRIX = 12  # systems in a matrix of win rates
@@ -120,7 +128,7 @@ def _print_table(console: Console, first: str, names: Sequence[str], columns: Se
     if wide > (remaining := console.width - _GAP - sum(column.width + _GAP for column in columns)) >= _NARROW_NAME:
         wide = remaining
     for group in _groups_that_fit(columns, console.width - wide - _GAP):
-        table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+        table = plain_table()
         table.add_column(first, max_width=wide, overflow="fold")
         for column in group:
             table.add_column(Text(column.head), justify="right", width=column.width, overflow="fold")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -24,8 +23,8 @@ from judge.core.format import (
     signed,
     to_json,
 )
-from judge.report.renderers.console import recording_console
-from judge.report.renderers.markdown import escape, summary
+from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.markdown import escape, folded, markdown_table, summary
 from judge.report.views.criterion_diff import diff_sentences
 from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
@@ -119,8 +118,7 @@ def render_console(diff: CriterionDiff, colour: bool) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    table.add_column(heads[0], overflow="fold")
+    table = plain_table(heads[0])
     for head in heads[1:]:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
@@ -156,25 +154,19 @@ def _blocks(diff: CriterionDiff) -> Iterator[str]:
         judged = diff.judged
         if rows := list(_agreement_rows(judged)):
             yield f"### Agreement with people's {escape(judged.rating)}, Spearman"
-            yield _markdown_table(_AGREEMENT_HEADS, rows)
+            yield markdown_table(_AGREEMENT_HEADS, [(escape(first), *numbers) for first, *numbers in rows])
         elif judged.lacking:
             yield f"{escape(judged.lacking)}."
         if reversals := list(_reversal_rows(judged)):
             yield "### What came out the other way"
-            yield _markdown_table(_REVERSAL_HEADS, reversals)
+            yield markdown_table(_REVERSAL_HEADS, [(escape(first), *numbers) for first, *numbers in reversals])
         if judged.comparison is not None:
             yield f"### Scores\n\n{_without_title(judged.comparison.report('markdown'))}"
     for title, differing in _differences(diff):
         first_lines, rest = _first_lines(differing)
         fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(first_lines)) or [""]))
         body = "\n".join([f"{fence}diff", *first_lines, fence, *([f"… {rest}."] if rest else [])])
-        yield f"<details>\n<summary>{summary(title)}</summary>\n\n{body}\n\n</details>"
-
-
-def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    lines = [[escape(row[0]), *row[1:]] for row in rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in ([*heads], rule, *lines))
+        yield folded(summary(title), body)
 
 
 def render_json(diff: CriterionDiff, colour: bool) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from io import StringIO
 from typing import Any
@@ -39,12 +39,9 @@ def render(result: Result) -> str:
             [*(getattr(standing, name) for name in names), signatures.get(standing.column)] for standing in standings
         )
         return written([*names, "signature"], rows)
-    return written(HEADER, _means(result))
-
-
-def _means(result: Result) -> Iterator[list[Any]]:
     board = build_leaderboard(result)
     ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
+    means: list[list[Any]] = []
     for column in board.columns:
         for system in board.systems:
             cell, e = board.cells[system, column.name], board.cells[system, column.name].estimate
@@ -53,7 +50,8 @@ def _means(result: Result) -> Iterator[list[Any]]:
             rank = ranks.get((column.name, system))
             places = (rank.rank, rank.low, rank.high) if rank else (None, None, None)
             mark = "best" if cell.best else "same" if cell.same else ""
-            yield [system, column.name, column.kind, *interval, *counts, column.signature, *places, mark]
+            means.append([system, column.name, column.kind, *interval, *counts, column.signature, *places, mark])
+    return written(HEADER, means)
 
 
 def written(header: Iterable[str], rows: Iterable[list[Any]]) -> str:

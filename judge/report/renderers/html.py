@@ -128,11 +128,21 @@ def _means_page(result: Result) -> str:
 
 def _page(name: str, result: Result, about: Provenance, shown_items: Sequence[Item], **parts: Any) -> str:
     script = source("report.js") + source("items.js")
+    # Of a ranking, only items with compared texts count.
+    names = {row.item for row in result.table.rows()} if result.rankings else set(result.table.items)
+    left_out = ""
+    if len(shown_items) != len(names):
+        outputs = sum(len(item.outputs) for item in shown_items)
+        texts = sum(sample.item in names for sample in result.table.samples)
+        left_out = (
+            f"The first {len(shown_items):,} of {len(names):,} items ({outputs:,} of {texts:,} texts) are shown; "
+            f"all are in scores.parquet."
+        )
     page: str = template(name).render(
         about=about,
         verdict=verdict(result),
         items=shown_items,
-        left_out=_left_out_note(result, shown_items),
+        left_out=left_out,
         alpha=ALPHA,
         criteria=result.info.get("criteria") or {},
         versions=result.info.get("versions") or {},
@@ -173,43 +183,25 @@ def source(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _left_out_note(result: Result, shown_items: Sequence[Item]) -> str:
-    """The page's note if it does not hold every item. Of a ranking, only items with compared texts count."""
-    names = {row.item for row in result.table.rows()} if result.rankings else set(result.table.items)
-    if len(shown_items) == len(names):
-        return ""
-    outputs = sum(len(item.outputs) for item in shown_items)
-    texts = sum(sample.item in names for sample in result.table.samples)
-    return (
-        f"The first {len(shown_items):,} of {len(names):,} items ({outputs:,} of {texts:,} texts) are shown; "
-        f"all are in scores.parquet."
-    )
-
-
 def plots(result: Result, board: Leaderboard) -> list[Plot]:
     """The charts of means, one for each column."""
-    return [
-        _plot(result, board, column, group.name, group.parts[column.name])
-        for group in board.groups
-        for column in group.columns
-    ]
-
-
-def _plot(result: Result, board: Leaderboard, column: Column, criterion: str, part: str) -> Plot:
-    cells = {system: board.cells[system, column.name] for system in board.systems}
-    along = charts.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
-    rows = []
-    for system, cell in cells.items():
-        title = f"{one_line(system)}: {cell.mean} {cell.interval}, {plural(cell.n, 'text')}"
-        bar = charts.bar(along, cell.estimate, title) if cell.estimate else None
-        rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, bar))
-    bins: dict[str, tuple[charts.Bin, ...]] = {}
-    if column.kind == "criterion" and column in board.of_texts:
-        values: dict[str, list[float]] = {system: [] for system in board.systems}
-        for score in result.table.column_scores(column.name):
-            values[score.system].append(score.value)
-        bins = charts.histograms(column, values)
-    return Plot(criterion, part, along, tuple(rows), bins, column.better)
+    drawn, grouped = [], [(group, column) for group in board.groups for column in group.columns]
+    for group, column in grouped:
+        cells = {system: board.cells[system, column.name] for system in board.systems}
+        along = charts.axis(column, [cell.estimate for cell in cells.values() if cell.estimate])
+        rows = []
+        for system, cell in cells.items():
+            title = f"{one_line(system)}: {cell.mean} {cell.interval}, {plural(cell.n, 'text')}"
+            bar = charts.bar(along, cell.estimate, title) if cell.estimate else None
+            rows.append(Bar(system, cell.mean, cell.best, cell.mark, cell.failed, bar))
+        bins: dict[str, tuple[charts.Bin, ...]] = {}
+        if column.kind == "criterion" and column in board.of_texts:
+            values: dict[str, list[float]] = {system: [] for system in board.systems}
+            for score in result.table.column_scores(column.name):
+                values[score.system].append(score.value)
+            bins = charts.histograms(column, values)
+        drawn.append(Plot(group.name, group.parts[column.name], along, tuple(rows), bins, column.better))
+    return drawn
 
 
 def standing_plots(contest: Contest) -> tuple[Plot, ...]:

@@ -209,7 +209,16 @@ def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: 
     first = f"p{{{narrow:.0f}pt}}" if narrow else "l"
     yield f"\\begin{{tabular}}{{{first}{'r' * len(columns)}}}"
     yield "\\toprule"
-    yield from _above(columns)
+    # The heading above a panel's columns: criteria and rules below them.
+    above, rules, place = [], [], 2
+    for criterion, group in groupby(columns, key=lambda column: column.above):
+        width = len(list(group))
+        above += [f"\\multicolumn{{{width}}}{{c}}{{{escape(criterion, _NAME)}}}"] if criterion else [""] * width
+        rules += [f"\\cmidrule(lr){{{place}-{place + width - 1}}}"] if criterion else []
+        place += width
+    if rules:
+        yield _row("", above)
+        yield "".join(rules)
     yield _row(f"{{}}{title}" if title else "", map(_heading, columns))
     yield "\\midrule"
     for at, name in enumerate(names):
@@ -225,19 +234,6 @@ def _part(title: str, names: Sequence[str], columns: Sequence[_Column], narrow: 
 
 def _row(first: str, cells: Iterable[str]) -> str:
     return " & ".join([first, *cells]) + " \\\\"
-
-
-def _above(columns: Sequence[_Column]) -> Iterator[str]:
-    """The heading above a panel's columns: criteria and rules below them. Nothing without a panel."""
-    above, rules, at = [], [], 2
-    for name, group in groupby(columns, key=lambda column: column.above):
-        width = len(list(group))
-        above += [f"\\multicolumn{{{width}}}{{c}}{{{escape(name, _NAME)}}}"] if name else [""] * width
-        rules += [f"\\cmidrule(lr){{{at}-{at + width - 1}}}"] if name else []
-        at += width
-    if rules:
-        yield _row("", above)
-        yield "".join(rules)
 
 
 def _heading(column: _Column) -> str:

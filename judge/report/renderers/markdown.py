@@ -14,7 +14,7 @@ from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
 from judge.report.views.ranking import RankingView, build_ranking
-from judge.report.views.score_drivers import JudgeDrivers, build_judge_drivers
+from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import LEVEL
 from judge.results.result import Result
 
@@ -106,6 +106,17 @@ def summary(text: str, limit: int = _NAME) -> str:
     return _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", literal))
 
 
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
+    """A table of cells that are Markdown: the first columns are names, the others numbers."""
+    rule = ["---"] * names + ["---:"] * (len(heads) - names)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+
+
+def folded(title: str, text: str) -> str:
+    """A text below a title that opens it."""
+    return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
+
+
 def _fit(blocks: Iterable[str | _Table], room: int) -> str:
     """The blocks in at most `room` characters: a table loses rows, and a block that does not fit ends the text."""
     page = ""
@@ -121,8 +132,15 @@ def _fit(blocks: Iterable[str | _Table], room: int) -> str:
 
 def _folded(result: Result, view: Leaderboard | RankingView) -> Iterator[tuple[str, list[str | _Table]]]:
     """Titles and blocks of the parts that few readers need."""
-    if pulls := build_judge_drivers(result):
-        yield "What moves the judge", _driver_blocks(pulls)
+    if drivers := build_judge_drivers(result):
+        heads, moved = ("scores", "together", "by chance", *drivers.heads, "texts"), []
+        for line in chain.from_iterable(drivers.criteria):
+            pulls = [line.pulls.get(name) for name in drivers.heads]
+            cells = [f"{pull.text} {pull.interval}".rstrip() if pull else "–" for pull in pulls]
+            share = f"{line.together} {line.interval}".rstrip() or "–"
+            texts = ", ".join(part for part in (line.texts, line.scope, line.note) if part)
+            moved.append((_head(line.name, line.part), share, line.chance or "–", *cells, escape(texts)))
+        yield "What moves the judge", [escape(drivers.lead), _Table(heads, moved), escape(drivers.legend)]
     if view.agreement:
         rows = [(_name(row.criterion), f"{row.alpha} {row.interval}".rstrip(), row.n) for row in view.agreement]
         yield "Agreement of the judges", [_Table(("criterion", "alpha", "texts"), rows), escape(ALPHA)]
@@ -196,18 +214,6 @@ def _mean_cell(cell: Cell) -> str:
     mean = f"**{cell.mean}**\\*" if cell.best else f"{cell.mean}{cell.mark}"
     coverage = f"({cell.coverage})" if cell.coverage else ""
     return " ".join(part for part in (mean, cell.interval, coverage) if part)
-
-
-def _driver_blocks(drivers: JudgeDrivers) -> list[str | _Table]:
-    rows = []
-    for row in chain.from_iterable(drivers.criteria):
-        pulls = [row.pulls.get(name) for name in drivers.heads]
-        cells = [f"{pull.text} {pull.interval}".rstrip() if pull else "–" for pull in pulls]
-        share = f"{row.together} {row.interval}".rstrip() or "–"
-        texts = ", ".join(part for part in (row.texts, row.scope, row.note) if part)
-        rows.append((_head(row.name, row.part), share, row.chance or "–", *cells, escape(texts)))
-    heads = ("scores", "together", "by chance", *drivers.heads, "texts")
-    return [escape(drivers.lead), _Table(heads, rows), escape(drivers.legend)]
 
 
 def _people_blocks(result: Result) -> Iterator[str | _Table]:

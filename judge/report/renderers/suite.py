@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls, one_line, plural, seconds, to_json
-from judge.report.renderers.console import recording_console
-from judge.report.renderers.markdown import LIMIT, escape, summary
+from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, summary
 from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals
 from judge.suite.evaluate import Outcome
 
@@ -89,7 +87,7 @@ def _print_suite(console: Console, suite: SuiteView) -> None:
         console.print(Padding(Text(suite.trouble), (0, 0, 0, 2)))
     if suite.rows:
         console.print()
-        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
+        table = plain_table()
         table.add_column("", no_wrap=True)
         table.add_column("case", overflow="fold", max_width=console.width * 2 // 5)
         table.add_column("expected", overflow="fold", max_width=console.width // 5)
@@ -189,7 +187,7 @@ def _grid(rows: Sequence[Row], *, where: bool) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details>\n<summary>{summary(title, 2 * _CELL)}</summary>\n\n{text}\n\n</details>"
+    return folded(summary(title, 2 * _CELL), text)
 
 
 def render_junit(outcomes: Sequence[Outcome]) -> str:

@@ -190,7 +190,15 @@ def _means_figures(result: Result, board: Leaderboard) -> Iterator[Figure]:
         yield _bar_chart(f"mean-{column.name}", plot.heading, board.caption, plot)
     for column, plot in zip(board.columns, plots, strict=True):
         if plot.bins:
-            yield _histograms(f"scores-{column.name}", _title(plot.title, plot.part), plot)
+            systems = plot.rows[:_MOST_SYSTEMS]
+            short = [_shorten(row.system, 20) for row in systems]
+            title = f"{_shorten(_title(plot.title, plot.part), _TITLE)}: distribution of scores"
+            title += _systems_note(len(plot.rows))
+            per_row = min(_PER_ROW, len(systems)) or 1
+            body = _macros().spread(title, plot, list(zip(systems, short, strict=True)), per_row, _SMALL)
+            about = "How many texts were scored near each answer of the scale, by system."
+            width, height = 8 + (_SMALL + 24) * per_row, 44 + 132 * -(-len(systems) // per_row)
+            yield Figure(f"scores-{column.name}", title, about, width, height, body)
     for matrix in wins(result, board):
         if matrix.rows == matrix.columns:
             yield _differences(matrix)
@@ -242,16 +250,6 @@ def _bar_chart(name: str, title: str, about: str, plot: html.Plot) -> Figure:
     title = _shorten(title, _TITLE) + _systems_note(len(plot.rows))
     body = _macros().bars(title, plot, list(zip(rows, names, strict=True)), label_width, _PLOT)
     return Figure(name, title, about, label_width + _PLOT + 80, 40 + 22 * len(rows) + 28, body)
-
-
-def _histograms(name: str, title: str, plot: html.Plot) -> Figure:
-    rows = plot.rows[:_MOST_SYSTEMS]
-    names = [_shorten(row.system, 20) for row in rows]
-    title = f"{_shorten(title, _TITLE)}: distribution of scores{_systems_note(len(plot.rows))}"
-    per_row = min(_PER_ROW, len(rows)) or 1
-    body = _macros().spread(title, plot, list(zip(rows, names, strict=True)), per_row, _SMALL)
-    about = "How many texts were scored near each answer of the scale, by system."
-    return Figure(name, title, about, 8 + (_SMALL + 24) * per_row, 44 + 132 * -(-len(rows) // per_row), body)
 
 
 def _square_chart(name: str, title: str, about: str, kind: str, drawn: str) -> Figure:

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from judge.core.format import one_line, to_json
 from judge.report.renderers import csv, latex
-from judge.report.renderers.console import recording_console
-from judge.report.renderers.markdown import escape
+from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.markdown import escape, markdown_table
 from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, closing, correlation_sentences
 from judge.report.views.validation import block as build_block
@@ -42,8 +40,7 @@ def render_console(validation: Validation, level: Level, colour: bool) -> str:
     for rated in validation.rated:
         block = build_block(rated, level)
         console.print(Text.assemble("\n", (block.title, "bold"), f"\n{block.over}"))
-        table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-        table.add_column("", overflow="fold")
+        table = plain_table("")
         for head in (*HEADS, block.unit if block.unit == "texts" else f"{block.unit}\ntexts"):
             table.add_column(head, justify="right", no_wrap=True)
         for line in block.lines:
@@ -74,12 +71,11 @@ def render_markdown(validation: Validation, level: Level, colour: bool) -> str:
     for rated in validation.rated:
         block = build_block(rated, level)
         heads = ["", *HEADS, *dict.fromkeys((block.unit, "texts"))]
-        rows = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+        rows = []
         for line in block.lines:
             counts = [line.n, line.texts] if line.texts else [line.n]
             rows.append([escape(line.label), *(" ".join(cell).rstrip() for cell in line.cells), *counts])
-        blocks += [f"### {escape(block.title)}", escape(block.over) + ":"]
-        blocks.append("\n".join("| " + " | ".join(cells) + " |" for cells in rows))
+        blocks += [f"### {escape(block.title)}", escape(block.over) + ":", markdown_table(heads, rows)]
         blocks += [escape(" ".join(block.sentences))] if block.sentences else []
         blocks += [_markdown_table(block.agreement)] if block.agreement is not None else []
         for curve in block.curves:
@@ -96,9 +92,8 @@ def render_markdown(validation: Validation, level: Level, colour: bool) -> str:
 
 
 def _markdown_table(grid: Grid) -> str:
-    rows = [grid.heads, ["---", *["---:"] * (len(grid.heads) - 1)]]
-    rows += [[escape(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+    rows = [[escape(row[0][0]), *(" ".join(cell).rstrip() for cell in row[1:])] for row in grid.rows]
+    return markdown_table(grid.heads, rows)
 
 
 def render_json(validation: Validation, level: Level, colour: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from judge.core.format import decimals, format_interval, format_p, plural, signed
 from judge.core.records import Estimate
-from judge.results.comparison import PLACES, CriterionDiff, Judged, Prompts
+from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
 
@@ -25,16 +25,23 @@ def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
                 f"{total_after:,} after."
             )
     if diff.prompts is not None:
-        yield _prompt_sentence(diff.prompts)
-        before, after = diff.prompts.tokens
+        prompts, texts = diff.prompts, plural(diff.prompts.texts, "text")
+        if not prompts.differ:
+            yield f"The prompts are the same on {'all ' if prompts.texts > 1 else ''}{texts}."
+        elif prompts.differ == prompts.texts:
+            yield f"The prompts differ on all of {texts} of {plural(prompts.items, 'item')}."
+        else:
+            items = f"{prompts.items_differ:,} of {plural(prompts.items, 'item')}"
+            yield f"The prompts differ on {prompts.differ:,} of {texts}, which are of {items}."
+        before, after = prompts.tokens
         share = 100 * (after / before - 1)
         change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
         tokens = f"A prompt has about {before:,.0f} tokens before and {after:,.0f} after ({change})"
-        if diff.prompts.cost is not None:
-            dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in diff.prompts.cost]
-            tokens += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({diff.prompts.priced})"
-        elif diff.prompts.priced:
-            tokens += f"; what they cost is not known ({diff.prompts.priced})"
+        if prompts.cost is not None:
+            dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in prompts.cost]
+            tokens += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({prompts.priced})"
+        elif prompts.priced:
+            tokens += f"; what they cost is not known ({prompts.priced})"
         yield f"{tokens}."
     elif diff.diff or diff.changes:
         yield "The two are not the same."
@@ -89,14 +96,3 @@ def _p_and_items_needed(estimate: Estimate, p: float | None, unit: str) -> str:
         )
         parts.append(f"would take {so_many} {unit}s")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _prompt_sentence(prompts: Prompts) -> str:
-    if not prompts.differ:
-        return f"The prompts are the same on {'all ' if prompts.texts > 1 else ''}{plural(prompts.texts, 'text')}."
-    if prompts.differ == prompts.texts:
-        return f"The prompts differ on all of {plural(prompts.texts, 'text')} of {plural(prompts.items, 'item')}."
-    return (
-        f"The prompts differ on {prompts.differ:,} of {plural(prompts.texts, 'text')}, which are of "
-        f"{prompts.items_differ:,} of {plural(prompts.items, 'item')}."
-    )

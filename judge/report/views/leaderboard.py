@@ -362,7 +362,14 @@ def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], column_group
         parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
     if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
         parts.append("; ".join(others))
-    parts += _corpus_notes(result)
+    corpus = [column.name for column in result.table.columns if column.name in result.table.corpus_columns]
+    if corpus:
+        sizes = {e.n for (_, name), e in result.estimates.items() if name in corpus}
+        scope = f"all {sizes.pop():,} texts of a system" if len(sizes) == 1 else "all texts of a system"
+        parts.append(f"Values of {scope} together: {', '.join(corpus)}")
+    for name in corpus:
+        kinds = {e.method for (_, column), e in result.estimates.items() if column == name and e.low is not None}
+        parts += [f"{name}: {', '.join(sorted(kinds))}"] if kinds else []
     columns = [column for group in column_groups for column in group.columns]
     directions = {column.better for column in columns}
     if arrows := [f"{arrow} {end}" for end, arrow in ARROWS.items() if end and end in directions]:
@@ -393,17 +400,3 @@ def _mark_notes(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterat
         for why, names in reasons.items():
             columns = ", ".join(names) if len(names) <= _MAX_COLUMNS_NAMED else plural(len(names), "column")
             yield f"No mark in {columns}: {why}"
-
-
-def _corpus_notes(result: Result) -> Iterator[str]:
-    """Say how many texts a value of a corpus-level column covers, and how its interval was computed."""
-    columns = [column.name for column in result.table.columns if column.name in result.table.corpus_columns]
-    if not columns:
-        return
-    sizes = {e.n for (_, name), e in result.estimates.items() if name in columns}
-    scope = f"all {sizes.pop():,} texts of a system" if len(sizes) == 1 else "all texts of a system"
-    yield f"Values of {scope} together: {', '.join(columns)}"
-    for name in columns:
-        methods = {e.method for (_, column), e in result.estimates.items() if column == name and e.low is not None}
-        if methods:
-            yield f"{name}: {', '.join(sorted(methods))}"

@@ -139,6 +139,13 @@ def build_provenance(result: Result) -> Provenance:
     parts = str(path).replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
     name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
+    judges, remarks = info.get("judges") or {}, []
+    for judge, facts in judges.items():
+        texts = ["; ".join(refusals(facts))]
+        if len(judges) > 1:
+            texts = [one_line(str(facts.get("base_url") or facts.get("provider") or "")), *texts, _usage(facts)]
+        if remark := " · ".join(filter(None, texts)):
+            remarks.append((one_line(str(judge)), remark))
     methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
@@ -150,7 +157,7 @@ def build_provenance(result: Result) -> Provenance:
         failures=failures,
         facts=_facts(result),
         usage=_usage(info),
-        judges=_judges(info),
+        judges=tuple(remarks),
         signed=tuple(
             SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns
         ),
@@ -254,18 +261,6 @@ def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
 def _method_counts(methods: Counter[str]) -> str:
     """Return `logprobs 78, samples 2`."""
     return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
-
-
-def _judges(info: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Describe what each judge refused or ignored; for a panel also each judge's endpoint, requests and cost."""
-    judges = info.get("judges") or {}
-    lines = []
-    for name, judge in judges.items():
-        parts = ["; ".join(refusals(judge))]
-        if len(judges) > 1:
-            parts = [one_line(str(judge.get("base_url") or judge.get("provider") or "")), *parts, _usage(judge)]
-        lines.append((one_line(str(name)), " · ".join(part for part in parts if part)))
-    return tuple((name, text) for name, text in lines if text)
 
 
 def _timestamp(started: Any) -> str:

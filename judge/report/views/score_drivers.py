@@ -10,7 +10,7 @@ from judge.core.records import Estimate
 from judge.report import charts
 from judge.report.views.columns import Group, groups
 from judge.results.result import Result
-from judge.stats.score_drivers import NAMES, Driver, Drivers
+from judge.stats.score_drivers import NAMES, Drivers
 
 PEOPLE = "people"
 LEAD = (
@@ -161,11 +161,19 @@ def _by_criterion(result: Result) -> Iterator[_CriterionDrivers]:
 
 def _row(name: str, part: str, drivers: Drivers, axis: charts.Axis, scoped: bool) -> Row:
     together, chance = drivers.together, drivers.chance
+    pulls = {}
+    for driver in drivers.each:
+        e = driver.correlation
+        sure = e.low is not None and e.high is not None and e.low * e.high > 0
+        direction = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
+        title = f"{_MORE[driver.name]} score {direction}; alone {_percent(driver.explained)}"
+        ends = format_interval(e.low, e.high, 2)
+        pulls[driver.name] = DriverBar(signed(e.value, 2), ends, charts.bar(axis, e, title))
     return Row(
         name,
         part,
         drivers.people,
-        {driver.name: _driver_bar(driver, axis) for driver in drivers.each},
+        pulls,
         _percent(together) if together else "",
         _interval(together) if together else "",
         "" if chance is None else f"{100 * chance:.{0 if chance >= 0.01 else 1}f}%",
@@ -173,14 +181,6 @@ def _row(name: str, part: str, drivers: Drivers, axis: charts.Axis, scoped: bool
         _scope(drivers) if scoped else "",
         drivers.note,
     )
-
-
-def _driver_bar(driver: Driver, axis: charts.Axis) -> DriverBar:
-    e = driver.correlation
-    sure = e.low is not None and e.high is not None and e.low * e.high > 0
-    direction = ("higher" if e.value > 0 else "lower") if sure else "neither clearly higher nor lower"
-    title = f"{_MORE[driver.name]} score {direction}; alone {_percent(driver.explained)}"
-    return DriverBar(signed(e.value, 2), format_interval(e.low, e.high, 2), charts.bar(axis, e, title))
 
 
 def _percent(share: Estimate) -> str:

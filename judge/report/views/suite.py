@@ -11,7 +11,7 @@ from judge.core.format import escape_controls, one_line, plural
 from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
 from judge.suite.evaluate import Outcome
-from judge.suite.expectations.case import Status, Verdict
+from judge.suite.expectations.case import Status
 
 _MAX_NAMED, _MAX_DIFF_LINES = 8, 200
 _MAX_NAME, _MAX_SENTENCE, _MAX_REPLY = 80, 500, 1_000  # characters
@@ -70,37 +70,38 @@ def suite_view(outcome: Outcome) -> SuiteView:
     flaky_cases = [
         f"{one_line(name, _MAX_NAME)} ({share:.0%})" for share, name in sorted(flaky, key=lambda case: -case[0])
     ]
+    rows = []
+    for verdict in outcome.verdicts:
+        mark = {"passed": "✓", "failed": "✗", "undecided": "?", "error": "!"}[verdict.status]
+        reason = one_line(verdict.said, _MAX_SENTENCE)
+        if verdict.status == "undecided" and verdict.met:
+            reason = f"{reason} (counts as met)".lstrip()
+        rows.append(
+            Row(
+                verdict.subject,
+                one_line(verdict.name, _MAX_NAME),
+                f"{path}:{verdict.line}",
+                mark,
+                "not known" if verdict.status == "error" and verdict.subject != "case" else _WORDS[verdict.status],
+                verdict.met,
+                one_line(verdict.expected, _MAX_SENTENCE),
+                one_line(verdict.found, _MAX_SENTENCE),
+                one_line(verdict.before, _MAX_SENTENCE),
+                reason,
+                escape_controls(verdict.detail[:_MAX_REPLY]).strip(),
+            )
+        )
     return SuiteView(
         one_line(outcome.suite.name, _MAX_NAME),
         path,
         suite_summary([outcome]),
         outcome.passed,
-        tuple(_row(verdict, path) for verdict in outcome.verdicts),
+        tuple(rows),
         _listed(flaky_cases),
         tuple(one_line(note, _MAX_SENTENCE) for note in outcome.notes),
         escape_controls(outcome.trouble),
         layout(outcome.comparison) if outcome.comparison else None,
         outcome.seconds,
-    )
-
-
-def _row(verdict: Verdict, path: str) -> Row:
-    mark = {"passed": "✓", "failed": "✗", "undecided": "?", "error": "!"}[verdict.status]
-    reason = one_line(verdict.said, _MAX_SENTENCE)
-    if verdict.status == "undecided" and verdict.met:
-        reason = f"{reason} (counts as met)".lstrip()
-    return Row(
-        verdict.subject,
-        one_line(verdict.name, _MAX_NAME),
-        f"{path}:{verdict.line}",
-        mark,
-        "not known" if verdict.status == "error" and verdict.subject != "case" else _WORDS[verdict.status],
-        verdict.met,
-        one_line(verdict.expected, _MAX_SENTENCE),
-        one_line(verdict.found, _MAX_SENTENCE),
-        one_line(verdict.before, _MAX_SENTENCE),
-        reason,
-        escape_controls(verdict.detail[:_MAX_REPLY]).strip(),
     )
 
 

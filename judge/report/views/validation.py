@@ -89,8 +89,21 @@ def blocks(criteria: Sequence[Calibrated], *, every: bool = False) -> tuple[Cali
                 for powered in differences
             ]
             grids.append(Grid(_DIFFERENCES, tuple(rows)))
-        sentences = tuple(_calibrated_sentences(calibrated, len(differences)))
-        laid_out.append(CalibrationBlock(one_line(calibrated.column), tuple(grids), sentences))
+        sentences = []
+        worth = [
+            (mean.estimate.n, mean.effective_ratings) for mean in calibrated.means if mean.effective_ratings is not None
+        ]
+        if worth:
+            rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
+            together = f"{plural(rated, 'rating')} and the judge together"
+            sentences.append(f"{together} are worth {alone:,} (median over the systems).")
+        if n_pairs := len(calibrated.differences):
+            apart = sum(powered.apart for powered in calibrated.differences)
+            those = f"; shown are the {len(differences):,} with the best system" if len(differences) < n_pairs else ""
+            sentences.append(f"{apart:,} of {plural(n_pairs, 'pair')} of systems are told apart{those}.")
+        if calibrated.note:
+            sentences.append(f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}.")
+        laid_out.append(CalibrationBlock(one_line(calibrated.column), tuple(grids), tuple(sentences)))
     return tuple(laid_out)
 
 
@@ -133,23 +146,6 @@ def _cells(powered: Powered, places: int) -> tuple[CalibrationCell, ...]:
         for estimate in (powered.estimate, powered.people)
     ]
     return (*ends, *((text, "") for text in (*counts, worth)))
-
-
-def _calibrated_sentences(calibrated: Calibrated, n_shown: int) -> Iterator[str]:
-    worth = [
-        (powered.estimate.n, powered.effective_ratings)
-        for powered in calibrated.means
-        if powered.effective_ratings is not None
-    ]
-    if worth:
-        rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
-        yield f"{plural(rated, 'rating')} and the judge together are worth {alone:,} (median over the systems)."
-    if calibrated.differences:
-        apart = sum(powered.apart for powered in calibrated.differences)
-        those = f"; shown are the {n_shown:,} with the best system" if n_shown < len(calibrated.differences) else ""
-        yield f"{apart:,} of {plural(len(calibrated.differences), 'pair')} of systems are told apart{those}."
-    if calibrated.note:
-        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}."
 
 
 HEADS = ("Spearman", "Kendall tau-b", "Pearson")
