@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,10 +31,13 @@ def test_a_suites_name_is_no_html_in_a_summary() -> None:
 def test_every_fold_of_a_suite_goes_through_it() -> None:
     change = SimpleNamespace(columns=(HOSTILE,), before="a", after="b", diff=["-a", "+b"])
     found = SimpleNamespace(changes=[change], report=lambda format: "## page\n")
-    shown: Any = SimpleNamespace(name=HOSTILE)
+    shown = SimpleNamespace(name=HOSTILE, passed=True, trouble="", unmet=[], flaky="", notes=[], rows=[])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suites, "changed", lambda change: ["-a", "+b"])
-        page = "\n\n".join(suites._comparison_blocks(shown, found))  # type: ignore[arg-type]
+        patch.setattr(suites, "suite_view", lambda outcome: shown)
+        patch.setattr(suites, "totals", lambda outcomes: "1 suite")
+        page = suites.render_markdown([SimpleNamespace(comparison=found)])  # type: ignore[list-item]
+    assert page.count("<details>") == 2
     assert "<img" not in page
     assert "<b>" not in page
 
