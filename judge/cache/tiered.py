@@ -25,7 +25,7 @@ class TieredCache(base.InspectableCache):
     to Redis, but for `close` and who has no disk. Not for several threads.
     """
 
-    def __init__(self, remote: RedisClient, disk: DiskCache | None, notes: list[str] | None = None) -> None:
+    def __init__(self, remote: RedisClient, disk: DiskCache | None, notes: list[str] | None) -> None:
         self._remote, self._disk = remote, disk
         self._notes = [] if notes is None else notes
         self._rows: dict[str, str] = {}

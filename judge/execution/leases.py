@@ -39,8 +39,8 @@ class RequestLeases:
         on_found: Callable[[str, Request, Response], bool],
         counts: JudgeProgress,
         *,
-        deadline: float | None = None,
-        on: bool = True,
+        deadline: float | None,
+        on: bool,
         here: set[str] | None = None,
     ) -> None:
         self._cache, self._on_found, self._counts = cache, on_found, counts

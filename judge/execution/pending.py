@@ -119,7 +119,7 @@ class Bundles:
     in one prompt are one bundle too, unless whoever answers has their replies `apart`.
     """
 
-    def __init__(self, *, decides: bool, draws: int, apart: bool = False) -> None:
+    def __init__(self, *, decides: bool, draws: int, apart: bool) -> None:
         self._decides, self._draws, self._apart = decides, draws, apart
         self._requests: dict[str, list[PendingRequest]] = {}
 

@@ -116,7 +116,7 @@ class PrefixAwareQueue:
             elif self._paced and len(group.sent) == _PER_MINUTE and now - group.sent[0] < _MINUTE:
                 heapq.heappush(self._resting, (group.sent[0] + _MINUTE, self._warm.popleft()))
             else:
-                return self._next_of_group(name, group, self._warm, now)
+                return self._next_of_group(name, group, now)
         # The first request of a group nobody of which was answered lately.
         for _ in range(len(self._cold)):
             name = self._cold[0]
@@ -135,7 +135,7 @@ class PrefixAwareQueue:
         if last and self._resting:
             _, name = heapq.heappop(self._resting)
             self._warm.append(name)
-            return self._next_of_group(name, self._groups[name], self._warm, now)
+            return self._next_of_group(name, self._groups[name], now)
         return None
 
     def answered(self, request: Request, now: float) -> None:
@@ -164,12 +164,12 @@ class PrefixAwareQueue:
             group.waiting.clear()
         self._waiting = self._bytes = 0
 
-    def _next_of_group(self, name: str, group: _Group, line: deque[str], now: float) -> Request:
-        """The next request of a group at the head of its line."""
+    def _next_of_group(self, name: str, group: _Group, now: float) -> Request:
+        """The next request of a warm group."""
         group.sent.append(now)
         request = self._remove(group.waiting.popleft())
         if not group.waiting:
-            line.remove(name)
+            self._warm.remove(name)
         return request
 
     def _remove(self, request: Request) -> Request:

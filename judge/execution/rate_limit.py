@@ -112,7 +112,7 @@ class ConcurrencyLimit:
     FIRST, FAST, CUT = 32.0, 2.0, 0.7
     SLOWER, MORE, KEPT, LEAST = 2.0, 1.1, 0.85, 16
 
-    def __init__(self, most: int, *, steady: bool = False) -> None:
+    def __init__(self, most: int, *, steady: bool) -> None:
         self.most = float(most)
         self.now = self.most if steady else min(self.most, self.FIRST)
         self._steady = steady

@@ -241,13 +241,13 @@ class Bootstrap:
 DEFAULT = Bootstrap()
 
 
-def wilson_interval(hits: int, n: int, name: str = "share", *, confidence: float = 0.95) -> Estimate | None:
+def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
     """hits / n (0–1) with Wilson's score interval (1927); None where nothing was tried."""
     if n < 1:
         return None
     p = hits / n
-    low, high = wilson_ends(p, n, NORMAL.inv_cdf((1 + confidence) / 2))
-    return Estimate(name, p, min(low, p), max(high, p), n, f"{100 * confidence:g}% Wilson score interval")
+    low, high = wilson_ends(p, n, NORMAL.inv_cdf(0.975))
+    return Estimate(name, p, min(low, p), max(high, p), n, "95% Wilson score interval")
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Resampled
+from judge.stats.bootstrap import Bools, Bootstrap, Floats, Ints, Resampled
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -100,7 +100,7 @@ class CorrelationWithRatings:
     `columns` that are named beforehand at the same time.
     """
 
-    def __init__(self, ratings: Floats, bootstrap: Bootstrap = DEFAULT, columns: Iterable[Floats] = ()) -> None:
+    def __init__(self, ratings: Floats, bootstrap: Bootstrap, columns: Iterable[Floats] = ()) -> None:
         self._ratings, self._bootstrap = rounded(ratings), bootstrap
         self._columns = {values.tobytes(): values for values in map(rounded, columns)}
         self._resampled: dict[tuple[bytes, bytes, Key], Resampled] = {}
@@ -244,7 +244,7 @@ def change_in_agreement(
     return ChangeInAgreement(shifts, next((reason for side in sides for reason in side.lacking.values()), ""))
 
 
-def human_ceiling(votes: Floats, bootstrap: Bootstrap = DEFAULT) -> Correlation:
+def human_ceiling(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     """One annotator against the mean of the others, averaged over the annotators (for `document`, in each item).
 
     `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `CorrelationWithRatings`.

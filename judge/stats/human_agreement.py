@@ -163,7 +163,7 @@ _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
 
 
 def baselines_without_judge(
-    table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool = True
+    table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool
 ) -> list[RatedColumn]:
     """The heuristic's columns of these criteria, the length, and ROUGE where there are references.
 

@@ -28,7 +28,7 @@ _ALL_CONSTANT = "between any two systems the difference is the same in every ite
 _MAX_RATIO = 1e9  # its square is more items than anyone has
 
 
-def min_items(alpha: float = ALPHA) -> int:
+def min_items(alpha: float) -> int:
     """The items of which all have to point one way before a sign-flip test gives p < alpha: 2 / 2ⁿ is the smallest."""
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
@@ -57,9 +57,9 @@ def items_needed(estimate: Estimate) -> int | None:
     return needed(error * sqrt(estimate.n), estimate.value)
 
 
-def power_of(sd: float, items: int, difference: float, *, alpha: float = ALPHA) -> float:
+def power_of(sd: float, items: int, difference: float) -> float:
     """The power: how probably so many items show the difference (0–1)."""
-    away, z = abs(difference) * sqrt(items) / sd, NORMAL.inv_cdf(1 - alpha / 2)
+    away, z = abs(difference) * sqrt(items) / sd, NORMAL.inv_cdf(1 - ALPHA / 2)
     return NORMAL.cdf(away - z) + NORMAL.cdf(-away - z)
 
 

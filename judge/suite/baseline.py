@@ -197,7 +197,7 @@ class AgreementChange:
 
 
 def agreement_change(
-    result: Result, baseline: Result, criterion: str, *, criteria: int = 1, seed: int = 0
+    result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
 ) -> AgreementChange | None:
     """None where too few texts with a score in both runs are rated, or a coefficient is undefined.
 

@@ -124,7 +124,7 @@ class LocalProvider:
     gpu = True
     keeps = True
 
-    def __init__(self, local_model: loading.LocalModel, keep: Path | None = None) -> None:
+    def __init__(self, local_model: loading.LocalModel, keep: Path | None) -> None:
         self.model, self.endpoint = local_model.model, local_model.endpoint
         self._local_model, self._keep = local_model, keep
         self._judge = _LocalJudge(local_model)
