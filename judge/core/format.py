@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -103,6 +104,11 @@ def seconds(value: float) -> str:
     if whole < 3600:
         return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
     return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
+
+
+def json_text(value: Any) -> str:
+    """Write a document as strict JSON, indented."""
+    return json.dumps(to_json(value), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def to_json(value: Any) -> Any:

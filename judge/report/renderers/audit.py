@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -13,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from judge.audits.card import JudgeCard
-from judge.core.format import to_json
+from judge.core.format import json_text
 from judge.report.renderers import html
-from judge.report.renderers.console import plain_table, recording_console
-from judge.report.renderers.markdown import LIMIT, escape, folded, markdown_table
+from judge.report.renderers.console import plain_table, printed, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, markdown_table, page_of
 from judge.report.views.audit import OPEN, TOLD, Bias, Detail, Layout, Matrix, ShownCell, layout
 
 SCHEMA = "judge.card/1"
@@ -61,7 +60,7 @@ def render_console(card: JudgeCard, *, colour: bool = False) -> str:
             console.print(Padding(Text.assemble(f"{name}: ", (value, "dim")), (0, 0, 0, 2)))
     if view.sensitivity or view.injection:
         console.print(Text(f"\n{view.legend}", "dim"))
-    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+    return printed(recording)
 
 
 def _print_matrix(console: Console, matrix: Matrix, details: Sequence[Detail]) -> None:
@@ -140,12 +139,7 @@ def _bias_table(bias: Bias, criteria: Sequence[str]) -> Table:
 
 def render_markdown(card: JudgeCard) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
-    page = ""
-    for block in _markdown_blocks(layout(card)):
-        if len(page) + len(block) + len(_REST) > LIMIT:
-            return page + _REST
-        page += f"{block}\n\n"
-    return page.rstrip("\n") + "\n"
+    return page_of(_markdown_blocks(layout(card)), LIMIT - len(_REST), _REST)
 
 
 def _markdown_blocks(view: Layout) -> Iterator[str]:
@@ -224,4 +218,4 @@ def render_html(card: JudgeCard) -> str:
 
 def render_json(card: JudgeCard) -> str:
     """Everything, as strict JSON: a number that does not exist is null."""
-    return json.dumps(to_json({"schema": SCHEMA, **asdict(card)}), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text({"schema": SCHEMA, **asdict(card)})

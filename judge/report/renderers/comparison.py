@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
@@ -11,17 +10,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from judge.core.format import one_line, to_json
+from judge.core.format import json_text, one_line
 from judge.report.renderers import html
-from judge.report.renderers.console import plain_table, recording_console
-from judge.report.renderers.markdown import escape, folded, markdown_table
+from judge.report.renderers.console import plain_table, printed, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, markdown_table, page_of
 from judge.report.views.comparison import ItemChanges, Layout, layout
 from judge.results.comparison import RunComparison
 
 SCHEMA = "judge.compare/1"
 _HEADS = ("before", "after", "change", "p", "↑ = ↓")
 _MOST_ITEMS, _MOST_SHIFTS = 8, 3  # items in a text, and values of each
-_LIMIT = 60_000  # characters; a comment on GitHub holds 65,536
 
 
 def render(comparison: RunComparison, format: str, *, colour: bool) -> str:
@@ -73,7 +71,7 @@ def render_console(comparison: RunComparison, colour: bool) -> str:
     console.print(grid)
     if view.sections:
         console.print(Text(f"\n{view.legend}", "dim"))
-    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+    return printed(recording)
 
 
 def _shifts(item: ItemChanges) -> str:
@@ -83,12 +81,7 @@ def _shifts(item: ItemChanges) -> str:
 
 def render_markdown(comparison: RunComparison, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
-    page = ""
-    for block in _markdown_blocks(layout(comparison)):
-        if len(page) + len(block) > _LIMIT:
-            return f"{page}… The rest is in `judge compare --format html`.\n"
-        page += f"{block}\n\n"
-    return page.rstrip("\n") + "\n"
+    return page_of(_markdown_blocks(layout(comparison)), LIMIT, "… The rest is in `judge compare --format html`.\n")
 
 
 def _markdown_blocks(view: Layout) -> Iterator[str]:
@@ -158,7 +151,7 @@ def render_json(comparison: RunComparison, colour: bool) -> str:
         "changes": [asdict(change) for change in comparison.changes],
         **asdict(comparison.runs),
     }
-    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(document)
 
 
 _FORMATS: Mapping[str, Callable[[RunComparison, bool], str]] = {

@@ -40,6 +40,11 @@ def recording_console(*, colour: bool, width: int | None = None) -> tuple[Consol
     return console, text
 
 
+def printed(recording: StringIO) -> str:
+    """What was printed, without spaces at the ends of lines."""
+    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+
+
 def plain_table(*heads: str) -> RichTable:
     """A table without a frame, with these columns of text; the caller adds those of numbers."""
     table = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
@@ -118,7 +123,7 @@ def render(result: Result, *, width: int | None = None, colour: bool = False) ->
             grid.add_row(f"{kind.count:,}", text)
         console.print(grid)
     _print_facts(console, about)
-    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+    return printed(recording)
 
 
 def _print_table(console: Console, first: str, names: Sequence[str], columns: Sequence[_Column]) -> None:

@@ -16,22 +16,21 @@ from judge.core.format import (
     escape_controls,
     format_interval,
     format_p,
+    json_text,
     number,
     one_line,
     percent,
     plural,
     signed,
-    to_json,
 )
-from judge.report.renderers.console import plain_table, recording_console
-from judge.report.renderers.markdown import escape, folded, markdown_table, summary
+from judge.report.renderers.console import plain_table, printed, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, markdown_table, page_of, summary
 from judge.report.views.criterion_diff import diff_sentences
 from judge.results.comparison import PLACES, CriterionDiff, Judged
 from judge.stats.correlation import OVER
 
 SCHEMA = "judge.criteria.diff/1"
 _MOST_LINES = 120  # of one difference in a text
-_LIMIT = 60_000  # characters; a comment on GitHub holds 65,536
 _AGREEMENT_HEADS = ("", "before", "after", "difference", "p", "n")
 _REVERSAL_HEADS = ("", "share", "count")
 _REST = "more lines are in --format json"
@@ -114,7 +113,7 @@ def render_console(diff: CriterionDiff, colour: bool) -> str:
         if judged.comparison is not None:
             console.print(Text("\nScores", "bold"))
             console.file.write(_without_title(judged.comparison.report(colour=colour)) + "\n")
-    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+    return printed(recording)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -133,12 +132,7 @@ def _without_title(report: str) -> str:
 
 def render_markdown(diff: CriterionDiff, colour: bool) -> str:
     """GitHub-flavoured, at most 60,000 characters: what does not fit is left out from the end, and said."""
-    page = ""
-    for block in _blocks(diff):
-        if len(page) + len(block) > _LIMIT:
-            return f"{page}… The rest is in `--format json`.\n"
-        page += f"{block}\n\n"
-    return page.rstrip("\n") + "\n"
+    return page_of(_blocks(diff), LIMIT, "… The rest is in `--format json`.\n")
 
 
 def _blocks(diff: CriterionDiff) -> Iterator[str]:
@@ -192,7 +186,7 @@ def render_json(diff: CriterionDiff, colour: bool) -> str:
             "lacking": judged.lacking,
             "level": judged.level,
         }
-    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(document)
 
 
 _FORMATS: Mapping[str, Callable[[CriterionDiff, bool], str]] = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from judge.core.format import to_json
+from judge.core.format import json_text
 from judge.core.records import Column
 from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import FailureKind, build_provenance
@@ -166,7 +165,7 @@ def render(result: Result) -> str:
         )
     given_fields = {field.name for field in fields(summary) if getattr(summary, field.name) != field.default}
     document = {name: value for name, value in asdict(summary).items() if name in given_fields}
-    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(document)
 
 
 def schema() -> dict[str, Any]:

@@ -112,6 +112,16 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], names: i
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
 
 
+def page_of(blocks: Iterable[str], limit: int, rest: str) -> str:
+    """The blocks below each other, in about `limit` characters: from the first that does not fit on only `rest`."""
+    page = ""
+    for block in blocks:
+        if len(page) + len(block) > limit:
+            return page + rest
+        page += f"{block}\n\n"
+    return page.rstrip("\n") + "\n"
+
+
 def folded(title: str, text: str) -> str:
     """A text below a title that opens it."""
     return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
-from judge.core.format import escape_controls, one_line, plural, seconds, to_json
-from judge.report.renderers.console import plain_table, recording_console
-from judge.report.renderers.markdown import LIMIT, escape, folded, summary
+from judge.core.format import escape_controls, json_text, one_line, plural, seconds
+from judge.report.renderers.console import plain_table, printed, recording_console
+from judge.report.renderers.markdown import LIMIT, escape, folded, page_of, summary
 from judge.report.views.suite import Row, SuiteView, changed, suite_summary, suite_view, totals
 from judge.suite.evaluate import Outcome
 
@@ -72,8 +72,7 @@ def render_console(outcomes: Sequence[Outcome], *, colour: bool = False) -> str:
         console.print()
     if len(outcomes) > 1:
         console.print(Text(totals(outcomes), _verdict_style(all(entry.passed for entry in outcomes))))
-    rows = [row.rstrip() for row in recording.getvalue().split("\n")]
-    return "\n".join(rows).strip("\n") + "\n"
+    return printed(recording).strip("\n") + "\n"
 
 
 def _verdict_style(passed: bool) -> str:
@@ -113,12 +112,7 @@ def _print_suite(console: Console, suite: SuiteView) -> None:
 
 def render_markdown(outcomes: Sequence[Outcome]) -> str:
     """GitHub-flavoured Markdown of at most 60,000 characters: what does not fit is left out from the end, and said."""
-    page = ""
-    for block in _blocks(outcomes):
-        if len(page) + len(block) + 2 > LIMIT - len(_REST):
-            return f"{page}{_REST}"
-        page += f"{block}\n\n"
-    return page.rstrip("\n") + "\n"
+    return page_of(_blocks(outcomes), LIMIT - len(_REST) - 2, _REST)
 
 
 def _blocks(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -260,4 +254,4 @@ def render_json(outcomes: Sequence[Outcome]) -> str:
         "summary": suite_summary(outcomes),
         "suites": suites,
     }
-    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(document)

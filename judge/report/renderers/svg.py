@@ -273,9 +273,8 @@ def _differences(matrix: Wins) -> Figure:
         ]
         for row, cells in zip(matrix.rows, matrix.cells, strict=True)
     ]
-    label = _title(matrix.label, matrix.part)
-    title = f"{_shorten(label, _TITLE)}: differences, row less column"
-    return _matrix(f"differences-{label}", title, matrix.caption, matrix.rows, rows)
+    title = f"{_shorten(matrix.title, _TITLE)}: differences, row less column"
+    return _matrix(f"differences-{matrix.title}", title, matrix.caption, matrix.rows, rows)
 
 
 def _matrix(name: str, title: str, about: str, texts: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from rich.text import Text
 
-from judge.core.format import one_line, to_json
+from judge.core.format import json_text, one_line
 from judge.report.renderers import csv, latex
-from judge.report.renderers.console import plain_table, recording_console
+from judge.report.renderers.console import plain_table, printed, recording_console
 from judge.report.renderers.markdown import escape, markdown_table
 from judge.report.views import validation as validation_module
 from judge.report.views.validation import FEW, HEADS, Grid, closing, correlation_sentences
@@ -63,7 +62,7 @@ def render_console(validation: Validation, level: Level, colour: bool) -> str:
             console.print(Text(note, "yellow"))
     console.print(Text.assemble("\n", (" ".join(closing(validation.rated, level)), "dim")))
     validation_module.show(console, validation.calibrated)
-    return "\n".join(row.rstrip() for row in recording.getvalue().split("\n"))
+    return printed(recording)
 
 
 def render_markdown(validation: Validation, level: Level, colour: bool) -> str:
@@ -108,7 +107,7 @@ def render_json(validation: Validation, level: Level, colour: bool) -> str:
     }
     if validation.calibrated:
         document["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
-    return json.dumps(to_json(document), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json_text(document)
 
 
 def render_latex(validation: Validation, level: Level, colour: bool) -> str:
