@@ -19,12 +19,11 @@ from judge.cli.criteria import criteria_app, metrics_app
 from judge.cli.options import Commands
 from judge.cli.power import power_command
 from judge.cli.qags import qags_command
-from judge.cli.report import compare_command, report_command
+from judge.cli.report import compare_command, report_command, validate_command
 from judge.cli.run import plan_command, rank_command, run_command, score_command
 from judge.cli.setup import doctor_command, init_command, schema_command
 from judge.cli.terminal import print_message
 from judge.cli.test import suite_app, suites_command
-from judge.cli.validate import validate_command
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.version import __version__

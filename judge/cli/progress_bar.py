@@ -127,15 +127,12 @@ def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
         parts.append(f"{retried:,} retried")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
-    return ", ".join([*parts, *_waiting_note(counts), *filter(None, [counts.awaited])])
-
-
-def _waiting_note(counts: Done) -> list[str]:
-    """Name the request that takes longest, if it takes long, or say that a rate limit holds all back."""
     if any(judge_counts.blocked and not judge_counts.in_flight for judge_counts in counts.judges.values()):
-        return ["held back by a rate limit"]
-    waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]
-    seconds, (item, system, criterion) = max(waits, default=(0.0, ("", "", "")))
-    if seconds < _LONG:
-        return []
-    return [escape(f"{seconds:,.0f} s on {criterion} of item {item}" + (f", system {system}" if system else ""))]
+        parts.append("held back by a rate limit")
+    else:  # the request that takes longest, if it takes long
+        waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]
+        longest, (item, system, criterion) = max(waits, default=(0.0, ("", "", "")))
+        if longest >= _LONG:
+            place = f"{criterion} of item {item}" + (f", system {system}" if system else "")
+            parts.append(escape(f"{longest:,.0f} s on {place}"))
+    return ", ".join([*parts, *filter(None, [counts.awaited])])

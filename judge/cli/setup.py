@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli.options import format_option, option, takes
 from judge.cli.terminal import BOTH, console, print_json, print_message
-from judge.core.errors import ConfigError
+from judge.core.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _NEXT = (
     "judge run run.yaml    # score the replies and compare the two prompts; then open runs/first/report.html",
@@ -30,14 +33,45 @@ def init_command(
     It has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Writes nothing where one of its files is
     there already.
     """
-    from judge.commands.init import create_project
-
     for path in create_project(folder):
         typer.echo(str(path))
     typer.echo("\nNothing in it needs a key or the network. Next:")
     inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
     for line in (*inside, *_NEXT):
         typer.echo(f"  {line}")
+
+
+def create_project(folder: Path) -> list[Path]:
+    """Write the starter project into a folder and return its files. Creates the folder if needed.
+
+    Raises ConfigError and writes nothing if one of the files exists; raises StorageError if writing fails.
+    """
+    from importlib.resources import files
+
+    contents = {folder / name: file for name, file in _walk(files("judge.cli") / "starter")}
+    existing = [str(path) for path in contents if path.exists() or path.is_symlink()]
+    if existing:
+        verb = "is" if len(existing) == 1 else "are"
+        raise ConfigError(
+            f"{', '.join(existing)} {verb} there already, and nothing was written; name another folder: "
+            "judge init FOLDER"
+        )
+    for path, file in contents.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.read_bytes())
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror or error}") from error
+    return list(contents)
+
+
+def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Yield the relative names and the files of a folder; its own files come before those of subfolders."""
+    for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
+        if entry.is_dir():
+            yield from _walk(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry
 
 
 _SECONDS = 60.0

@@ -142,7 +142,13 @@ def plan_audit(
     custom_criteria: Mapping[str, Criterion] | None = None,
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
-    chosen_probes = _parse_probes(probes)
+    names = split(probes) if isinstance(probes, str) else list(probes)
+    for name in names:
+        if name not in PROBES:
+            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
+    if not names:
+        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
+    chosen_probes = tuple(name for name in PROBES if name in names)
     judges = config.model if providers is None else providers
     source = data if data is not None else config.data
     reject_unsupported(config, "audit", "an audit")
@@ -169,17 +175,6 @@ def plan_audit(
     model = main.baseline or next(iter(main.judges))
     audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
-
-
-def _parse_probes(probes: str | Sequence[str]) -> tuple[Probe, ...]:
-    """Return the named probes in their usual order. Raises ConfigError."""
-    names = split(probes) if isinstance(probes, str) else list(probes)
-    for name in names:
-        if name not in PROBES:
-            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
-    if not names:
-        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
-    return tuple(name for name in PROBES if name in names)
 
 
 def _criterion_scales(

@@ -122,8 +122,17 @@ def _changes(before: Result, after: Result) -> Iterator[Change]:
                     change = part, old_parts.get(part, _MISSING), new_parts.get(part, _MISSING)
                     changed.setdefault(change, []).append(column.name)
     for (part, old, new), names in changed.items():
-        diff = _diff_templates(before.info, after.info, columns[names[0]]) if part == "prompt" else ()
-        yield Change(part, old, new, tuple(names), diff)
+        diff: list[str] = []
+        if part == "prompt":
+            criterion = columns[names[0]].criterion or names[0]
+            had, has = (
+                ((result.info.get("criteria") or {}).get(criterion) or {}).get("templates") or {}
+                for result in (before, after)
+            )
+            for file in dict.fromkeys([*had, *has]):
+                lines, new_lines = (str(templates.get(file, "")).splitlines() for templates in (had, has))
+                diff += unified_diff(lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm="")
+        yield Change(part, old, new, tuple(names), tuple(diff))
     had, has = (result.info.get("judges") or {} for result in (before, after))
     for name in had:
         if name in has:  # one name may be answered by different models
@@ -150,14 +159,3 @@ def _signature_parts(column: Column) -> dict[str, str]:
             name, value = "weighting", part
         parts[_PART_NAMES.get(name, name)] = value if mark or part in _WEIGHTINGS else "yes"
     return parts
-
-
-def _diff_templates(before: Mapping[str, Any], after: Mapping[str, Any], column: Column) -> tuple[str, ...]:
-    """Return the diff of a criterion's templates."""
-    name = column.criterion or column.name
-    had, has = (((info.get("criteria") or {}).get(name) or {}).get("templates") or {} for info in (before, after))
-    lines: list[str] = []
-    for file in dict.fromkeys([*had, *has]):
-        old, new = (str(texts.get(file, "")).splitlines() for texts in (had, has))
-        lines += unified_diff(old, new, f"{file} (before)", f"{file} (after)", lineterm="")
-    return tuple(lines)

@@ -372,7 +372,16 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
         moved_ranks,
         column.criterion,
     )
-    return _add_agreement(judged, rows, before, after), notes
+    rated = [row for row in rows if judged.rating in row.human]
+    if not rated:
+        known = dict.fromkeys(name for row in rows for name in row.human)
+        others = f" called {judged.rating} (--human names another: {', '.join(known)})" if known else ""
+        return replace(judged, lacking=f"No text has a rating by people{others} to hold the two against"), notes
+    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
+    change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
+    agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
+    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {change.lacking}"
+    return replace(judged, agreement=agreement, lacking=lacking, level=usual_level(rated)), notes
 
 
 def _as_shares(result: Result) -> Result:
@@ -420,18 +429,3 @@ def _reversed_pairs(before: Floats, after: Floats) -> int:
     """Return how many pairs are in the opposite order; tied pairs do not count."""
     signs = [np.sign(side[:, None] - side[None, :]) for side in (before, after)]
     return int((signs[0] * signs[1] < 0).sum()) // 2
-
-
-def _add_agreement(judged: Judged, rows: Sequence[Sample], before: Result, after: Result) -> Judged:
-    """Add the agreement with human ratings (Spearman, by level), or the reason why there is none."""
-    rated = [row for row in rows if judged.rating in row.human]
-    if not rated:
-        known = dict.fromkeys(name for row in rows for name in row.human)
-        others = f" called {judged.rating} (--human names another: {', '.join(known)})" if known else ""
-        return replace(judged, lacking=f"No text has a rating by people{others} to hold the two against")
-    column, seed = before.table.columns[0], before.info["plan"]["seed"]
-    old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
-    change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
-    agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
-    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {change.lacking}"
-    return replace(judged, agreement=agreement, lacking=lacking, level=usual_level(rated))

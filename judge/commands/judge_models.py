@@ -122,7 +122,21 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         each = option("model", names) if in_python() else " ".join(option("model", part) for part in names)
         raise ConfigError(f"{option('model', judge.name)}: this would be one model of that name; for several: {each}")
     if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
-        _check_openai_name(model)
+        # no OpenAI model has such a name: said before a key is asked for
+        prefix, slash, _ = model.partition("/")
+        if slash:
+            known = [*VENDORS, *plugins.names("providers")]
+            raise ConfigError(
+                f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
+                f"the address of any other server is named with {option('base_url')}"
+            )
+        if model == HEURISTIC:
+            raise ConfigError(f"{option('model', HEURISTIC)}: it scores texts and writes none; name a model that does")
+        if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_SIMILARITY):
+            raise ConfigError(
+                f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; "
+                f"a model of that name on a server of your own takes {option('base_url')}"
+            )
     if name not in plugins.names("providers"):
         vendor = VENDORS[name]
         if not sends:
@@ -187,24 +201,6 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
     else:
         whole = not slash or prefix not in VENDORS or host_of_another(prefix, config.base_url)
     return ("openai", judge.name) if whole else (prefix, rest)
-
-
-def _check_openai_name(model: str) -> None:
-    """Raise ConfigError for a name that no OpenAI model has, before a key is asked for."""
-    prefix, slash, _ = model.partition("/")
-    if slash:
-        known = [*VENDORS, *plugins.names("providers")]
-        raise ConfigError(
-            f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
-            f"the address of any other server is named with {option('base_url')}"
-        )
-    if model == HEURISTIC:
-        raise ConfigError(f"{option('model', HEURISTIC)}: it scores texts and writes none; name a model that does")
-    if difflib.get_close_matches(model.lower(), [HEURISTIC], cutoff=_SIMILARITY):
-        raise ConfigError(
-            f"{option('model', model)}: the baseline of surface features is called {HEURISTIC!r}; "
-            f"a model of that name on a server of your own takes {option('base_url')}"
-        )
 
 
 def _replay_providers(config: RunConfig, path: Path, judges: Sequence[Judge | Provider]) -> list[ReplayProvider]:

@@ -214,7 +214,23 @@ def load_previous(prepared: PreparedRun) -> Result:
 def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Column]) -> list[Score]:
     """Return the judges' scores of an earlier run. Raises ConfigError if its texts or columns differ."""
     where = str(prepared.config.out)
-    _check_columns(earlier.table.columns, columns, where)
+    signatures = {column.name: column.signature for column in columns}
+    for column in earlier.table.columns:
+        if column.kind != "criterion":
+            continue
+        if not column.signature:
+            raise StorageError(f"{_OPTION}: of the run in {where} it is not known how it was asked; run without")
+        if column.name not in signatures:
+            raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
+        if signatures[column.name] != column.signature:
+            before, after = column.signature.split("|"), signatures[column.name].split("|")
+            removed = [part for part in before if part not in after]
+            added = [part for part in after if part not in before]
+            raise ConfigError(
+                f"{_OPTION}: {column.name} was asked in another way in {where}: "
+                f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
+                "Name another folder, or run without"
+            )
     current_samples: Mapping[tuple[str, str], Sample] = {
         (whole(sample.item), whole(sample.system)): sample for sample in prepared.samples
     }
@@ -256,26 +272,6 @@ def remaining_judgments(judgments: Iterable[Judgment], earlier_scores: Iterable[
         )
         not in scored
     ]
-
-
-def _check_columns(earlier: Iterable[Column], now: Iterable[Column], where: str) -> None:
-    signatures = {column.name: column.signature for column in now}
-    for column in earlier:
-        if column.kind != "criterion":
-            continue
-        if not column.signature:
-            raise StorageError(f"{_OPTION}: of the run in {where} it is not known how it was asked; run without")
-        if column.name not in signatures:
-            raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
-        if signatures[column.name] != column.signature:
-            before, after = column.signature.split("|"), signatures[column.name].split("|")
-            removed = [part for part in before if part not in after]
-            added = [part for part in after if part not in before]
-            raise ConfigError(
-                f"{_OPTION}: {column.name} was asked in another way in {where}: "
-                f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
-                "Name another folder, or run without"
-            )
 
 
 def _text(sample: Sample) -> tuple[str | None, ...]:

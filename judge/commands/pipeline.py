@@ -115,7 +115,13 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
 
 def _save_result(result: Result, out: Path, *, complete: bool) -> None:
     """Save a result, unless a run cut short would replace an earlier one that has more rows."""
-    if complete or len(result.table.scores) + len(result.failures) > _saved_row_count(out):
+    from pyarrow import ArrowException, parquet
+
+    saved = 0
+    if not complete:
+        with suppress(OSError, ArrowException):
+            saved = parquet.read_metadata(out / SCORES).num_rows
+    if complete or len(result.table.scores) + len(result.failures) > saved:
         result.save(out, overwrite=True)
     elif not (result.table.scores or result.failures):
         delete_journal(out)
@@ -199,16 +205,6 @@ def _build_result(
     )
     rated = human_agreement.of_run(analysis.table, info["model"], config.seed) if looks is not None else ()
     return Result.of(analysis, _complete_info(prepared, info, columns), rated)
-
-
-def _saved_row_count(out: Path) -> int:
-    """Count the rows that an earlier run saved in this folder."""
-    from pyarrow import ArrowException, parquet
-
-    try:
-        return int(parquet.read_metadata(out / SCORES).num_rows)
-    except (OSError, ArrowException):
-        return 0
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:

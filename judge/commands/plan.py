@@ -26,7 +26,7 @@ from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
-from judge.config import Budget, Judge, RankConfig, RunConfig
+from judge.config import Judge, RankConfig, RunConfig
 from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration, plural, to_json
 from judge.core.messages import option, speaking_to
@@ -71,8 +71,21 @@ class Forecast(RunForecast):
 
     def _repr_html_(self) -> str:
         """What each judge is asked, for notebooks."""
+        heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADINGS))
+        html = ""
         with speaking_to("python"):
-            return "".join(_html(self))
+            for judge in self.judges:
+                rows = "".join(
+                    f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(judge)
+                )
+                html += f"<p><b>{escape(judge.ahead.judge)}</b> {escape(judge.endpoint)}</p>"
+                html += f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+                html += f"<p>{'<br>'.join(f'{name}: {escape(fact)}' for name, fact in _judge_facts(judge))}</p>"
+            if not self.judges:
+                html += "<p>No judge is asked to score anything.</p>"
+            remarks = [*(_limits(self) if self.requests else ()), *self.notes]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in remarks)
+        return f"{html}<details><summary>On what this rests</summary>{notes}</details>"
 
 
 @public_api("plan", RankConfig)
@@ -221,9 +234,15 @@ def one_line_estimate(prepared: PreparedRun) -> str:
     estimates = count_requests(prepared, SAMPLED_JUDGMENTS)
     if not estimates:
         return ""
-    return "\n".join(
-        [f"{_describe_pairs(prepared)}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)]
-    )
+    config, pairs, product = prepared.config, prepared.pairs, ""
+    if pairs is not None and isinstance(config, RankConfig):
+        factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
+        for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
+            factors += [f"{count} {noun}"] if count > 1 else []
+        equal = len(pairs.equal) // config.orders
+        ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
+        product = f"{' × '.join(factors)}{ties}: "
+    return "\n".join([f"{product}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)])
 
 
 def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
@@ -249,37 +268,11 @@ def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]
     return ", ".join(parts)
 
 
-def _describe_pairs(prepared: PreparedRun) -> str:
-    config, pairs = prepared.config, prepared.pairs
-    if pairs is None or not isinstance(config, RankConfig):
-        return ""
-    factors = [f"{pairs.chosen:,} pair{'s' * (pairs.chosen != 1)} of texts in {_ORDERS[config.orders]}"]
-    for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
-        factors += [f"{count} {noun}"] if count > 1 else []
-    equal = len(pairs.equal) // config.orders
-    ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
-    return f"{' × '.join(factors)}{ties}: "
-
-
 def _short(number: int) -> str:
     """`840`, `12k`, `4.2M`."""
     if number < 10_000:
         return f"{number:,}"
     return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
-
-
-def _html(forecast: RunForecast) -> Iterator[str]:
-    for judge in forecast.judges:
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(judge))
-        heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADINGS))
-        yield f"<p><b>{escape(judge.ahead.judge)}</b> {escape(judge.endpoint)}</p>"
-        yield f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        yield f"<p>{'<br>'.join(f'{name}: {escape(fact)}' for name, fact in _judge_facts(judge))}</p>"
-    if not forecast.judges:
-        yield "<p>No judge is asked to score anything.</p>"
-    remarks = [*(_limits(forecast) if forecast.requests else ()), *forecast.notes]
-    notes = "".join(f"<p>{escape(note)}</p>" for note in remarks)
-    yield f"<details><summary>On what this rests</summary>{notes}</details>"
 
 
 def _rows(judge: JudgeForecast) -> Iterator[list[str]]:
@@ -359,25 +352,25 @@ def _price(price: float | None) -> str:
 
 def _limits(forecast: RunForecast) -> Iterator[str]:
     """Yield how far the budget and the deadline reach."""
+    requests, fits, in_time = forecast.requests, forecast.fits, forecast.in_time
     if forecast.budget is not None:
-        yield f"{option('budget', str(forecast.budget))}: {_describe_budget(forecast, forecast.budget)}"
+        if fits is None:
+            reach = "the price is not known, so a run stops at once; give tokens: 200000tokens"
+        elif fits >= requests:
+            reach = f"all {requests:,} requests fit"
+        elif fits:
+            reach = f"about {fits:,} of {requests:,} requests fit; {_GO_ON}"
+        else:
+            lacking = forecast.budget.lacking(forecast.room)
+            reach = f"no request fits, as one goes only when the most it can cost is left; {lacking}"
+        yield f"{option('budget', str(forecast.budget))}: {reach}"
     if forecast.deadline is not None:
-        yield f"{option('deadline')} {forecast.deadline:g} s: {_describe_deadline(forecast)}"
-
-
-def _describe_budget(forecast: RunForecast, budget: Budget) -> str:
-    if forecast.fits is None:
-        return "the price is not known, so a run stops at once; give tokens: 200000tokens"
-    if forecast.fits >= forecast.requests:
-        return f"all {forecast.requests:,} requests fit"
-    if not forecast.fits:
-        return f"no request fits, as one goes only when the most it can cost is left; {budget.lacking(forecast.room)}"
-    return f"about {forecast.fits:,} of {forecast.requests:,} requests fit; {_GO_ON}"
-
-
-def _describe_deadline(forecast: RunForecast) -> str:
-    if forecast.in_time is None:
-        return "a batch that is under way then goes on without the run, and the same command fetches what it brings"
-    if forecast.in_time >= forecast.requests:
-        return f"all {forecast.requests:,} requests are in time"
-    return f"about {forecast.in_time:,} of {forecast.requests:,} requests are in time; {_GO_ON}"
+        if in_time is None:
+            reach = (
+                "a batch that is under way then goes on without the run, and the same command fetches what it brings"
+            )
+        elif in_time >= requests:
+            reach = f"all {requests:,} requests are in time"
+        else:
+            reach = f"about {in_time:,} of {requests:,} requests are in time; {_GO_ON}"
+        yield f"{option('deadline')} {forecast.deadline:g} s: {reach}"

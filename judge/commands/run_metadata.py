@@ -155,6 +155,10 @@ def metadata_factory(
         """Add to what was fixed at the start what the run has done so far."""
         info_by_judge = {name: _judge(p, progress.judges[name]) for name, p in judges.items()}
         infos = list(info_by_judge.values())
+        costs = [cost for info in infos if (cost := info["cost"])]
+        total = next((cost for cost in costs if cost["usd"] is None), None)  # one that is unknown, if there is one
+        if costs and total is None:
+            total = {"usd": sum(cost["usd"] for cost in costs), "note": ""}
         requests = [
             (seconds, name, *place) for name, counts in progress.judges.items() for seconds, place in counts.slowest
         ]
@@ -171,7 +175,7 @@ def metadata_factory(
             "unmet": _sum(info["unmet"] for info in infos),
             "usage": _sum(info["usage"] for info in infos),
             "requests": _sum(info["requests"] for info in infos),
-            "cost": _total_cost([info["cost"] for info in infos]),
+            "cost": total or {},
             "slowest": [
                 dict(zip(keys, (round(seconds, 3), *place), strict=True))
                 for seconds, *place in sorted(requests, reverse=True)[:10]
@@ -261,7 +265,20 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
 
 
 def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
-    """Describe one judge, its requests and what the run has learned about it so far."""
+    """Describe one judge, its requests, what the run has learned about it so far, and the price in US dollars."""
+    cost: dict[str, Any]
+    if provider.notice:
+        cost = {}
+    elif counts.sent and counts.usage == Usage():
+        cost = {"usd": None, "note": "the server counted no tokens"}
+    else:
+        model, endpoint, note = provider.model, provider.endpoint, ""
+        price = cost_usd(model, endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
+        if price is None and is_own(endpoint):
+            note = why_unknown(model, endpoint, decides=provider.decides)
+        elif price is None:
+            note = "no published price for this model and endpoint"
+        cost = {"usd": price, "note": note}
     return {
         "model": provider.model,
         "provider": provider.name,
@@ -279,26 +296,5 @@ def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
             "timeouts": counts.timeouts,
             "failed": counts.refused,
         },
-        "cost": _cost(provider, counts),
+        "cost": cost,
     }
-
-
-def _cost(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
-    """Return the price of the answers in US dollars; None, with the reason, if it is not known."""
-    if provider.notice:
-        return {}
-    if counts.sent and counts.usage == Usage():
-        return {"usd": None, "note": "the server counted no tokens"}
-    price = cost_usd(provider.model, provider.endpoint, counts.usage, batched=counts.batched, decides=provider.decides)
-    if price is None and is_own(provider.endpoint):
-        return {"usd": None, "note": why_unknown(provider.model, provider.endpoint, decides=provider.decides)}
-    return {"usd": price, "note": "" if price is not None else "no published price for this model and endpoint"}
-
-
-def _total_cost(costs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add up the costs if all are known; otherwise return the first unknown one."""
-    known = [cost for cost in costs if cost]
-    if not known:
-        return {}
-    unknown = [cost for cost in known if cost["usd"] is None]
-    return unknown[0] if unknown else {"usd": sum(cost["usd"] for cost in known), "note": ""}

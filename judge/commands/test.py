@@ -28,7 +28,6 @@ from judge.core.plugins import unknown_name_message
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
-from judge.providers import Provider
 from judge.providers.recording import RecordingFile, ReplayProvider
 from judge.results.result import Result
 from judge.scoring import strategies
@@ -440,22 +439,17 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
         verdicts, remark = _update_baseline(result, baseline.keep, verdicts, settled)
         notes.append(remark)
-    warnings = (*_cached_recording_warnings(prepared, results.values()), *baseline.warnings)
-    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(dict.fromkeys(notes)), warnings=warnings)
-
-
-def _cached_recording_warnings(suite: PreparedSuite, results: Iterable[Result]) -> tuple[str, ...]:
-    """Warn about a recording if some of its replies came from the cache."""
-    if not any(run.config.record for run in suite.runs.values()):
-        return ()
-    cached = sum(judge["requests"]["cached"] for result in results for judge in result.info["judges"].values())
-    if not cached:
-        return ()
-    nothing = "nothing was asked, and " if cached >= suite.judgments else ""
-    return (
-        f"{cached:,} of {plural(suite.judgments, 'judgment')} recorded from the cache: {nothing}a model that changed "
-        "behind its name would not be seen (--no-cache asks anew).",
-    )
+    warnings = [*baseline.warnings]
+    cached = sum(judge["requests"]["cached"] for run in results.values() for judge in run.info["judges"].values())
+    if cached and any(run.config.record for run in runs):
+        nothing = "nothing was asked, and " if cached >= prepared.judgments else ""
+        warnings.insert(
+            0,
+            f"{cached:,} of {plural(prepared.judgments, 'judgment')} recorded from the cache: {nothing}a model that "
+            "changed behind its name would not be seen (--no-cache asks anew).",
+        )
+    notes = list(dict.fromkeys(notes))
+    return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(warnings))
 
 
 def _update_baseline(
@@ -501,7 +495,13 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     for prepared in runs:
         config = prepared.config.model_copy(update={"cache": False, "replay": None})
         try:
-            judges = {name: _recorded_model(config, provider) for name, provider in prepared.judges.items()}
+            judges = dict(prepared.judges)
+            for place, provider in judges.items():
+                if isinstance(provider, ReplayProvider):  # its model in its place, at the address that the plan names
+                    model = provider.model
+                    named = [judge for judge in config.model if judge.name == model or judge.name.endswith(f"/{model}")]
+                    name = f"decisions/{model}" if provider.decides else model
+                    judges[place] = open_judge(config, named[0] if named else Judge(name=name), sends=False)
             forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=[]))
         except ConfigError as error:
             return None, str(error)
@@ -509,17 +509,6 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
             return None, next(judge.money.why for judge in forecast.judges if judge.money.price is None)
         total += forecast.price
     return total, ""
-
-
-def _recorded_model(config: RunConfig, provider: Provider) -> Provider:
-    """Replace a recording by its model, at the address that the plan names. Needs no key."""
-    if not isinstance(provider, ReplayProvider):
-        return provider
-    named = [
-        judge for judge in config.model if judge.name == provider.model or judge.name.endswith(f"/{provider.model}")
-    ]
-    name = f"decisions/{provider.model}" if provider.decides else provider.model
-    return open_judge(config, named[0] if named else Judge(name=name), sends=False)
 
 
 def cost_summary(runs: Iterable[PreparedRun]) -> str:

@@ -20,7 +20,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 class RawRow(NamedTuple):
@@ -46,7 +46,16 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
             except OSError as error:
                 raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
     elif ("pandas", "DataFrame") in kinds:
-        yield from _frame_rows(data)
+        import pandas as pd
+
+        names = [str(name) for name in data.columns]
+        _refuse_duplicate_columns(names, "the data")
+        for number, values in enumerate(data.itertuples(index=False, name=None), 1):
+            cells = {
+                name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain_value(value)
+                for name, value in zip(names, values, strict=True)
+            }
+            yield RawRow(f"row {number}", cells)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise DataError(f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings")
     else:
@@ -62,19 +71,6 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
 def _plain_value(value: Any) -> Any:
     """Convert numpy's arrays and numbers to Python's own."""
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _frame_rows(frame: pd.DataFrame) -> Iterator[RawRow]:
-    import pandas as pd
-
-    names = [str(name) for name in frame.columns]
-    _refuse_duplicate_columns(names, "the data")
-    for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
-        cells = {
-            name: None if pd.api.types.is_scalar(value) and pd.isna(value) else _plain_value(value)
-            for name, value in zip(names, values, strict=True)
-        }
-        yield RawRow(f"row {number}", cells)
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
@@ -214,7 +210,15 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
-            return [(file, str(file)) for file in _files_of_pattern(path, name)]
+            root = _existing_part(path)
+            try:
+                matching = {file for file in root.glob(str(path.relative_to(root))) if file.is_file()}
+            except ValueError as error:
+                raise DataError(f"{name}: {error}") from error
+            hidden = {file for file in matching if any(part[0] == "." for part in file.relative_to(root).parts)}
+            if visible := sorted(matching - hidden):
+                return [(file, str(file)) for file in visible]
+            raise DataError(f"{name}: no file has such a name in {root.resolve() if root == Path() else root}")
         siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
         similar = difflib.get_close_matches(path.name, siblings, n=3)
         hint = f"; near it: {', '.join(similar)}" if similar else ""
@@ -277,17 +281,6 @@ def _shards(folder: Path) -> Iterator[Path]:
 
 def _is_run(folder: Path) -> bool:
     return any((folder / name).exists() for name in _RUN_FILES)
-
-
-def _files_of_pattern(pattern: Path, name: str) -> list[Path]:
-    root = _existing_part(pattern)
-    try:
-        matching = [file for file in root.glob(str(pattern.relative_to(root))) if file.is_file()]
-    except ValueError as error:
-        raise DataError(f"{name}: {error}") from error
-    if visible := [file for file in matching if not any(part.startswith(".") for part in file.relative_to(root).parts)]:
-        return sorted(set(visible))
-    raise DataError(f"{name}: no file has such a name in {root.resolve() if root == Path() else root}")
 
 
 def _existing_part(path: Path) -> Path:

@@ -242,14 +242,12 @@ def _partial(folder: Path) -> Result:
     return Result.of(analysis, {**info, "status": "partial"})
 
 
-def _by_column(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(row.pop("system"), row.pop("column")): row for row in rows}
-
-
 @cache
 def _run_model() -> type[BaseModel]:
     """The fields of run.json: those of a result, in whose place rows are where JSON has no such keys."""
-    by_column = Annotated[Estimates, BeforeValidator(_by_column)]
+    by_column = Annotated[
+        Estimates, BeforeValidator(lambda rows: {(row.pop("system"), row.pop("column")): row for row in rows})
+    ]
     stored: dict[str, Any] = {
         **{"format": Literal[_FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
         **{"estimates": by_column, "repeats": by_column, "rated": tuple[Annotated[Rated, PlainValidator(read)], ...]},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge import criteria
-from judge.commands.init import create_project
+from judge.cli.setup import create_project
 from judge.core.errors import ConfigError, StorageError
 
 FILES = {
@@ -24,7 +24,7 @@ def test_every_file_is_written_as_the_package_has_it(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "project"
     wrote = create_project(folder)
     assert names(folder) == {str(path.relative_to(folder)) for path in wrote} == FILES
-    source = Path(criteria.__file__).parents[1] / "commands" / "starter"
+    source = Path(criteria.__file__).parents[1] / "cli" / "starter"
     assert all(path.read_bytes() == (source / path.relative_to(folder)).read_bytes() for path in wrote)
 
 
