@@ -39,7 +39,7 @@ class ImportReport:
 
 
 def export_replies(
-    place: RedisUrl | Path | None, path: Path, *, model: str | None = None, base_url: str | None = None
+    place: RedisUrl | Path | None, path: Path, *, model: str | None, base_url: str | None
 ) -> ExportReport:
     """Add a cache's replies to a recording: all, or those of one model or server. Raises JudgeError.
 
@@ -74,7 +74,7 @@ def export_replies(
     return report
 
 
-def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str | None = None) -> ImportReport:
+def import_replies(cache: RedisUrl | Path | None, path: Path, *, base_url: str | None) -> ImportReport:
     """Add a recording's replies to a cache, unless it has replies to the same requests. Raises JudgeError.
 
     A file with an invalid line changes nothing. A reply is stored for the server that its line names, or else for

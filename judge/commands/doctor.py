@@ -278,9 +278,9 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
             consequence = f": {_DEFAULTS.draws} draws are as many requests" if state == "lacking" else ""
             findings.append(Finding(part, "draws", state, f"{count} in one request{consequence}"))
         findings.append(await _test_json_schema(part, provider, criterion))
-    auto = _auto_weighting(part, best, criterion, first, drawn)
-    findings.append(auto.finding)
-    return [*findings, _price(part, provider, auto.strategy, first, drawn)] if auto.strategy else findings
+    strategy, finding = _auto_weighting(part, best, criterion, first, drawn)
+    findings.append(finding)
+    return [*findings, _price(part, provider, strategy, first, drawn)] if strategy else findings
 
 
 def _request(provider: Provider, criterion: Criterion, strategy: Strategy) -> Request:
@@ -352,17 +352,10 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion)
     return Finding(part, name, "ok", "taken, and kept to")
 
 
-@dataclass(frozen=True, slots=True)
-class _AutoWeighting:
-    """The strategy that `--weighting auto` would use; None if there is none."""
-
-    strategy: Strategy | None
-    finding: Finding
-
-
 def _auto_weighting(
     part: str, best: Strategy, criterion: Criterion, first: Response, drawn: Response | None
-) -> _AutoWeighting:
+) -> tuple[Strategy | None, Finding]:
+    """Return the strategy that `--weighting auto` would use, if there is one."""
     name, why = "--weighting auto", ""
     draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices] if drawn else []
     candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first])]
@@ -375,14 +368,14 @@ def _auto_weighting(
             why = why or f", as {error}"
         except ParseError as error:
             unreadable = f"its reply holds no score: {error}"
-            return _AutoWeighting(None, Finding(part, name, "wrong", unreadable, _SHOW_REPLIES))
+            return None, Finding(part, name, "wrong", unreadable, _SHOW_REPLIES)
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
             summary = f"takes {strategy}: {_STRATEGIES[strategy]}{mass}{why}"
-            return _AutoWeighting(strategy, Finding(part, name, "ok", summary))
-    return _AutoWeighting(None, Finding(part, name, "wrong", f"no way to a score{why}", _SHOW_REPLIES))
+            return strategy, Finding(part, name, "ok", summary)
+    return None, Finding(part, name, "wrong", f"no way to a score{why}", _SHOW_REPLIES)
 
 
 def _price(part: str, provider: Provider, strategy: Strategy, first: Response, drawn: Response | None) -> Finding:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from judge.cache import local_dir, metrics_folder
@@ -88,7 +87,20 @@ def open_providers(config: RunConfig, judges: Sequence[Judge | Provider]) -> dic
     if config.replay is None:
         providers = [open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges]
     else:
-        providers = [*_replay_providers(config, config.replay, judges)]
+        named_judges = [judge for judge in judges if isinstance(judge, Judge)]
+        if len(named_judges) < len(judges):
+            raise ConfigError(
+                f"{option('replay')} answers in the place of models named in text; leave out the provider object"
+            )
+        whole = [judge.name for judge in named_judges]
+        names = [_provider_of(_plan_of_judge(config, judge), judge)[1] for judge in named_judges]
+        try:
+            providers = [*replayed(config.replay, names)]
+        except ConfigError:
+            if names == whole:
+                raise
+            # recorded from a gateway, where the vendor is part of the name
+            providers = [*replayed(config.replay, whole)]
     # The model alone names a judge. If that is ambiguous, add its provider, then its address.
     names = [provider.model for provider in providers]
     if len(set(names)) < len(names):
@@ -201,20 +213,3 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
     else:
         whole = not slash or prefix not in VENDORS or host_of_another(prefix, config.base_url)
     return ("openai", judge.name) if whole else (prefix, rest)
-
-
-def _replay_providers(config: RunConfig, path: Path, judges: Sequence[Judge | Provider]) -> list[ReplayProvider]:
-    """Open the recording as one provider for each judge, under the model names that were recorded."""
-    if not all(isinstance(judge, Judge) for judge in judges):
-        raise ConfigError(
-            f"{option('replay')} answers in the place of models named in text; leave out the provider object"
-        )
-    named_judges = [judge for judge in judges if isinstance(judge, Judge)]
-    names = [_provider_of(_plan_of_judge(config, judge), judge)[1] for judge in named_judges]
-    whole = [judge.name for judge in named_judges]
-    try:
-        return replayed(path, names)
-    except ConfigError:
-        if names == whole:
-            raise
-        return replayed(path, whole)  # recorded from a gateway, where the vendor is part of the name

@@ -56,7 +56,7 @@ class _CheckedMetric(Protocol):
 
 
 def build_metrics(
-    config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None = None
+    config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None
 ) -> dict[str, Metric]:
     """Build the metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
     for name in config.set:

@@ -317,28 +317,27 @@ def _judge_facts(judge: JudgeForecast) -> Iterator[tuple[str, str]]:
     """Yield name and text: how the judge is asked, the price, the price of single replies, and the time."""
     if judge.way:
         yield "way", judge.way
-    yield "price", _describe_cost(judge)
+    money = judge.money
+    if money.price is None:
+        cost = f"unknown ({money.why})"
+    elif not money.why or judge.ahead.total.requests == 0:
+        cost = "nothing: no request is sent"
+    elif money.price == 0:
+        cost = f"nothing: {money.why}"
+    else:
+        rate = ""
+        if money.rate is not None:
+            rate = f": {_rate(money.rate[0])} in, {_rate(money.rate[1])} out for a million tokens"
+        cost = f"{dollars(money.price)} ({money.why}{rate})"
+        if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
+            cost += f"; {dollars(money.cached)} where the provider's cache serves every shared prefix"
+    yield "price", cost
     if judge.single is not None:
         price = "" if judge.single.price is None else f"{dollars(judge.single.price)}, "
         many = f"{judge.single.requests:,} request{'s' * (judge.single.requests != 1)}"
         yield "single", f"{price}{many} with {option('weighting', 'single')}: one reply for each judgment"
     seconds = judge.time.seconds
     yield "time", judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
-
-
-def _describe_cost(judge: JudgeForecast) -> str:
-    money = judge.money
-    if money.price is None:
-        return f"unknown ({money.why})"
-    if not money.why or judge.ahead.total.requests == 0:
-        return "nothing: no request is sent"
-    if money.price == 0:
-        return f"nothing: {money.why}"
-    rate = "" if money.rate is None else f": {_rate(money.rate[0])} in, {_rate(money.rate[1])} out for a million tokens"
-    words = f"{dollars(money.price)} ({money.why}{rate})"
-    if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
-        words += f"; {dollars(money.cached)} where the provider's cache serves every shared prefix"
-    return words
 
 
 def _rate(amount: float) -> str:

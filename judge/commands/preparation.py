@@ -99,7 +99,14 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
         rng.shuffle(shuffled)
         in_turn = (pair for turn in zip(*_padded(shuffled), strict=True) for pair in turn if pair is not None)
         chosen = list(islice(in_turn, budget))
-    ordered_pairs = [ordered_pairs for pair in chosen for ordered_pairs in _in_order(pair, orders, seed)]
+    ordered_pairs: list[Pair] = []
+    for first, second in chosen:
+        if orders == 2:
+            ordered_pairs += [(first, second), (second, first)]
+        else:
+            text = "\n".join((str(seed), first.item, first.system, second.system))
+            swapped = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2
+            ordered_pairs.append((second, first) if swapped else (first, second))
     return PairPlan(
         compared=tuple(pair for pair in ordered_pairs if pair[0].output != pair[1].output),
         equal=tuple(pair for pair in ordered_pairs if pair[0].output == pair[1].output),
@@ -112,15 +119,6 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
 def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
     longest = max(map(len, lists), default=0)
     return [[*pairs, *[None] * (longest - len(pairs))] for pairs in lists]
-
-
-def _in_order(pair: Pair, orders: int, seed: int) -> Sequence[Pair]:
-    first, second = pair
-    if orders == 2:
-        return (pair, (second, first))
-    text = "\n".join((str(seed), first.item, first.system, second.system))
-    swapped = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2
-    return ((second, first) if swapped else pair,)
 
 
 # A finished run in the output folder
@@ -353,7 +351,7 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
 # The prompt of one sample
 
 
-def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None = None) -> list[Sample]:
+def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
     """Return the samples of one item (by default the first) and of one system or all. Raises ConfigError."""
     first = _first(rows, item=item, system=system)
     return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]

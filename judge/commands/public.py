@@ -64,7 +64,7 @@ def python_type(schema: Mapping[str, Any]) -> str:
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
-def option_parameters(command: Command, config: type[RunConfig] | None = None) -> dict[str, tuple[Parameter, str]]:
+def option_parameters(command: Command, config: type[RunConfig] | None) -> dict[str, tuple[Parameter, str]]:
     """Return the options of a command as keyword arguments with their descriptions."""
     properties = json_schema(config or RunConfig, "", "")["properties"]
     return {

@@ -132,7 +132,7 @@ _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
 def metadata_factory(
-    prepared: PreparedRun, progress: Progress, ledger: BudgetLedger | None = None
+    prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
 ) -> Callable[[str], dict[str, Any]]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started, clock = datetime.now(UTC), time.monotonic()
@@ -164,7 +164,7 @@ def metadata_factory(
         ]
         keys = ("seconds", "judge", "item", "system", "criterion")
         budget = {}
-        if ledger is not None and (limit := ledger.budget) is not None:
+        if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         return fixed | {
             "status": status,

@@ -206,7 +206,19 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     path, name = Path(data), str(data)
     try:
         if path.is_dir():
-            return [(file, str(file)) for file in _files_in_folder(path, name)]
+            if _is_run(path):
+                raise DataError(f"{name}: this is the folder of a run and no data; name the data that it was made of")
+            for file in sorted(path.iterdir()):
+                compressed = file.suffix.lower() in _COMPRESSED and Path(file.stem).suffix.lower() in SUFFIXES
+                if compressed and file.name[0] != ".":
+                    raise DataError(
+                        f"{name}: {file.name} is compressed: unpack it, or name the files to read by a pattern"
+                    )
+            if shards := sorted(_shards(path)):
+                return [(file, str(file)) for file in shards]
+            beneath = next((file for file in sorted(path.glob("*/*")) if file.suffix.lower() in SUFFIXES), None)
+            hint = f"; its subfolders are read as '{path}/**/*{beneath.suffix}'" if beneath else ""
+            raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}){hint}")
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
@@ -255,19 +267,6 @@ def dataset_name(data: str | PathLike[str]) -> str:
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
         return _existing_part(path).resolve().name or "data"
     return path.stem
-
-
-def _files_in_folder(folder: Path, name: str) -> list[Path]:
-    if _is_run(folder):
-        raise DataError(f"{name}: this is the folder of a run and no data; name the data that it was made of")
-    for file in sorted(folder.iterdir()):
-        if file.suffix.lower() in _COMPRESSED and Path(file.stem).suffix.lower() in SUFFIXES and file.name[0] != ".":
-            raise DataError(f"{name}: {file.name} is compressed: unpack it, or name the files to read by a pattern")
-    if shards := sorted(_shards(folder)):
-        return shards
-    beneath = next((file for file in sorted(folder.glob("*/*")) if file.suffix.lower() in SUFFIXES), None)
-    hint = f"; its subfolders are read as '{folder}/**/*{beneath.suffix}'" if beneath else ""
-    raise DataError(f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}){hint}")
 
 
 def _is_pattern(path: Path) -> bool:

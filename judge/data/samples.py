@@ -92,7 +92,7 @@ class RowFilter:
 
 
 def filter_rows(
-    samples: Iterable[Sample], conditions: Values, mapping: Mapping[str, str | Sequence[str]] = {}
+    samples: Iterable[Sample], conditions: Values, mapping: Mapping[str, str | Sequence[str]]
 ) -> list[Sample]:
     """Return the samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
     where = RowFilter(conditions, mapping)

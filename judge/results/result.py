@@ -167,8 +167,29 @@ class Result:
         Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
         DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
         """
+        import pandas as pd
 
-        return join_frame(self, frame, prefix)
+        if self.rankings or any(score.rival for score in self.table.scores):
+            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
+        if "streamed" in self.info:
+            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+        plan = self.info.get("plan") or {}
+        systems = tuple(plan.get("systems") or ())
+        rows = _keys_of_frame_rows(frame, plan, systems, self)
+        values = {(s.item, s.system, s.column): s.value for s in self.table.scores if s.item}
+        joined = frame.copy()
+        columns = [column for column in self.table.columns if any(key[2] == column.name for key in values) or
+                   column.kind == "criterion"]  # fmt: skip
+        for place, system in enumerate(systems or ("",)):
+            for column in columns:
+                name = f"{prefix}{system}.{column.name}" if system else f"{prefix}{column.name}"
+                if name in frame.columns:
+                    raise DataError(
+                        f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
+                    )
+                cells = [values.get((*row[place], column.name)) if row is not None else None for row in rows]
+                joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
+        return joined
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
@@ -209,7 +230,27 @@ def load(folder: str | Path) -> Result:
     journal = (folder / JOURNAL).exists()
     if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
-    result = _read_run(folder)
+    path = folder / RUN
+    version = "unknown"
+    try:
+        stored = json.loads(path.read_bytes(), parse_constant=_reject_constant)
+        version = stored["info"].get("judge_version", version)
+        run = dict(_run_model().model_validate(stored))
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        newer = [e for e in errors if e["type"] in _NEWER]
+        place = ".".join(map(str, [*newer, *errors][0]["loc"]))
+        if newer:
+            by = f"written by a newer judge (version {version}, this is {__version__})"
+            raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
+        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to make it anew") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
+    del run["format"]
+    streamed = run["info"].get("streamed") or {}
+    table = Table.load(folder, streamed.get("shown"))
+    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
+    result = Result(table, **run)
     if journal and read_journal(folder):
         partial = _partial(folder)
         if _size(partial) > _size(result):
@@ -261,31 +302,6 @@ def _reject_constant(constant: str) -> float:
     raise ValueError(f"it holds {constant}, which no run writes")
 
 
-def _read_run(folder: Path) -> Result:
-    """Read the result of a finished run. Raises StorageError."""
-    path = folder / RUN
-    version = "unknown"
-    try:
-        stored = json.loads(path.read_bytes(), parse_constant=_reject_constant)
-        version = stored["info"].get("judge_version", version)
-        run = dict(_run_model().model_validate(stored))
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        newer = [e for e in errors if e["type"] in _NEWER]
-        place = ".".join(map(str, [*newer, *errors][0]["loc"]))
-        if newer:
-            by = f"written by a newer judge (version {version}, this is {__version__})"
-            raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
-        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to make it anew") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
-    del run["format"]
-    streamed = run["info"].get("streamed") or {}
-    table = Table.load(folder, streamed.get("shown"))
-    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
-    return Result(table, **run)
-
-
 def _check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
@@ -310,33 +326,6 @@ def _check_same_run(
             wrong = SAMPLES if means and all(isclose(*pair, rel_tol=1e-3) for pair in means) else SCORES
             mismatch = f"there is a score of {row.column!r} for item {row.item!r} of {row.system!r}, and no such text"
             raise StorageError(others.format(folder / wrong, "the files", mismatch))
-
-
-def join_frame(result: Result, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
-    """Add the scores to the frame that was judged, as `Result.join` says."""
-    import pandas as pd
-
-    if result.rankings or any(score.rival for score in result.table.scores):
-        raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
-    if "streamed" in result.info:
-        raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
-    plan = result.info.get("plan") or {}
-    systems = tuple(plan.get("systems") or ())
-    rows = _keys_of_frame_rows(frame, plan, systems, result)
-    values = {(s.item, s.system, s.column): s.value for s in result.table.scores if s.item}
-    joined = frame.copy()
-    columns = [column for column in result.table.columns if any(key[2] == column.name for key in values) or
-               column.kind == "criterion"]  # fmt: skip
-    for place, system in enumerate(systems or ("",)):
-        for column in columns:
-            name = f"{prefix}{system}.{column.name}" if system else f"{prefix}{column.name}"
-            if name in frame.columns:
-                raise DataError(
-                    f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
-                )
-            cells = [values.get((*row[place], column.name)) if row is not None else None for row in rows]
-            joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
-    return joined
 
 
 def _keys_of_frame_rows(
