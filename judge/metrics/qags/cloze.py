@@ -153,7 +153,24 @@ class Lexical:
                 for sentence, spans in _sentences(cleaned, self._nouns.spans(cleaned, language))
             ]
         self.signature = f"lexical-{self._nouns.signature}"
-        return [_answer(clean(question), read[passage]) for question, passage in questions]
+        answers: list[str | ModelError] = []
+        for question, passage in questions:
+            before, gap, after = clean(question).partition(GAP)
+            if not gap:
+                message = "the lexical reader answers questions with a gap alone: take questions=cloze"
+                answers.append(ModelError("NoGap", message))
+                continue
+            before_gap, after_gap = _sides(before, after)
+            question_words = {*before_gap, *after_gap}
+            content = _content(question_words)
+            best, answer = 0.0, UNANSWERABLE
+            for sentence in read[passage]:
+                for candidate in () if content.isdisjoint(sentence.content) else sentence.candidates:
+                    fit = _fit(before_gap, candidate.before) + _fit(after_gap, candidate.after)
+                    if fit > best and not candidate.words <= question_words:
+                        best, answer = fit, candidate.phrase
+            answers.append(answer)
+        return answers
 
 
 def _sides(before: str, after: str) -> tuple[_Side, _Side]:
@@ -165,24 +182,6 @@ def _nearest(words: Iterable[str]) -> _Side:
     for place, word in enumerate(words):
         side.setdefault(word, place)
     return side
-
-
-def _answer(question: str, sentences: Iterable[_Sentence]) -> str | ModelError:
-    before, gap, after = question.partition(GAP)
-    if not gap:
-        return ModelError("NoGap", "the lexical reader answers questions with a gap alone: take questions=cloze")
-    before_gap, after_gap = _sides(before, after)
-    question_words = {*before_gap, *after_gap}
-    content = _content(question_words)
-    best, answer = 0.0, UNANSWERABLE
-    for sentence in sentences:
-        if content.isdisjoint(sentence.content):
-            continue
-        for candidate in sentence.candidates:
-            fit = _fit(before_gap, candidate.before) + _fit(after_gap, candidate.after)
-            if fit > best and not candidate.words <= question_words:
-                best, answer = fit, candidate.phrase
-    return answer
 
 
 def _fit(question_side: _Side, candidate_side: _Side) -> float:

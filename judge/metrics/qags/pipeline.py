@@ -125,8 +125,8 @@ class Similarities:
                 both[key] |= by_pair[key.pair]
         nothing = dict.fromkeys(self.names, 0.0)
         return [
-            {name: both[key][name] for name in self.names if name in both[key]} if key in both else dict(nothing)
-            for key in keys
+            {name: values[name] for name in self.names if name in values}
+            for values in (both.get(key, nothing) for key in keys)
         ]
 
     def signature(self, name: str) -> str:
@@ -259,12 +259,8 @@ class Stages:
     @property
     def signature(self) -> str:
         """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
-        parts = []
-        for name, stage in (("themes", self.themes), ("questions", self.questions), ("answers", self.answers)):
-            key, equals, rest = stage.signature.partition("=")
-            signature = rest if equals and key in (name, name[:-1]) else stage.signature  # no name twice
-            parts.append(f"{name}={signature.replace('|', ' ')}")
-        return "|".join(parts)
+        stages = (("themes", self.themes), ("questions", self.questions), ("answers", self.answers))
+        return "|".join(f"{name}={stage.signature.replace('|', ' ')}" for name, stage in stages)
 
 
 @dataclass(frozen=True, slots=True)

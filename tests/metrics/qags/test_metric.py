@@ -200,8 +200,8 @@ def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -
     assert set(answers.seen) == {(f"{t}?", text) for t in "ab" for text in ("a b c", "a b", "b")} | {("a?", "a")}
 
 
-def test_a_stage_that_names_itself_is_named_once(stages: tuple[Stage, Stage, Stage]) -> None:
-    stages[1].signature, stages[2].signature = "question=gpt:en@1", "t5@1|beams=4"
+def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]) -> None:
+    stages[1].signature, stages[2].signature = "gpt:en@1", "t5@1|beams=4"
     (column,) = Qags(backend="llm", ask=silent).score([]).columns
     assert "|themes=table v1|questions=gpt:en@1|answers=t5@1 beams=4|" in column.signature
 
