@@ -12,7 +12,6 @@ from judge.core.format import one_line, plural
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.leaderboard import Cell, Leaderboard, build_leaderboard, verdict
-from judge.report.views.provenance import Provenance
 from judge.report.views.ranking import RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import LEVEL
@@ -85,7 +84,18 @@ def render(result: Result) -> str:
         blocks.append(escape(" ".join(block.sentences)))
     if result.calibrated:
         blocks.append(escape(validation.calibration_note(result.calibrated)))
-    failed = _fit(_failure_blocks(view.about), _FAILED)
+    failures = [
+        (
+            _name(f.stage),
+            _name(f.error),
+            f"{f.count:,}",
+            escape(", ".join(f.columns), 200),
+            _code(one_line(f.example, 200)).replace("|", "\\|"),  # a table needs this even in code (GFM, 4.10)
+        )
+        for f in view.about.failures
+    ]
+    failure_table = _Table(("stage", "error", "count", "columns", "for example"), failures, right=[2])
+    failed = _fit(["### Failures", failure_table] if failures else [], _FAILED)
     page = _fit(blocks, _OPEN - len(failed) - 1) + (f"\n{failed}" if failed else "")
     for title, parts in _folded(result, view):
         head, foot = f"\n<details>\n<summary>{title}</summary>\n\n", "\n</details>\n"
@@ -246,20 +256,3 @@ def _people_blocks(result: Result) -> Iterator[str | _Table]:
         f"{one_line(name, _NAME)}: {' '.join(block.sentences)}" for name, block in blocks.items() if block.sentences
     )
     yield escape(f"{over}. {sentences}")
-
-
-def _failure_blocks(provenance: Provenance) -> list[str | _Table]:
-    if not provenance.failures:
-        return []
-    rows = [
-        (
-            _name(f.stage),
-            _name(f.error),
-            f"{f.count:,}",
-            escape(", ".join(f.columns), 200),
-            _code(one_line(f.example, 200)).replace("|", "\\|"),  # a table needs this even in code (GFM, 4.10)
-        )
-        for f in provenance.failures
-    ]
-    heads = ("stage", "error", "count", "columns", "for example")
-    return ["### Failures", _Table(heads, rows, right=[2])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,40 +107,37 @@ def suite_view(outcome: Outcome) -> SuiteView:
 
 def suite_summary(outcomes: Sequence[Outcome]) -> str:
     """Summarise outcomes, worst news first: `3 of 12 cases not met: 1 failed, 1 undecided, 1 without a score.`"""
-    return " ".join(_sentences(outcomes))
-
-
-def _sentences(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    sentences = []
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
     stuck = [outcome for outcome in outcomes if outcome.trouble]
     if stuck:
-        yield (
-            "The suite could not be run." if len(outcomes) == 1 else f"{plural(len(stuck), 'suite')} could not be run."
-        )
+        subject = "The suite" if len(outcomes) == 1 else plural(len(stuck), "suite")
+        sentences.append(f"{subject} could not be run.")
     unmet = Counter(_WORDS[verdict.status] for verdict in cases if not verdict.met)
     if unmet:
         kinds = [f"{unmet[word]:,} {word}" for word in _WORDS.values() if unmet[word]]
-        yield f"{unmet.total():,} of {plural(len(cases), 'case')} not met: {', '.join(kinds)}."
+        sentences.append(f"{unmet.total():,} of {plural(len(cases), 'case')} not met: {', '.join(kinds)}.")
     elif cases:
         undecided = sum(verdict.status == "undecided" for verdict in cases)
         more = f", {undecided:,} of them undecided" if undecided else ""
-        yield f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} met{more}."
-    missed_limits = [verdict for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
+        sentences.append(f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} met{more}.")
+    missed_limits = [verdict.name for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
     if missed_limits:
-        yield f"{plural(len(missed_limits), 'limit')} not kept: {_names(verdict.name for verdict in missed_limits)}."
+        sentences.append(f"{plural(len(missed_limits), 'limit')} not kept: {_names(missed_limits)}.")
     baseline_misses = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
     worse = [verdict.criterion for verdict in baseline_misses if verdict.status == "failed"]
     if worse:
-        yield f"Worse than the baseline: {_names(worse)}."
+        sentences.append(f"Worse than the baseline: {_names(worse)}.")
     if lost := [verdict.criterion for verdict in baseline_misses if verdict.status != "failed"]:
-        yield f"Not comparable with the baseline: {_names(lost)}."
+        sentences.append(f"Not comparable with the baseline: {_names(lost)}.")
     for outcome in outcomes:
         suite = f"{one_line(outcome.suite.name, _MAX_NAME)}: " if len(outcomes) > 1 else ""
-        yield from (f"{suite}{one_line(warning, _MAX_SENTENCE)}" for warning in outcome.warnings)
+        sentences += [f"{suite}{one_line(warning, _MAX_SENTENCE)}" for warning in outcome.warnings]
+    return " ".join(sentences)
 
 
-def _names(names: Iterator[str] | Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     return _listed(list(dict.fromkeys(one_line(name, _MAX_NAME) for name in names)))
 
 
