@@ -456,7 +456,7 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     is_path = field is not None and Path in get_args(field.annotation)
     if is_path and isinstance(value, str | Path) and not is_redis_url(value):
         return folder / value
-    if key == "criteria" and value is not None:
+    if key == "criteria" and isinstance(value, str | list):
         names = split(value) if isinstance(value, str) else value
         return [str(folder / name) if str(name).endswith(".jinja") else name for name in names]
     if key == "set" and isinstance(value, dict):
