@@ -302,7 +302,7 @@ class HttpClient:
     async def _reply(self, method: str, path: str, seconds: float | None = None, **content: Any) -> Reply:
         async with self._open(method, path, seconds, **content) as reply:
             whole = self.redacted(await _read(reply, self.url))
-        key = _secret(_key(self._key_env))
+        key = _secret(self._key_env)
         try:
             data = json.loads(whole)
             # In the text of JSON the key may be written with escapes.
@@ -332,7 +332,7 @@ class HttpClient:
                 try:
                     if not reply.is_success:
                         whole = await _read(reply, self.url)
-                        raise status_error(reply, whole, self.url, _secret(_key(self._key_env)))
+                        raise status_error(reply, whole, self.url, _secret(self._key_env))
                     yield reply
                 finally:
                     await reply.aclose()
@@ -341,7 +341,7 @@ class HttpClient:
 
     def redacted(self, content: bytes) -> bytes:
         """What a server sent, without the key in case it repeats it."""
-        key = _secret(_key(self._key_env))
+        key = _secret(self._key_env)
         return content.replace(key.encode(), b"***") if key else content
 
     async def aclose(self) -> None:
@@ -431,9 +431,11 @@ def _key(name: str) -> str:
     return key
 
 
-def _secret(key: str) -> str:
-    """The key, unless it is too short for one: what a server of one's own is told ("x", "none") is no secret.
+def _secret(name: str) -> str:
+    """The key in an environment variable, unless it is too short for one.
 
-    Blotted out, such a word would be missing from the replies.
+    What a server of one's own is told ("x", "none") is no secret. Blotted out, such a word would be missing from the
+    replies.
     """
+    key = _key(name)
     return key if len(key) >= _MIN_KEY_LENGTH else ""

@@ -197,20 +197,19 @@ def _heuristic(criteria: Sequence[str]) -> Metric | None:
 def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[RatedColumn]:
     if not any(sample.references for sample in samples):
         return []
-    existing = {column.name: column for column in table.columns if column.name in _ROUGE and _is_mean(column.signature)}
+    existing = {}
+    for column in table.columns:
+        # As the floor has it: F, stemmed, the mean over the references or that of one.
+        parts = column.signature.split("|")
+        changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
+        if column.name in _ROUGE and "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts):
+            existing[column.name] = column
     if existing.keys() == _ROUGE.keys():
         return [column_from_table(existing[name], table, label) for name, label in _ROUGE.items()]
     if not measure:
         return []
     scored = parallel.score_in_parallel(plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples)
     return [column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns]
-
-
-def _is_mean(signature: str) -> bool:
-    """Whether a column of ROUGE has what the floor is: F, stemmed, the mean over the references or that of one."""
-    parts = signature.split("|")
-    changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
-    return "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts)
 
 
 _MANY = 5_000  # texts

@@ -372,11 +372,9 @@ class CaseScores:
         """The score of `better` less that of `worse`, turned where the lower end is the good one; or nothing."""
         sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]
         sign = -1 if self.column.better == "lower" else 1
-        return (
-            [(sign * side * c, evidence) for side, parts in sides for c, evidence in parts]
-            if all(p for _, p in sides)
-            else []
-        )
+        if not all(parts for _, parts in sides):
+            return []
+        return [(sign * side * c, evidence) for side, parts in sides for c, evidence in parts]
 
     def preference(self, item: str, better: str, worse: str) -> Parts:
         """How far `better` is preferred (0–1), the mean over both orders; nothing where an order lacks its answer."""
@@ -453,11 +451,8 @@ class PairedRuns:
     @property
     def some(self) -> str:
         """`on 7 of 12 texts`, where it is not all of them."""
-        return (
-            ""
-            if len(self.texts) == self.scored_after
-            else f"on {len(self.texts):,} of {plural(self.scored_after, 'text')}"
-        )
+        n = len(self.texts)
+        return "" if n == self.scored_after else f"on {n:,} of {plural(self.scored_after, 'text')}"
 
     def mean_before(self) -> float:
         """The mean of the items' means in the baseline."""
@@ -470,11 +465,11 @@ class PairedRuns:
     def changed(self) -> str:
         """`24 of 36 labels flipped`, or how many values moved where no label did; nothing where none moved."""
         try:
-            flips, unit = len(self.flips()), "label"
+            flips = len(self.flips())
         except Undecidable:
-            flips, unit = 0, ""
+            flips = 0
         if flips:
-            return f"{flips:,} of {plural(len(self.texts), unit)} flipped"
+            return f"{flips:,} of {plural(len(self.texts), 'label')} flipped"
         both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
         moved = sum(abs(old.value - new.value) > NEAR for old, new in both if old and new)
         return f"{moved:,} of {plural(len(both), 'score')} moved" if moved else ""

@@ -196,11 +196,8 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
     """A judge's name, or its mapping; the path of a script starts from the folder."""
     if isinstance(model, dict):
         options = {key: value for key, value in model.items() if value is not None}
-        return (
-            {**options, "name": _judge_from_folder(folder, options["name"])}
-            if len(options) > 1
-            else _judge_from_folder(folder, options["name"])
-        )
+        name = _judge_from_folder(folder, options["name"])
+        return {**options, "name": name} if len(options) > 1 else name
     start, slash, script = model.partition("/")
     return f"scripted/{_relative_path(folder, script, always=True)}" if start == "scripted" and slash else model
 

@@ -232,7 +232,15 @@ class Case(Keys):
         if inline and (chosen := "item" if self.item else "system" if self.system else ""):
             first = "text" if self.text else next(iter(inline))
             self.mistake(f"{chosen} chooses texts of the data, and {first} stands in the case: leave one out")
-        self._texts = tuple(self._sample(name, columns) for name, columns in inline.items())
+        texts: list[Sample] = []
+        for name, columns in inline.items():
+            if not isinstance(columns.get("output"), str):
+                self.mistake(f"{name}: write output:, the text to judge", name)
+            try:
+                texts += samples.load([{**columns, "item": "text", "system": name}])
+            except DataError as error:
+                self.mistake(f"{name}: {str(error).removeprefix('row 1: ')}", name)
+        self._texts = tuple(texts)
         return self
 
     def check_keys(self) -> None:
@@ -245,15 +253,6 @@ class Case(Keys):
     def mistake(self, message: str, *keys: str) -> NoReturn:
         """Raise an error about the value that `keys` lead to."""
         raise PydanticCustomError(MISTAKE, "{message}", {"message": message, "keys": keys})
-
-    def _sample(self, name: str, columns: Mapping[str, Any]) -> Sample:
-        if not isinstance(columns.get("output"), str):
-            self.mistake(f"{name}: write output:, the text to judge", name)
-        try:
-            (sample,) = samples.load([{**columns, "item": "text", "system": name}])
-        except DataError as error:
-            self.mistake(f"{name}: {str(error).removeprefix('row 1: ')}", name)
-        return sample
 
     def located(self, criterion: str, line: int, places: Mapping[str, str]) -> Self:
         """The case as it is in its file, with its criterion; `places` are where the texts in it stand."""
