@@ -48,7 +48,9 @@ def power_command(
     format: Annotated[str, format_option(*BOTH)] = "console",
     **options: Any,
 ) -> None:
-    """Show which differences between systems a run can detect, and how many items a difference needs."""
+    """Show how many items it takes to detect a difference.
+
+    Without --pair or --difference: which differences between systems a run can detect."""
     from judge.config import load_config
     from judge.stats.power import ALPHA
 

@@ -83,9 +83,9 @@ def compare_command(
     ] = None,
     **options: Any,
 ) -> None:
-    """Show what changed between two runs on the same texts, with tests.
+    """Show what changed between two runs.
 
-    Exits with 0 whether or not something changed."""
+    The runs are on the same texts; each change comes with a test. Exits with 0 whether or not something changed."""
     from judge.commands.compare import compare
     from judge.config import load_config
 
@@ -120,7 +120,9 @@ def validate_command(
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
-    """Compare a judge with human ratings, between baselines and inter-annotator agreement."""
+    """Compare a judge with human ratings.
+
+    Baselines without a judge and the agreement between annotators stand beside it."""
     from judge.commands.validate import check_rated, check_run
     from judge.config import RunConfig
     from judge.data import samples

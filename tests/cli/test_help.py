@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
+from judge.cli import app
+
 
 def told(parameter: Any) -> str:
     """A parameter in a line; what may be given more than once has a star, what has to be given none of the brackets."""
@@ -20,3 +25,11 @@ def told(parameter: Any) -> str:
 def test_the_commands_take_what_they_took(golden: Callable[[str, str], None], parameters: dict[str, list[Any]]) -> None:
     blocks = ["\n".join([f"judge {name}", *map(told, parts)]) for name, parts in parameters.items()]
     golden("help.txt", "\n\n".join(blocks) + "\n")
+
+
+@pytest.mark.parametrize("command", [[], ["criteria"], ["cache"]], ids=" ".join)
+def test_no_summary_of_a_command_is_cut_off(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = CliRunner().invoke(app, [*command, "--help"]).output.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
