@@ -107,6 +107,7 @@ class DiskCache(base.InspectableCache):
         return self._with_file(lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())})
 
     def clear(self) -> int:
+        """Delete all replies and prompts. Return the number of replies."""
         count = self.stats()["responses"]
 
         def delete() -> None:
@@ -117,6 +118,7 @@ class DiskCache(base.InspectableCache):
         return count
 
     def key_blocks(self) -> Iterator[Sequence[str]]:
+        """Yield the keys of all replies in blocks."""
         store, keys = None, iter(())
 
         def block() -> list[str]:

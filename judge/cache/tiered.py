@@ -36,6 +36,7 @@ class TieredCache(base.InspectableCache):
         self._update_notes()
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        """Return the stored replies by key, from Redis or from the disk, and copy to each what it lacks."""
         responses: dict[str, Response] = {}
         for block in blocks(keys):
             pending = self._remote.outbox.waiting(block) | {key: self._rows[key] for key in block if key in self._rows}

@@ -88,6 +88,7 @@ class _Seen:
     examples: dict[tuple[str, str], Failure] = field(default_factory=dict)
 
     def add(self, samples: Sequence[Sample], rows: Sequence[Row]) -> None:
+        """Count these samples and keep the first ones, with their rows."""
         room = min(len(samples), SHOWN - len(self.samples))
         self.samples += samples[:room]
         self.rows += rows[: room * (len(rows) // len(samples))]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import text
-from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, changed, edits, of_language
+from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, catalogue, changed, edits, of_language
 from judge.audits.perturbations.catalogue import RULES
 from judge.core.records import Sample
 from judge.data import samples as data
@@ -476,3 +476,11 @@ def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -
         made = [found for sample in rows if (found := changed(sample, rows, change, 0))]
         assert len(made) >= 0.7 * len(rows), change.name
         assert all(found.output.strip() for found in made)
+
+
+def test_a_language_without_rules_has_no_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {code: entry for code, entry in catalogue.RULES.items() if code != "ko"}
+    monkeypatch.setattr(catalogue, "RULES", rules)
+    assert of_language("ko") == ()
+    assert of_language("ja") != ()
+    assert catalogue.rules_for("배가 늦게 도착했다.") is rules["en"]

@@ -54,8 +54,8 @@ RULES: Mapping[str, LanguageRules] = dict(_language_rules())
 
 
 def rules_for(whole: str) -> LanguageRules:
-    """Return the rules of the language that most of a text is written in, by its script."""
-    return RULES[text.detect_language([whole])]
+    """Return the rules of the language that most of a text is written in, by its script; English if it has none."""
+    return RULES.get(text.detect_language([whole]), RULES[text.DEFAULT_LANGUAGE])
 
 
 _OTHER_ITEMS = 3  # whose names may be used
