@@ -1,11 +1,12 @@
-"""docs/reference.md is what the docstrings say. JUDGE_GOLDEN=write pytest tests/docs/test_reference.py writes it."""
+"""docs/reference.md is written from the docstrings: JUDGE_GOLDEN=write pytest tests/docs/test_reference.py."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any
 
@@ -14,91 +15,121 @@ import judge
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Reference
 
-Every public name, from its docstring. [From Python](python.md) shows them at work; `help(judge.evaluate)` says the same
-in a notebook. Metrics are in [metrics.md](metrics.md) by definition, below by signature.
+Every public name with its docstring. [Python](python.md) has examples, [Metrics](metrics.md) has definitions, and
+`help(judge.evaluate)` prints the same text. `**options` are the keywords that several functions share; each is
+described once, under [Options](#options). `evaluate`, `rank`, `audit` and `test` have a form for async code, such as
+`await judge.evaluate_async(...)`, with the same arguments.
 """
+OPTIONS = """## Options
+
+These names are also the keys of run.yaml and, with dashes, the options of the command line."""
 
 
 class _Plain(str):
-    """An annotation that is shown without quotes."""
+    """An annotation that is printed without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
-def _signature(name: str, found: Any) -> str:
-    """One line where it fits, else one for each parameter."""
-    read = inspect.signature(found)
+def _documented(function: Any) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its list of options, and the options with their descriptions."""
+    text, _, listed = (inspect.getdoc(function) or "").partition("\n\nOptions:\n")
+    options = dict(line.split(maxsplit=1) for line in listed.splitlines())
+    return re.sub(r"^(\S.*)\n(    )", r"\1\n\n\2", text, flags=re.MULTILINE), options
+
+
+def _signature(name: str, function: Any, shared: Mapping[str, str]) -> str:
+    """Return a signature with `**options` for the shared ones; one line per parameter if it is long."""
+    signature = inspect.signature(function)
     parameters = [
-        one if one.annotation is one.empty else one.replace(annotation=_Plain(one.annotation))
-        for one in read.parameters.values()
+        part if part.annotation is part.empty else part.replace(annotation=_Plain(part.annotation))
+        for part in signature.parameters.values()
+        if part.name not in shared and part.name != "self"
     ]
-    returned = read.empty if inspect.isclass(found) or read.return_annotation is read.empty else read.return_annotation
-    signature = read.replace(
-        parameters=parameters, return_annotation=returned if returned is read.empty else _Plain(returned)
-    )
-    short = f"{name}{signature}".replace("<factory>", "...")
-    if len(short) <= 110:
-        return short
-    lines, starred = [], False
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
-            lines.append("*")
-            starred = True
-        starred = starred or parameter.kind is parameter.VAR_POSITIONAL
-        lines.append(str(parameter).replace("<factory>", "..."))
-    arrow = "" if returned is read.empty else f" -> {returned}"
-    return f"{name}(\n" + "".join(f"    {line},\n" for line in lines) + f"){arrow}"
+    if shared:
+        parameters.append(Parameter("options", Parameter.VAR_KEYWORD))
+    returned = signature.return_annotation
+    arrow = "" if inspect.isclass(function) or returned is Signature.empty else f" -> {returned}"
+    lines = [line for part in parameters for line in (["*", part] if part is _first_keyword(parameters) else [part])]
+    texts = [str(line).replace("<factory>", "...") for line in lines]
+    short = f"{name}({', '.join(texts)}){arrow}"
+    return short if len(short) <= 110 else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
 
 
-def _entry(name: str, found: Any, depth: int) -> Iterator[str]:
-    """A name's heading, signature and docstring; a class's public methods and properties after it."""
+def _first_keyword(parameters: list[Parameter]) -> Parameter | None:
+    """Return the parameter that needs a `*` before it."""
+    if any(part.kind is part.VAR_POSITIONAL for part in parameters):
+        return None
+    return next((part for part in parameters if part.kind is part.KEYWORD_ONLY), None)
+
+
+def _entry(name: str, function: Any, depth: int) -> Iterator[str]:
+    """Yield heading, signature and docstring of a name, then the public methods and properties of a class."""
+    text, shared = _documented(function)
     yield f"{'#' * depth} `{name}`"
-    is_error = inspect.isclass(found) and issubclass(found, Exception)
-    if callable(found) and not is_error:
-        yield f"```\n{_signature(name, found)}\n```"
-    yield re.sub(r"^(\S.*)\n(    )", r"\1\n\n\2", inspect.getdoc(found) or "", flags=re.MULTILINE)
-    if not inspect.isclass(found) or is_error:
+    is_error = inspect.isclass(function) and issubclass(function, Exception)
+    if callable(function) and not is_error:
+        yield f"```\n{_signature(name, function, shared)}\n```"
+    yield text
+    if not inspect.isclass(function) or is_error:
         return
-    for part, value in vars(found).items():
-        own = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        if part.startswith("_") or not (inspect.isfunction(own) or isinstance(own, property)):
+    for part, value in vars(function).items():
+        member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if part.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
             continue
-        shown = own.fget if isinstance(own, property) else own
-        if inspect.getdoc(shown):
-            yield from _entry(f"{name}.{part}", own, depth + 1) if inspect.isfunction(own) else (
-                f"{'#' * (depth + 1)} `{name}.{part}`", inspect.getdoc(shown) or ""
-            )  # fmt: skip
+        if text := inspect.getdoc(member):
+            head = _signature(part, member, {}) if inspect.isfunction(member) else part
+            yield f"**`.{head}`** {text}" if "\n" not in head else f"```\n.{head}\n```\n\n{text}"
 
 
 def _metrics() -> Iterator[tuple[str, Any]]:
-    """The functions for lists of texts."""
-    for module in judge.metrics._MODULES:
-        found = getattr(judge.metrics, module)
-        for name in found.__all__:
-            if inspect.isfunction(getattr(found, name)):
-                yield f"judge.metrics.{module}.{name}", getattr(found, name)
+    """Yield the functions that score lists of texts."""
+    for module_name in judge.metrics._MODULES:
+        module = getattr(judge.metrics, module_name)
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                yield f"judge.metrics.{module_name}.{name}", getattr(module, name)
+
+
+def options_table(functions: Mapping[str, Any]) -> str:
+    """Return the table of shared options: type, default, meaning, and the functions that take each."""
+    takers: dict[str, list[str]] = {}
+    rows: dict[str, tuple[str, ...]] = {}
+    for name, function in functions.items():
+        for option, text in _documented(function)[1].items():
+            takers.setdefault(option, []).append(name)
+            parameter = inspect.signature(function).parameters[option]
+            default = "" if parameter.default is None else f"`{parameter.default!r}`"
+            kind = str(parameter.annotation).removesuffix(" | None")
+            rows.setdefault(option, (f"`{option}`", f"`{kind}`", default, text))
+    widest = max(map(len, takers.values()))
+    cells = [
+        [*row, "all" if len(takers[option]) == widest else ", ".join(takers[option])] for option, row in rows.items()
+    ]
+    head = ["| option | type | default | meaning | taken by |", "|---|---|---|---|---|"]
+    return "\n".join(head + ["| " + " | ".join(cell.replace(" | ", " or ") for cell in row) + " |" for row in cells])
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
+    public = {name: getattr(judge, name) for name in judge.__all__ if not name.endswith("_async")}
+    functions = {name: value for name, value in public.items() if inspect.isroutine(value)}
     blocks = [HEAD]
-    for name in judge.__all__:
-        found = getattr(judge, name)
-        if callable(found):
-            blocks += _entry(f"judge.{name}", found, 2)
-    blocks.append("## `judge.metrics`")
-    for name, found in _metrics():
-        blocks += _entry(name, found, 3)
+    for name, value in public.items():
+        if callable(value):
+            blocks += _entry(f"judge.{name}", value, 2)
+    blocks += [OPTIONS, options_table(functions), "## `judge.metrics`"]
+    for name, function in _metrics():
+        blocks += _entry(name, function, 3)
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
 
 
-def test_the_reference_says_what_the_docstrings_say() -> None:
+def test_the_reference_is_written_from_the_docstrings() -> None:
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PAGE.write_text(page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page()
 
 
-def test_every_public_name_says_what_it_is() -> None:
-    silent = [name for name in judge.__all__ if callable(getattr(judge, name)) and not getattr(judge, name).__doc__]
-    assert silent == []
+def test_every_public_name_has_a_docstring() -> None:
+    assert [name for name in judge.__all__ if callable(getattr(judge, name)) and not getattr(judge, name).__doc__] == []
