@@ -64,6 +64,18 @@ REPORTS = {
     "criterion_diff_sentences": "judge.report.views.criterion_diff:diff_sentences",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
+VIEWS: dict[str, str] = {}
+"""The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""
+DOCUMENT_FORMATS = {
+    "console": "judge.report.formats.console:render",
+    "markdown": "judge.report.formats.markdown:render",
+    "html": "judge.report.formats.html:render",
+    "latex": "judge.report.formats.latex:render",
+    "csv": "judge.report.formats.csv:render",
+    "json": "judge.report.formats.json:render",
+    "junit": "judge.report.formats.junit:render",
+    "svg": "judge.report.formats.svg:render",
+}
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
     "providers": PROVIDERS,
@@ -100,6 +112,25 @@ def report(name: str) -> Any:
     """Return the function of `REPORTS` that has this name."""
     module, attribute = REPORTS[name].split(":")
     return getattr(import_module(module), attribute)
+
+
+def document(finished: Any) -> Any:
+    """Return the Document of a result, comparison, audit or other finished thing, by the view of its class."""
+    module, attribute = VIEWS[type(finished).__name__].split(":")
+    return getattr(import_module(module), attribute)(finished)
+
+
+def write(report: Any, format: str = "console", **options: Any) -> str:
+    """Write a Document in a format.
+
+    `options` are for the console (`full`, `colour`, `width`) and for CSV (`wide`); other formats ignore them. Raises
+    ConfigError for an unknown format.
+    """
+    if format not in DOCUMENT_FORMATS:
+        raise ConfigError(unknown_name_message("format", format, list(DOCUMENT_FORMATS)))
+    module, attribute = DOCUMENT_FORMATS[format].split(":")
+    known = {"console": ("full", "colour", "width"), "csv": ("wide",)}.get(format, ())
+    return str(getattr(import_module(module), attribute)(report, **{k: v for k, v in options.items() if k in known}))
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:

@@ -1,0 +1,255 @@
+"""The blocks of a report: a view turns a result into a Document, a renderer turns a Document into a format.
+
+No view knows a format, and no renderer knows a report. Every text is plain text: renderers escape it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
+"""The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
+Better = Literal["higher", "lower", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar in a cell, with its interval if there is one. All numbers are shares of the cell's width, from 0 to 1."""
+
+    end: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table.
+
+    `note` stands small below or beside the text, such as an interval; the console's summary leaves it out. `mark` is
+    appended to the text, such as `*`. `title` is a longer text for a tooltip. `shade`, from -1 (worst) to 1 (best),
+    colours the cell on the page. `value` is the number to sort by. `link` is a fragment of the page, such as
+    `items?system=bart`.
+    """
+
+    text: str
+    note: str = ""
+    tone: Tone = ""
+    mark: str = ""
+    title: str = ""
+    shade: float | None = None
+    bar: Bar | None = None
+    value: float | None = None
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text below the head."""
+
+    head: str
+    group: str = ""
+    note: str = ""
+    numeric: bool = True
+    better: Better = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; each row has a cell per column. The first column names the row.
+
+    `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two lines. `sorts` lets
+    the reader sort the rows on the page. A `short` table repeats one of the sections in few columns: only the page and
+    the console's summary show it.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str = ""
+    key: str = ""
+    name: str = ""
+    sorts: bool = False
+    short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading inside a section, of level 3 or 4."""
+
+    text: str
+    level: Literal[3, 4] = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    text: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning that the reader must not miss."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and texts, one pair a line."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A key number and its label; `link` is a fragment of the page."""
+
+    value: str
+    label: str
+    tone: Tone = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Three to five key numbers, side by side on the page; other formats write `value label`."""
+
+    tiles: tuple[Tile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text in a fixed-width font, such as a template; `language` is shown nowhere, but names the syntax."""
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Lines of a unified diff, each with its first character: `+`, `-`, `@` or a space."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A text that deserves a look: its score, system and item, and why. `link` is a fragment of the page."""
+
+    score: str
+    system: str
+    item: str
+    column: str
+    reason: str = ""
+    note: str = ""
+    tone: Tone = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """Texts that deserve a look, the most important first. The console's summary writes one line: `label` and them."""
+
+    label: str
+    excerpts: tuple[Excerpt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart as inline SVG, drawn by a function of `judge.report.charts`.
+
+    `name` becomes a file name. `alt` says in a sentence what the chart shows, for readers who cannot see it. `width`
+    and `height` are in pixels.
+    """
+
+    name: str
+    title: str
+    svg: str
+    alt: str
+    width: int
+    height: int
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks that few readers need: folded on the page and in Markdown, left out of LaTeX."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemBrowser:
+    """All items with their texts, scores and controls. Only the page shows it; `judge.report.views.items` makes it."""
+
+    content: Any
+
+
+Block = (
+    Heading | Paragraph | Notice | Facts | Tiles | Bullets | Table | Code | Diff | Excerpts | Chart | Details
+    | ItemBrowser
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report under a heading of its own. `anchor` is its fragment on the page.
+
+    `make` builds the blocks when a format needs them, so that a summary on the console costs no charts.
+    """
+
+    anchor: str
+    title: str
+    make: Callable[[], Iterable[Block]]
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(self.make())
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """A test for JUnit. `message` says why it failed, was skipped or could not be run."""
+
+    suite: str
+    name: str
+    status: Literal["passed", "failed", "error", "skipped"]
+    message: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report, ready for any format.
+
+    `finding` answers the reader's question: the headline, then one or two sentences. `scope` says on how much data, in
+    two or three words. `about` are facts below the title, such as the judge and the number of texts. `notices` must be
+    read before any number. `summary` fits a screen: the console prints no more unless asked. `sections` have
+    everything else. `footer` lines end the summary on the console: counts, paths. `next` are commands that may help
+    now.
+
+    `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
+    with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the cases of the JUnit file.
+    """
+
+    title: str
+    finding: tuple[str, ...] = ()
+    scope: str = ""
+    about: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    summary: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+    footer: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    data: Any = None
+    records: tuple[Mapping[str, Any], ...] = ()
+    wide_records: Callable[[], Iterable[Mapping[str, Any]]] | None = None
+    tests: tuple[TestCase, ...] = ()

@@ -1,0 +1,1 @@
+"""Renderers: each writes a Document in one format, and knows no report."""

@@ -1,0 +1,268 @@
+"""Render a Document for a terminal or a log: its summary, or with `full` everything."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from io import StringIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from judge.core.format import one_line
+from judge.report import document as blocks
+from judge.report.document import Cell, Document
+
+_STYLES = {"strong": "bold", "good": "bold green", "bad": "red", "warning": "yellow", "muted": "dim", "": ""}
+_GAP = 2  # cells between columns
+_NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names are folded if all columns then fit
+_HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
+_BAR = 10  # cells of a full bar
+_LABEL = 9  # cells of `Lowest` and `Next`, with the gap
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Screen:
+    console: Console
+    full: bool
+    colour: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of lines ready to print."""
+
+    head: Text
+    cells: Sequence[Text]
+    numeric: bool
+
+    @property
+    def width(self) -> int:
+        lines = [line for cell in (self.head, *self.cells) for line in cell.plain.split("\n")]
+        return max(map(cell_len, lines))
+
+
+def render(document: Document, *, full: bool = False, colour: bool = False, width: int | None = None) -> str:
+    """Write the finding, the summary and what to do next; with `full` also every section.
+
+    `width` is in terminal cells (default: the terminal's, or 80). Without `colour` the text has no escape codes and no
+    bars.
+    """
+    text = StringIO()
+    console = Console(
+        file=text,
+        width=width or shutil.get_terminal_size((80, 24)).columns,
+        force_terminal=colour,
+        force_jupyter=False,  # Jupyter mode writes nothing into the file
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    screen = _Screen(console, full, colour)
+    headline, *details = document.finding or (document.title,)
+    if full and document.finding:
+        console.print(Text(one_line(document.title), "bold"))
+        console.print(Text(" · ".join(map(one_line, document.about)), "dim"))
+    _print_headline(console, headline, document.scope)
+    for sentence in details:
+        console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+    for notice in document.notices:
+        console.print(Text(f"! {notice}", "yellow"))
+    for block in document.summary:
+        if full and isinstance(block, blocks.Table) and block.short:
+            continue
+        console.print()
+        _print(block, screen)
+    for section in document.sections if full else ():
+        console.print(Text(f"\n{section.title}\n", "bold"))
+        for block in section.blocks:
+            _print(block, screen)
+    if document.footer or document.next:
+        console.print()
+    for line in document.footer:
+        console.print(Text(line), soft_wrap=True)
+    if document.next:
+        _print_labelled(console, "Next", document.next)
+    return "\n".join(line.rstrip() for line in text.getvalue().split("\n"))
+
+
+def _print_headline(console: Console, headline: str, scope: str) -> None:
+    gap = console.width - cell_len(headline) - cell_len(scope)
+    if scope and gap >= _GAP:
+        console.print(Text.assemble((headline, "bold"), " " * gap, (scope, "dim")))
+    else:
+        console.print(Text(headline, "bold"))
+        if scope:
+            console.print(Text(f"  {scope}", "dim"))
+
+
+def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
+    """Print `Label    part · part`, with whole parts on a line where they fit."""
+    room = console.width - _LABEL
+    lines: list[str] = []
+    for part in parts:
+        if lines and cell_len(f"{lines[-1]} · {part}") <= room:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    for place, line in enumerate(lines):
+        console.print(Text.assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
+
+
+@singledispatch
+def _print(block: blocks.Block, screen: _Screen) -> None:
+    """Print one block; a block that a terminal cannot show prints nothing."""
+
+
+@_print.register
+def _(block: blocks.Heading, screen: _Screen) -> None:
+    screen.console.print(Text(f"\n{one_line(block.text)}", "bold"))
+
+
+@_print.register
+def _(block: blocks.Paragraph, screen: _Screen) -> None:
+    screen.console.print(Text(block.text, _STYLES[block.tone]))
+
+
+@_print.register
+def _(block: blocks.Notice, screen: _Screen) -> None:
+    screen.console.print(Text(f"! {block.text}", "yellow"))
+
+
+@_print.register
+def _(block: blocks.Facts, screen: _Screen) -> None:
+    width = max((cell_len(name) for name, _ in block.pairs), default=0) + _GAP
+    for name, text in block.pairs:
+        screen.console.print(Text.assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
+
+
+@_print.register
+def _(block: blocks.Tiles, screen: _Screen) -> None:
+    screen.console.print(Text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
+
+
+@_print.register
+def _(block: blocks.Bullets, screen: _Screen) -> None:
+    for item in block.items:
+        grid = Grid.grid(padding=(0, 1, 0, 0))
+        grid.add_row(Text("-"), Text(item, overflow="fold"))
+        screen.console.print(grid)
+
+
+@_print.register
+def _(block: blocks.Code, screen: _Screen) -> None:
+    screen.console.print(Padding(Text(block.text), (0, 0, 0, 2)), soft_wrap=True)
+
+
+@_print.register
+def _(block: blocks.Diff, screen: _Screen) -> None:
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in block.lines:
+        screen.console.print(Text(line, styles.get(line[:1], "")), soft_wrap=True)
+
+
+@_print.register
+def _(block: blocks.Excerpts, screen: _Screen) -> None:
+    parts = [
+        " ".join(one_line(part, 30) for part in (e.item, e.system, e.column, e.score) if part) for e in block.excerpts
+    ]
+    if not screen.full:
+        _print_labelled(screen.console, block.label, parts)
+        return
+    screen.console.print(Text(block.label, "bold"))
+    for part, excerpt in zip(parts, block.excerpts, strict=True):
+        reason = one_line(excerpt.reason, 300)
+        text = Text.assemble(part, (f"\n{reason}" if reason else "", "dim"))
+        screen.console.print(Padding(text, (0, 0, 0, 2)))
+
+
+@_print.register
+def _(block: blocks.Chart, screen: _Screen) -> None:
+    screen.console.print(Text(f"{block.title}: {block.alt}", "dim"))
+
+
+@_print.register
+def _(block: blocks.Details, screen: _Screen) -> None:
+    screen.console.print(Text(f"\n{one_line(block.title)}", "bold"))
+    for inner in block.blocks:
+        _print(inner, screen)
+
+
+@_print.register
+def _(block: blocks.Table, screen: _Screen) -> None:
+    """Print the table; columns that do not fit follow in tables below, or in the summary are only counted."""
+    console = screen.console
+    if block.caption and screen.full:
+        console.print(Text(block.caption, "dim"))
+    first, *columns = [
+        _Column(
+            _head(column, screen.full), [_cell(row[place], screen) for row in block.rows], column.numeric and place > 0
+        )
+        for place, column in enumerate(block.columns)
+    ]
+    name = min(_NAME, first.width)
+    taken = sum(column.width + _GAP for column in columns)
+    if name + taken > console.width >= taken + _MIN_NAME:
+        name = console.width - taken
+    parts = list(_parts_that_fit(columns, console.width - name))
+    for part in parts if screen.full else parts[:1]:
+        grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, collapse_padding=True, header_style="")
+        grid.add_column(Text.assemble(first.head, style="dim"), width=name, overflow="fold")
+        for column in part:
+            width = min(column.width, console.width)
+            grid.add_column(column.head, justify="right" if column.numeric else "left", width=width, overflow="fold")
+        for place, cell in enumerate(first.cells):
+            grid.add_row(cell, *(column.cells[place] for column in part))
+        console.print(grid)
+    hidden = sum(map(len, parts[1:]))
+    key = block.key
+    if hidden and not screen.full:
+        key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
+    if key:
+        console.print(Text(key, "dim"))
+
+
+def _head(column: blocks.Column, full: bool) -> Text:
+    parts = [column.group, column.head] if full else [column.head]
+    arrow = ARROWS[column.better] if full else ""
+    lines = [one_line(part, _HEAD if full else _SHORT_HEAD) for part in parts if part]
+    if not full and lines:
+        lines = [_shortened(column.head)]
+    return Text(f"{chr(10).join(lines)} {arrow}".rstrip(), "dim")
+
+
+def _shortened(head: str) -> str:
+    """Shorten a heading of the summary: `consistency` becomes `consist.`."""
+    flat = one_line(head)
+    return flat if cell_len(flat) <= _SHORT_HEAD + 1 else f"{flat[: _SHORT_HEAD - 1].rstrip()}."
+
+
+def _cell(cell: Cell, screen: _Screen) -> Text:
+    text = Text(one_line(cell.text) + cell.mark, _STYLES[cell.tone])
+    if cell.bar and screen.colour and not screen.full:
+        bar = "█" * max(1, round(_BAR * cell.bar.end))
+        text = Text.assemble(text, " ", (f"{bar:<{_BAR}}", "blue"))
+    if cell.note and screen.full:
+        text = Text.assemble(text, (f"\n{cell.note}", "dim"))
+    return text
+
+
+def _parts_that_fit(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
+    """Yield groups of columns that fit side by side in `room` cells, at least one column each."""
+    part: list[_Column] = []
+    remaining = room
+    for column in columns:
+        if part and column.width + _GAP > remaining:
+            yield part
+            part, remaining = [], room
+        part.append(column)
+        remaining -= column.width + _GAP
+    yield part
