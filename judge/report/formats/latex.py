@@ -155,6 +155,7 @@ def _table(table: blocks.Table, label: str) -> str:
         for part in _parts(columns, _SPACE - _GAP - (narrow or natural))
     ]
     body = "\n\n\\medskip\n".join(parts)
+    caption = escape(" ".join(filter(None, (table.caption, table.key))))
     return (
         f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\label{{{label}}}\n"
         f"\\small\n\\setlength{{\\tabcolsep}}{{{_GAP / 2:g}pt}}\n{body}\n\\end{{table}}\n"
