@@ -1,8 +1,8 @@
-"""What the offline baseline is worth: its failures, its agreement with people, and what it notices; docs/heuristic.md.
+"""Measure the offline baseline: weaknesses, sensitivity, agreement with people. Write docs/heuristic.md.
 
     JUDGE_SHARED=../shared python benchmarks/heuristic.py
 
-Every figure of the page is made here, in one run, but for the rows marked as published.
+One run computes every figure of the page except the rows marked as published.
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ PUBLISHED = {  # per-document Spearman on SummEval, in that order
     "G-Eval, GPT-4 (published)": (0.582, 0.507, 0.455, 0.547),
     "one expert against the others (published)": (0.686, 0.832, 0.676, 0.500),
 }
+OTHERS = {  # kinds of ratings, each with the index that is compared with them
+    "realsumm.jsonl.gz": {"litepyramid_recall": "relevance"},
+    "newsroom.jsonl": {
+        "coherence": "coherence", "fluency": "fluency", "relevance": "relevance", "informativeness": "relevance",
+    },
+}  # fmt: skip
 RESAMPLES = 1000
 Values = Sequence[float | None]
 
@@ -176,8 +182,9 @@ def summeval_table(given: Sequence[Sample], found: Sequence[text_features.Featur
     for what, guarded in (("**heuristic-1**, abstaining", True), ("heuristic-1, all texts", False)):
         each = {c: by_document(given, indices(found, c, guarded=guarded), c) for c in ORDER}
         lines.append([what, *(figure(fmean(each[c])) for c in ORDER)])
-        ends = [" to ".join(map(figure, interval(each[c]))) for c in ORDER]
-        lines.append(["its 95 % interval over documents", *ends])
+        if guarded:
+            ends = [" to ".join(map(figure, interval(each[c]))) for c in ORDER]
+            lines.append(["its 95 % interval over documents", *ends])
     plain: dict[str, Values] = {"number of words": [f.words for f in found]}
     plain |= {f"{name}, 11 references": values for name, values in rouges(given).items()}
     lines += [[what, *(figure(fmean(by_document(given, v, c))) for c in ORDER)] for what, v in plain.items()]
@@ -203,17 +210,24 @@ def weak_table(given: Sequence[Sample], found: Sequence[text_features.Features])
     return table(["", *ORDER], lines)
 
 
-def other_table(name: str, columns: dict[str, str]) -> str:
-    """Mean rho by document of another data set: `columns` says which of the baseline's criteria goes with which."""
-    given = samples(name)
-    found = text_features.measured(given)
-    lines = []
-    for what, guarded in (("**heuristic-1**, abstaining", True), ("heuristic-1, all texts", False)):
-        pairs = [(indices(found, mine, guarded=guarded), human) for human, mine in columns.items()]
-        lines.append([what, *(figure(fmean(by_document(given, values, human))) for values, human in pairs)])
-    plain: dict[str, Values] = {"number of words": [f.words for f in found], **rouges(given)}
-    lines += [[what, *(figure(fmean(by_document(given, v, human))) for human in columns)] for what, v in plain.items()]
-    return table(["", *(f"{human.replace('_', ' ')} (by `{mine}`)" for human, mine in columns.items())], lines)
+def others_table() -> str:
+    """Mean rho by document on REALSumm and Newsroom, one column for each kind of rating."""
+    lines: defaultdict[str, list[str]] = defaultdict(list)
+    for name, columns in OTHERS.items():
+        given = samples(name)
+        found = text_features.measured(given)
+        plain: dict[str, Values] = {"number of words": [f.words for f in found], **rouges(given)}
+        for human, criterion in columns.items():
+            rows: dict[str, Values] = {
+                "**heuristic-1**, abstaining": indices(found, criterion, guarded=True),
+                "heuristic-1, all texts": indices(found, criterion, guarded=False),
+            }
+            for what, values in (rows | plain).items():
+                lines[what].append(figure(fmean(by_document(given, values, human))))
+    return table(
+        ["", "REALSumm", *(f"Newsroom {human}" for human in OTHERS["newsroom.jsonl"])],
+        [[what, *cells] for what, cells in lines.items()],
+    )
 
 
 def qags_table() -> str:
@@ -271,7 +285,6 @@ def page() -> str:
     ]
     edits = {what: damage(kept, edit) for what, edit in EDITS.items()}
     worth, by_kind = kinds_table(given)
-    newsroom = {name: name for name in ("coherence", "fluency", "relevance")} | {"informativeness": "relevance"}
     return PAGE.format(
         notice=heuristic.NOTICE,
         kinds=worth,
@@ -284,73 +297,66 @@ def page() -> str:
         summeval=summeval_table(given, found),
         weak=weak_table(given, found),
         qags=qags_table(),
-        realsumm=other_table("realsumm.jsonl.gz", {"litepyramid_recall": "relevance"}),
-        newsroom=other_table("newsroom.jsonl", newsroom),
+        others=others_table(),
         rate=f"{rate(given):,.0f}",
     )
 
 
 PAGE = """# The offline baseline, measured
 
-Made by `benchmarks/heuristic.py` in one run; only rows marked "published" come from elsewhere. {notice}
+`benchmarks/heuristic.py` computes every figure on this page except rows marked "published". {notice}
 
-`heuristic-1` adds up nine surface features of a summary and its source with equal weights and fixed signs: novel
-bigrams, numbers that the source does not have, words repeated at once, repeated bigrams, divergence of the words'
-distributions, number of sentences, density of copying, likeness to source sentences, missing end punctuation. A value
-is a mean of z-scores, each cut at ±3: 0 is the average output of SummEval's 16 systems, and no value is a grade. It
-says nothing ("abstains") where the output has fewer than 5 words or more than half as many as the source, or where more
-than 35 % of its bigrams are not the source's.
+`heuristic-1` combines nine surface features of a summary and its source with equal weights and fixed signs: novel
+bigrams, unsupported numbers, repeated words, repeated bigrams, divergence of the word distributions, number of
+sentences, copy density, similarity to source sentences, missing end punctuation. A value is a mean of z-scores, each
+clipped to ±3; 0 is the average output of SummEval's 16 systems. It abstains if the output has fewer than 5 words, more
+than half as many words as the source, or over 35 % novel bigrams.
 
-## What it cannot do
+## Weaknesses
 
-- **It takes copying for quality.** It abstains on {people} of the references that people wrote for SummEval. Had it
-  not, it would put the article's own first three sentences above such a reference nearly always
-  ({wins}).
-  Three random sentences of the article beat the average system, too.
-- **It does not see what is said.** A name swapped for another one of the article changes `extractive_support` by
-  {name} on average, a negation put in by {negation}. The value nearly always falls, as a new bigram appears, and
-  hardly ever far enough to matter.
-- **A faithful paraphrase and an invention look alike** to it, which is why it abstains on both.
-- **Coherence is repetition, length and copying; fluency is copying and defects.** Sentences in the wrong order go
-  unnoticed, and so does grammar.
-- **Relevance is little more than length elsewhere**: on REALSumm and Newsroom the number of words does better.
-- **It finds bad systems, and does not rank good ones**: see the second table under SummEval.
-- **Its scales are those of English news** of a few hundred words. On Japanese, Korean and Chinese it runs, untested
-  against people.
-- **It can be gamed** by anyone who copies two sentences.
+- **It rewards copying.** It abstains on {people} of the references that people wrote for SummEval. Without abstaining,
+  it would rank the article's first three sentences above such a reference nearly always ({wins}).
+  Three random sentences also beat the average system.
+- **It does not understand content.** Swapping a name changes `extractive_support` by {name} on average, adding a negation by
+  {negation}: usually a fall, because a new bigram appears, but a tiny one.
+- **It cannot separate a faithful paraphrase from an invention**, so it abstains on both.
+- **Coherence measures repetition, length and copying; fluency measures copying and defects.** It misses sentence order and grammar.
+- **Relevance is little more than length**: on REALSumm and Newsroom the number of words correlates better.
+- **It finds bad systems but does not rank good ones** (second table under SummEval).
+- **Its scales come from English news** of a few hundred words. It runs on Japanese, Korean and Chinese, but was never compared
+  with ratings there.
+- **It can be gamed** by copying two sentences.
 
-What it says of texts whose worth is known: the mean index over SummEval's documents had it not abstained. Here and
-below its columns go by their criteria: consistency is `extractive_support`, fluency `surface_fluency`.
+Mean index of texts of known quality, without abstaining. The column consistency is `extractive_support`, fluency is
+`surface_fluency`:
 
 {kinds}
 
-## What it notices
+## Sensitivity
 
-SummEval's outputs that it does not abstain on, damaged in one way each: the mean change of the index, and in brackets
-the share of texts whose index fell.
+SummEval's outputs inside its range, each damaged in one way: mean change of the index, and in brackets the share of texts whose
+index fell.
 
 {edits}
 
-## Where it abstains
+## Abstentions
 
 {abstained}
 
 ## Agreement with people
 
-Nothing was fitted to ratings, so there are no folds. But features and signs were chosen in a study that had seen
-SummEval's correlations, and the means and deviations are those of SummEval's outputs: these figures flatter it. Two
-definitions (numbers as runs of digits, repeated words within a sentence) were settled after looking at QAGS.
+Nothing was fitted to ratings. But the features and signs were chosen with knowledge of SummEval's correlations, and means and
+deviations come from SummEval's outputs, so these figures are optimistic. Two definitions (numbers as runs of digits, repeated words within a
+sentence) were settled after looking at QAGS.
 
-Figures are Spearman's rho: on SummEval, REALSumm and Newsroom the mean over documents, those with constant ratings or
-values left out, on QAGS over all texts. "Abstaining" is what a run gives, with fewer texts a document; "all texts" is
-the index without that guard. ROUGE is F, stemmed, against the references, where nothing else is said.
+Figures are Spearman's rho: the mean over documents for SummEval, REALSumm and Newsroom, without documents of constant ratings or
+values, and over all texts for QAGS. "Abstaining" is what a run gives. ROUGE is F, stemmed, against the references.
 
 ### SummEval: 100 documents, 16 systems
 
 {summeval}
 
-The row of systems' means knows nothing of a text but who wrote it. What is left of the index (all texts) where the
-systems with the least fluent texts are taken out:
+The system's mean uses no text at all. The index (all texts) without the systems whose texts are least fluent:
 
 {weak}
 
@@ -358,19 +364,16 @@ systems with the least fluent texts are taken out:
 
 {qags}
 
-### REALSumm: 100 documents, 24 systems
+### REALSumm and Newsroom
 
-It shares systems with SummEval.
+REALSumm has 100 documents and 24 systems, some of them SummEval's, rated by LitePyramid recall. Newsroom has 60 documents and 7
+systems; informativeness is compared with the index for relevance.
 
-{realsumm}
-
-### Newsroom: 60 documents, 7 systems
-
-{newsroom}
+{others}
 
 ## Speed
 
-{rate} texts a second on one core, CPU time, features included, 16 texts to a source.
+{rate} texts a second on one core, CPU time, including features, 16 texts per source.
 """
 
 
