@@ -309,22 +309,23 @@ PAGE = """# The offline baseline, measured
 `heuristic-1` combines nine surface features of a summary and its source with equal weights and fixed signs: novel
 bigrams, unsupported numbers, repeated words, repeated bigrams, divergence of the word distributions, number of
 sentences, copy density, similarity to source sentences, missing end punctuation. A value is a mean of z-scores, each
-clipped to ±3; 0 is the average output of SummEval's 16 systems. It abstains if the output has fewer than 5 words, more
-than half as many words as the source, or over 35 % novel bigrams.
+clipped to ±3; 0 is the average output of SummEval's 16 systems. It abstains if the output has fewer than 5 words,
+more than half as many words as the source, or over 35 % novel bigrams.
 
 ## Weaknesses
 
-- **It rewards copying.** It abstains on {people} of the references that people wrote for SummEval. Without abstaining,
-  it would rank the article's first three sentences above such a reference nearly always ({wins}).
-  Three random sentences also beat the average system.
-- **It does not understand content.** Swapping a name changes `extractive_support` by {name} on average, adding a negation by
-  {negation}: usually a fall, because a new bigram appears, but a tiny one.
+- **It rewards copying.** It abstains on {people} of the references that people wrote for SummEval. Without
+  abstaining, it would rank the article's first three sentences above such a reference nearly always ({wins}). Three
+  random sentences also beat the average system.
+- **It does not understand content.** Swapping a name changes `extractive_support` by {name} on average, adding a
+  negation by {negation}: usually a fall, because a new bigram appears, but a tiny one.
 - **It cannot separate a faithful paraphrase from an invention**, so it abstains on both.
-- **Coherence measures repetition, length and copying; fluency measures copying and defects.** It misses sentence order and grammar.
+- **Coherence measures repetition, length and copying; fluency measures copying and defects.** It misses sentence
+  order and grammar.
 - **Relevance is little more than length**: on REALSumm and Newsroom the number of words correlates better.
 - **It finds bad systems but does not rank good ones** (second table under SummEval).
-- **Its scales come from English news** of a few hundred words. It runs on Japanese, Korean and Chinese, but was never compared
-  with ratings there.
+- **Its scales come from English news** of a few hundred words. It runs on Japanese, Korean and Chinese, but was never
+  compared with ratings there.
 - **It can be gamed** by copying two sentences.
 
 Mean index of texts of known quality, without abstaining. The column consistency is `extractive_support`, fluency is
@@ -334,8 +335,8 @@ Mean index of texts of known quality, without abstaining. The column consistency
 
 ## Sensitivity
 
-SummEval's outputs inside its range, each damaged in one way: mean change of the index, and in brackets the share of texts whose
-index fell.
+SummEval's outputs inside its range, each damaged in one way: mean change of the index, and in brackets the share of
+texts whose index fell.
 
 {edits}
 
@@ -345,12 +346,13 @@ index fell.
 
 ## Agreement with people
 
-Nothing was fitted to ratings. But the features and signs were chosen with knowledge of SummEval's correlations, and means and
-deviations come from SummEval's outputs, so these figures are optimistic. Two definitions (numbers as runs of digits, repeated words within a
-sentence) were settled after looking at QAGS.
+Nothing was fitted to ratings. But the features and signs were chosen with knowledge of SummEval's correlations, and
+means and deviations come from SummEval's outputs, so these figures are optimistic. Two definitions (numbers as runs
+of digits, repeated words within a sentence) were settled after looking at QAGS.
 
-Figures are Spearman's rho: the mean over documents for SummEval, REALSumm and Newsroom, without documents of constant ratings or
-values, and over all texts for QAGS. "Abstaining" is what a run gives. ROUGE is F, stemmed, against the references.
+Figures are Spearman's rho: the mean over documents for SummEval, REALSumm and Newsroom, without documents of constant
+ratings or values, and over all texts for QAGS. "Abstaining" is what a run gives. ROUGE is F, stemmed, against the
+references.
 
 ### SummEval: 100 documents, 16 systems
 
@@ -366,8 +368,8 @@ The system's mean uses no text at all. The index (all texts) without the systems
 
 ### REALSumm and Newsroom
 
-REALSumm has 100 documents and 24 systems, some of them SummEval's, rated by LitePyramid recall. Newsroom has 60 documents and 7
-systems; informativeness is compared with the index for relevance.
+REALSumm has 100 documents and 24 systems, some of them SummEval's, rated by LitePyramid recall. Newsroom has 60
+documents and 7 systems; informativeness is compared with the index for relevance.
 
 {others}
 
