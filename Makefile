@@ -16,7 +16,7 @@ examples: $(VENV)/.installed  ## the examples that need no extra, into runs/exam
 	  --model scripted/examples/quickstart/replies.yaml --out runs/examples/quickstart --quiet
 	$(BIN)/judge validate runs/examples/human_calibration --level item
 	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --quiet
-	$(BIN)/judge score examples/qags_en/run.yaml --out runs/examples/qags_en --quiet
+	$(BIN)/judge run examples/qags_en/run.yaml --out runs/examples/qags_en --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
 	@echo "The reports lie in runs/examples/; examples/README.md says what to look at."
 
@@ -58,7 +58,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	  build/wheel-$$python/bin/pip install -q -c .ci/constraints.txt dist/*.whl; \
 	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
 	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
-	    && judge score ../examples/qags_en/run.yaml --out scored --quiet \
+	    && judge run ../examples/qags_en/run.yaml --out scored --quiet \
 	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json); \
 	done
 

@@ -183,6 +183,9 @@ class RunConfig(BaseModel):
         None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
         lacking=("diff", "suite"),
     )  # fmt: skip
+    title: str | None = _option(
+        None, "Output", "Title of the report (default: data and judge).", "TEXT", lacking=_RUNS_ONLY
+    )
     record: Path | None = _option(
         None, "Output", "Recording to write the replies to, for replay.", "CALLS.jsonl", lacking=("suite",)
     )

@@ -130,7 +130,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_schema_accepts_every_example_and_refuses_unknown_keys(kind: str) -> None:
-    schema = json.loads(CliRunner().invoke(app, ["schema", kind]).output)
+    schema = json.loads(CliRunner().invoke(app, ["doctor", "schema", kind]).output)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     assert all(described["description"] for described in schema["properties"].values() if "$ref" not in described)
@@ -155,8 +155,8 @@ def test_a_schema_refuses_what_the_reader_refuses(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_file_that_has_no_schema() -> None:
-    refused = CliRunner().invoke(app, ["schema", "prompt"]).exception
-    assert str(refused) == "judge schema prompt: name run, suite or criterion"
+    refused = CliRunner().invoke(app, ["doctor", "schema", "prompt"]).exception
+    assert str(refused) == "judge doctor schema prompt: name run, suite or criterion"
 
 
 # Reading

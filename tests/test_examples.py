@@ -40,7 +40,7 @@ Means = dict[tuple[str, str], float]
 
 QUICKSTART = ["run", "examples/quickstart/data.jsonl", "--criteria", "relevance", "--metrics", "none", "--no-cache"]
 COMMANDS = {name: ["run", f"examples/{name}/run.yaml"] for name in (*FOLDERS.values(), "custom_criterion")}
-COMMANDS |= {name: ["score", f"examples/{name}/run.yaml"] for name in ("qags_en", "qags_ja")}
+COMMANDS |= {name: ["run", f"examples/{name}/run.yaml"] for name in ("qags_en", "qags_ja")}
 COMMANDS |= {
     "quickstart": [*QUICKSTART, "--model", "scripted/examples/quickstart/replies.yaml"],
     "human_calibration": ["run", "examples/human_calibration/run.yaml"],

@@ -9,51 +9,57 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from judge.cli.audit import audit_command
-from judge.cli.cache import cache_app
-from judge.cli.criteria import criteria_app, metrics_app
+from judge.cli.criteria import criteria_app
+from judge.cli.doctor import doctor_app
+from judge.cli.init import init_command
 from judge.cli.options import Commands
 from judge.cli.power import power_command
-from judge.cli.qags import qags_command
 from judge.cli.report import compare_command, report_command, validate_command
-from judge.cli.run import plan_command, rank_command, run_command, score_command
-from judge.cli.setup import doctor_command, init_command, schema_command
+from judge.cli.run import plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
-from judge.cli.test import suite_app, suites_command
+from judge.cli.test import suites_command
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.version import __version__
 
+_HINTS = {
+    **dict.fromkeys(("eval", "evaluate", "judge"), "judge run"),
+    **dict.fromkeys(("view", "show", "open"), "judge report RUN, or open RUN/report.html"),
+    "score": "judge run DATA --criteria none",
+    "qags": "judge report RUN --item ID",
+    "diff": "judge criteria diff A B",
+    "metrics": "judge doctor metrics",
+    "cache": "judge doctor cache",
+    "schema": "judge doctor schema",
+    "suite": "judge init --suite DATA",
+}
+"""What to use instead of a command that does not exist."""
+
 app = Commands(
     help="Which of these texts is better, by how much, and how sure are we?",
+    hints=_HINTS,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for name, function in {
-    "init": init_command,
-    "run": run_command,
-    "score": score_command,
-    "qags": qags_command,
-    "rank": rank_command,
-    "plan": plan_command,
-    "report": report_command,
-    "validate": validate_command,
-    "compare": compare_command,
-    "power": power_command,
-    "test": suites_command,
-    "audit": audit_command,
-    "doctor": doctor_command,
-    "schema": schema_command,
-}.items():
-    app.command(name)(function)
-app.add_typer(criteria_app, name="criteria")
-app.add_typer(metrics_app, name="metrics")
-app.add_typer(cache_app, name="cache")
-app.add_typer(suite_app, name="suite")
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Evaluate": {"run": run_command, "rank": rank_command, "plan": plan_command},
+    "Read": {
+        "report": report_command, "compare": compare_command, "validate": validate_command, "power": power_command,
+    },
+    "Gate": {"test": suites_command, "audit": audit_command},
+    "Set up": {"init": init_command},
+}  # fmt: skip
+for group, commands in _COMMANDS.items():
+    for name, function in commands.items():
+        app.command(name, rich_help_panel=group)(function)
+app.add_typer(criteria_app, name="criteria", rich_help_panel="Set up")
+app.add_typer(doctor_app, name="doctor", rich_help_panel="Set up")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`judge cache`: inspect, clear and share the cache."""
+"""`judge doctor cache`: inspect, clear and share the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`judge criteria` and `judge metrics`: list, show, render, draft and compare criteria; list metrics."""
+"""`judge criteria`: list, show, render, draft and compare criteria."""
 
 from __future__ import annotations
 
@@ -98,31 +98,12 @@ def diff_command(
 
 
 criteria_app = Commands(help="List, show, render, draft and compare criteria.")
-metrics_app = Commands(help="List the metrics.")
 
 _Criterion = Annotated[
     str,
     typer.Argument(metavar="CRITERION", help="A built-in name or a .jinja file.", autocompletion=names_of_criteria),
 ]
 _Format = Annotated[str, format_option(*BOTH)]
-
-
-@metrics_app.command("list")
-def metrics_list(*, format: _Format = "console") -> None:
-    """Name the metrics. What each measures, and its options with their defaults."""
-    import json
-
-    from judge.commands.metric_setup import metrics
-
-    if format == "json":
-        print_json(
-            [{"name": info.name, "description": info.description, "options": info.options} for info in metrics()]
-        )
-        return
-    for metric in metrics():
-        typer.echo(f"{metric.name:<14} {metric.description}")
-        for name, default in metric.options.items():
-            typer.echo(f"{'':<14} --set {metric.name}.{name}={json.dumps(default)}")
 
 
 @criteria_app.command("list")

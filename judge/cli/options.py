@@ -5,16 +5,17 @@ Importing `judge.config` takes longer than all that `judge --help` does.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin
 
 import typer
 import typer.main
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from judge.cli.terminal import CONFIGS, require_existing
 from judge.core.errors import ConfigError
@@ -98,24 +99,21 @@ def takes(command: config.Command, *names: str) -> Callable[[Function], Function
     return decorate
 
 
-class Command(TyperCommand):
-    """A command that makes its parameters when they are first needed, and groups its help.
+class _LateParameters:
+    """Makes the parameters of a command when they are first needed, and writes them by the groups of its options."""
 
-    With `--format` it takes `--json` for `--format json`.
-    """
-
-    def __init__(self, name: str | None, *, function: Callable[..., None], **settings: Any) -> None:
-        super().__init__(name, **settings)
-        self._function: Callable[..., None] | None = function
+    function: Callable[..., None] | None = None
+    params: list[Any]
+    callback: Any
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""
-        if self._function is not None:
+        if self.function is not None:
             app = typer.Typer(add_completion=False)
-            app.command()(_with_run_options(self._function))
+            app.command()(_with_run_options(self.function))
             made = typer.main.get_command(app)
-            self.params, self.callback, self._function = made.params, made.callback, None
-        return super().get_params(ctx)
+            self.params, self.callback, self.function = made.params, made.callback, None
+        return super().get_params(ctx)  # type: ignore[misc]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, the command's own options and those of a run by their groups."""
@@ -125,17 +123,65 @@ class Command(TyperCommand):
             heading = "Arguments" if parameter.param_type_name == "argument" else group
             if record := parameter.get_help_record(ctx):
                 rows.setdefault(heading, []).append(record)
-        for heading, records in rows.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+        _write_sections(rows, formatter)
+
+
+def _write_sections(rows: Mapping[str, list[tuple[str, str]]], formatter: Any) -> None:
+    for heading, records in rows.items():
+        if records:
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class Command(_LateParameters, TyperCommand):
+    """A command with late parameters. With `--format` it takes `--json` for `--format json`."""
+
+    def __init__(self, name: str | None, *, function: Callable[..., None], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self.function = function
+
+
+class Group(_LateParameters, TyperGroup):
+    """Commands under headings. A group with a function is a command itself."""
+
+    hints: Mapping[str, str] = {}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by their groups, then the options."""
+        width = formatter.width - 6 - max(map(len, self.commands))
+        rows: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            record = name, command.get_short_help_str(width)
+            rows.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(record)
+        _write_sections(rows, formatter)
+        super().format_options(ctx, formatter)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name. Raises ConfigError, with a hint, if there is none."""
+        name = args[0]
+        if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
+            near = difflib.get_close_matches(name, self.commands, n=1)
+            known = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists the commands"
+            hint = f"use {self.hints[name]}" if name in self.hints else known
+            raise ConfigError(f"unknown command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
 
 class Commands(typer.Typer):
-    """A group of such commands; without arguments it prints its help."""
+    """A group of commands. It prints its help without arguments, unless it has a `function` of its own.
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(no_args_is_help=True, rich_markup_mode=None, **settings)
+    `hints` are the commands to suggest for other words.
+    """
+
+    def __init__(
+        self, *, function: Callable[..., None] | None = None, hints: Mapping[str, str] | None = None, **settings: Any
+    ) -> None:
+        attributes = {"function": None if function is None else staticmethod(function), "hints": hints or {}}
+        if function is not None:
+            settings |= {"help": getdoc(function), "invoke_without_command": True}
+        super().__init__(
+            cls=type("Group", (Group,), attributes), no_args_is_help=function is None, rich_markup_mode=None, **settings
+        )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
         """As Typer's, with the parameters of the function made late."""
@@ -146,6 +192,21 @@ class Commands(typer.Typer):
             return function
 
         return decorate
+
+
+class _Short(NamedTuple):
+    """A flag that is short for an option of a run with one value."""
+
+    flag: str
+    name: str
+    value: Any
+    help: str
+
+
+_SHORT = {
+    "reasons": _Short("--reasons", "reply", "reason_then_score", "Ask for a reason before each score."),
+    "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
+}
 
 
 def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -164,8 +225,11 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
         options = {name: value for name in shared if (value := values.pop(name)) is not None and value is not False}
         for name in options.keys() - {"model", "set"}:  # lists with commas
             options[name] = ",".join(options[name]) if isinstance(options[name], list) else options[name]
-        if options.pop("no_cache", False):
-            options["cache"] = False
+        for name, short in _SHORT.items():
+            if options.pop(name, False):
+                if short.name in options:
+                    raise ConfigError(f"{short.flag} and --{short.name} contradict each other; leave out one")
+                options[short.name] = short.value
         if values.pop("json", False):
             if values["format"] not in (usual_format, "json"):
                 raise ConfigError(
@@ -220,8 +284,9 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
         if get_origin(kind) in (dict, tuple):
             kind = list[str]
         yield _parameter(name, kind if kind in (bool, Path, list[str]) else type((*choices, "")[0]), info)
-        if name == "cache" and (not names or "no_cache" in names):
-            yield _parameter("no_cache", bool, option("Ignore the cache.", "--no-cache", group=run_option.group))
+        for short_name, short in _SHORT.items():
+            if short.name == name and (not names or short_name in names):
+                yield _parameter(short_name, bool, option(short.help, short.flag, group=run_option.group))
 
 
 def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:
@@ -233,9 +298,3 @@ def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C,
     made = kind.load(data, options) if is_config else kind.load(None, {"data": data, **options})
     folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
     return made.model_copy(update={"out": folder}), folder
-
-
-def metric_only(metric: str, options: Mapping[str, Any], **short_options: str | None) -> dict[str, Any]:
-    """The options of a command without criteria; `short_options` are short for `--set METRIC.NAME=VALUE`."""
-    short = [{metric: {name: value}} for name, value in short_options.items() if value is not None]
-    return {**options, "criteria": "none", "set": [*short, *options.get("set", ())]}

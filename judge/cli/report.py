@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import Quiet, format_option, option, takes, to_config
+from judge.cli.qags import show_item
 from judge.cli.run import execute, exit_with_status, refuse_options, show
 from judge.cli.terminal import print_untrusted, use_color, write
 from judge.core.errors import ConfigError
@@ -26,6 +27,8 @@ CHARTS = "charts"
 def report_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
+    item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
+    system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
     format: Annotated[
         str,
         format_option(
@@ -49,6 +52,11 @@ def report_command(
 
     check_run(run)
     result = load(run)
+    if system is not None and item is None:
+        raise ConfigError("--system: is for --item ID")
+    if item is not None:
+        show_item(result, item, system, format)
+        return
     if options:
         if output is None and format in ("html", *_DRAWN):
             raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")

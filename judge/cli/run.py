@@ -1,4 +1,4 @@
-"""`judge run`, `rank`, `score` and `plan`: show the progress of a run, its result, and how to resume after Ctrl-C."""
+"""`judge run`, `rank` and `plan`: show the progress of a run, its result, and how to resume after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import Data, Quiet, format_option, metric_only, option, takes, to_config
+from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
 from judge.cli.terminal import BOTH, console, print_json, print_message, print_untrusted, use_color
 from judge.core.errors import ConfigError
 
@@ -45,31 +45,6 @@ def rank_command(data: Data, *, format: Format = "console", quiet: Quiet = False
     from judge.config import RankConfig
 
     _run(data, options, RankConfig, format=format, quiet=quiet)
-
-
-@takes("run", "map", "systems", "where", "limit", "metrics", "set", "workers", "cache", "no_cache", "out", "seed")
-def score_command(
-    data: Data,
-    *,
-    precision: Annotated[
-        str | None, option("Of bertscore: fp32 (default) or bf16.", metavar="NAME", group="Metrics")
-    ] = None,
-    backend: Annotated[
-        str | None, option("Of bertscore: torch (default) or onnx.", metavar="NAME", group="Metrics")
-    ] = None,
-    fit: Annotated[
-        str | None,
-        option("Fit the corrected bertscore to these human ratings.", metavar="RATING", group="Metrics"),
-    ] = None,
-    format: Format = "console",
-    quiet: Quiet = False,
-    **options: Any,
-) -> None:
-    """Measure every output, without a judge. Compares the systems by metrics alone, and streams large files."""
-    from judge.config import RunConfig
-
-    options = metric_only("bertscore", options, precision=precision, backend=backend, fit=fit)
-    _run(data, options, RunConfig, format=format, quiet=quiet)
 
 
 def _run(data: Path, options: Mapping[str, Any], kind: type[RunConfig], *, format: str, quiet: bool) -> None:

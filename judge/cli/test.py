@@ -1,18 +1,17 @@
-"""`judge suite`: start a suite of cases. `judge test`: run suites and check their expectations."""
+"""`judge test`: run suites and check their expectations."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from judge.cli.options import Commands, Quiet, format_option, option, takes
+from judge.cli.options import Quiet, format_option, option, takes
 from judge.cli.run import run_interruptibly
 from judge.cli.terminal import (
     check_writable,
@@ -23,111 +22,12 @@ from judge.cli.terminal import (
     use_color,
     write,
 )
-from judge.core.errors import ConfigError, DataError, JudgeError, StorageError
+from judge.core.errors import ConfigError, JudgeError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.core.records import Sample
     from judge.suite.evaluate import Outcomes
-
-_Output = Annotated[
-    Path | None, option("Write here (default: NAME.judge.yaml in this folder); - for the console.", metavar="FILE")
-]
-suite_app = Commands(help="Suites of cases for judge test.")
-
-
-@suite_app.command("init")
-@takes("run", "criteria", "map", "systems", "model")
-def suite_init(
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA|RUN", help="Data: a file, a folder or 'PATTERN' of many; or a run's.")
-    ],
-    *,
-    output: _Output = None,
-    **options: Any,
-) -> None:
-    """Write a first suite.
-
-    From data and its human ratings, or from a run, which becomes the suite's baseline."""
-    from judge.config import load_config, split
-    from judge.core.format import one_line
-    from judge.data import samples
-    from judge.suite.load import SUFFIX, load
-    from judge.suite.scaffold import UNUSED, create_suite
-
-    if not all(options.get("model", ["none"])):
-        raise ConfigError("--model: no name; leave it out, or name a judge")
-    options |= {name: getattr(load_config(given=options), name) for name in ("map", "systems") if name in options}
-    names = split(options.pop("criteria", ""))
-    is_run = not samples.is_data(data)
-    if is_run:
-        source = _read_run(data, options)
-    else:
-        rows = samples.load(data, mapping=options.get("map", {}), systems=options.get("systems", ()))
-        source = _Source(rows, {"data": data, **options}, [])
-    console = output == Path("-")
-    path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
-    if path.exists() and not console:
-        raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
-    baseline = data if is_run else None
-    text = create_suite(source.samples, path, names or source.criteria, options=source.options, baseline=baseline)
-    if console:
-        print_untrusted(text.removesuffix("\n"))
-        return
-    write("--output", path, text)
-    typer.echo(f"{path}: read it, then judge test {path}")
-    for unused in (line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)):
-        typer.echo(unused)
-    rated = {name: None for sample in source.samples for name in sample.human}
-    if rated and not names and not any(case.needs_ratings for case in load(path).cases):
-        typer.echo(
-            f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge suite init {data} "
-            f"--criteria {one_line(next(iter(rated)))}.jinja, with a criterion of that name"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """The content of a new suite; `criteria` are names and paths, known only from a run."""
-
-    samples: Sequence[Sample]
-    options: dict[str, Any]
-    criteria: list[str]
-
-
-def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
-    """Read a finished run. `options` override its own. Raises ConfigError."""
-    from judge.config import RunConfig, run_options
-    from judge.criteria import builtin_prompts
-    from judge.data import samples
-    from judge.results.result import load
-
-    if not (folder / "run.json").is_file():
-        raise ConfigError(f"{folder}: no run in this folder; name a data file, or the folder of a run")
-    result = load(folder)
-    if result.rankings:
-        raise ConfigError(f"{folder}: texts were compared two by two there; name the folder of a judge run")
-    config = result.info.get("plan", {})
-    data = config.get("data")
-    try:
-        has_data = data is not None and bool(samples.files(data))
-    except DataError:
-        has_data = False
-    if not has_data:
-        raise ConfigError(f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead")
-    usual = RunConfig().model_dump(mode="json")
-    # A suite has limits of its own, and names its criteria by their files.
-    names = [name for name, option in run_options("suite").items() if option.group != "Limits and cost"]
-    of_run = {
-        name: config[name] for name in names if name != "criteria" and config.get(name, usual[name]) != usual[name]
-    }
-    criteria = []
-    for name, info in result.info.get("criteria", {}).items():
-        path = Path(info["path"])
-        criteria.append(name if path.is_relative_to(builtin_prompts()) else str(path))
-    return _Source(result.table.samples, {**of_run, **options}, criteria)
-
 
 _FORMATS = ("console", "markdown", "json")
 

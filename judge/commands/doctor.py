@@ -163,7 +163,9 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
         if config.model:
             yield _stored_replies("address", place)
         else:
-            yield Finding("cache", "address", "ok", f"{place}: not asked without --model; judge cache stats asks it")
+            yield Finding(
+                "cache", "address", "ok", f"{place}: not checked without --model; see judge doctor cache stats"
+            )
     folder = local_dir(place)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Data = str | Path | pd.DataFrame | Iterable[Mapping[str, Any] | Sample]
 
 _PROVIDER_ATTRIBUTES = ("name", "model", "endpoint", "notice", "decides", "learned", "complete", "aclose")
-_UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out")
+_UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
 """Options that a command may find in the file of a run without using them."""
 
 SingleModel = str | Provider | Mapping[str, str] | Function

@@ -84,7 +84,7 @@ def build_metrics(
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo:
-    """A metric as `judge metrics list` shows it."""
+    """A metric as `judge doctor metrics` shows it."""
 
     name: str
     description: str

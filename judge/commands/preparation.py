@@ -125,8 +125,8 @@ def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
 
 
 _EXECUTION_KEYS = {
-    "out", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout", "retries",
-    "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed",
+    "out", "title", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout",
+    "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed",
 }  # fmt: skip
 """Keys of a plan that change how a run is carried out but not its scores."""
 

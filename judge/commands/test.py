@@ -60,7 +60,7 @@ class SuiteOverrides:
     ) -> SuiteOverrides:
         """Check the arguments. Raises ConfigError for an option that no suite has, and for no criteria."""
         if criteria is not None and not criteria:
-            raise ConfigError("criteria: none: a suite holds a judge's scores against its cases; judge score measures")
+            raise ConfigError("criteria: none: a suite needs criteria; judge run --criteria none computes metrics")
         reject_unsupported(options, "test", "a suite")
         checked = load_config(given=options)
         named: dict[str, Any] = {name: getattr(checked, name) for name in checked.model_fields_set}

@@ -64,7 +64,7 @@ class MetricResult:
 class Metric(Protocol):
     """A metric needs no argument to be made; a sample it cannot score becomes `Failure` rows, never a number.
 
-    Keyword arguments of its class are its options, by the names that `judge score --set METRIC.OPTION=VALUE` and a
+    Keyword arguments of its class are its options, by the names that `judge run --set METRIC.OPTION=VALUE` and a
     plan have for them; they raise ConfigError. The first sentence of the class's docstring is its description. A class
     with `rowwise = True` promises that a sample's rows do not depend on the other samples: such a metric is given the
     data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include

@@ -530,7 +530,7 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     if servers := recorded.ambiguous_servers:
         raise DataError(
             f"recording {path}: it holds replies of two servers to one prompt, {' and '.join(servers)}: "
-            "judge cache export --base-url URL writes those of one"
+            "judge doctor cache export --base-url URL writes those of one"
         )
     for model in models:
         if model not in recorded.models:

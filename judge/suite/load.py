@@ -42,7 +42,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
         inside = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}"))
         visible = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
         if not visible:
-            raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge suite init DATA writes one")
+            raise ConfigError(f"{path}: no *{SUFFIX} in this folder; judge init --suite DATA writes one")
         for file in visible:
             suites.setdefault(file.resolve(), file)
     if not suites:

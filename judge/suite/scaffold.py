@@ -27,7 +27,7 @@ _PATHS = ("data", "replay")
 UNUSED = "# Columns that nothing here reads: "
 _HEAD = """\
 # judge test {name}{flag}
-# An editor completes the keys by what `judge schema suite > suite.schema.json` writes, once the first line here is
+# For completion in an editor: judge doctor schema suite > suite.schema.json, and this as the first line:
 # # yaml-language-server: $schema=suite.schema.json
 """
 

@@ -207,7 +207,7 @@ class YamlSource(Mistakes):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if path.suffix in _DATA and path.is_file():
-            raise ConfigError(f"{path}: this is data, and no suite; judge suite init {path} writes one from it")
+            raise ConfigError(f"{path}: this is data, and no suite; judge init --suite {path} writes one from it")
         try:
             root = yaml_lines.tree(path.read_text(encoding="utf-8"))
             if isinstance(root, yaml.MappingNode):
@@ -220,7 +220,7 @@ class YamlSource(Mistakes):
         except yaml_lines.Malformed as error:
             raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {one_line(str(error))}") from error
         if not isinstance(values, dict):
-            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge suite init DATA writes a file")
+            raise ConfigError(f"{path}:1: expected keys such as data: and cases:; judge init --suite DATA writes one")
         self._root: Any = root
         self.values = values
         self.raise_if_any()

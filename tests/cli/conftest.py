@@ -50,9 +50,10 @@ def parameters() -> dict[str, list[Any]]:
     """The parameters of every command, by what is typed for it."""
 
     def commands(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-        for word, inner in node.commands.items():
-            whole = f"{name} {word}".strip()
-            yield from commands(inner, whole) if hasattr(inner, "commands") else [(whole, inner)]
+        if not hasattr(node, "commands") or (node.invoke_without_command and name):
+            yield name, node
+        for word, inner in getattr(node, "commands", {}).items():
+            yield from commands(inner, f"{name} {word}".strip())
 
     tree = dict(commands(typer.main.get_command(app)))
     return {

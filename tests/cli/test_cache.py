@@ -1,4 +1,4 @@
-"""`judge cache export` and `import`, and that no key is in anything that is kept."""
+"""`judge doctor cache export` and `import`, and that no key is in anything that is kept."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def test_replies_go_out_of_one_cache_and_into_another(
     args = run(chat_server.url, "--quiet")
     assert command(*args, "--out", "one").code == 0
     requests = len(chat_server.bodies)
-    done = command("cache", "export", "calls.jsonl")
+    done = command("doctor", "cache", "export", "calls.jsonl")
     assert done.out == f"calls.jsonl: {requests} replies written\n"
     whole = (folder / "calls.jsonl").read_bytes()
     first = json.loads(whole.splitlines()[0])
     assert (first["endpoint"], first["model"]) == (chat_server.url, "m")
 
-    assert command("cache", "export", "calls.jsonl").code == 0
+    assert command("doctor", "cache", "export", "calls.jsonl").code == 0
     assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
-    done = command("cache", "import", "calls.jsonl", "--cache", "other")
+    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
     assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
-    done = command("cache", "import", "calls.jsonl", "--cache", "other")
+    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
     assert done.out == f"0 replies added, {requests} were there, as those of {chat_server.url}\n"
     assert command(*args, "--cache", "other", "--out", "two").code == 0
     assert len(chat_server.bodies) == requests  # all was there
@@ -62,7 +62,7 @@ def test_what_was_recorded_is_imported_under_the_address_it_came_from(
     args = run(chat_server.url, "--quiet", "--out", "one")
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
     requests = len(chat_server.bodies)
-    done = command("cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
+    done = command("doctor", "cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
     assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
@@ -80,9 +80,9 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     requests = len(chat_server.bodies)
     recorded = (folder / "calls.jsonl").read_text()
     (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
-    done = command("cache", "import", "calls.jsonl", "--cache", "openai")
+    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "openai")
     assert done.out == f"{requests} replies added, 0 were there, as those of https://api.openai.com/v1\n"
-    assert command("cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
+    assert command("doctor", "cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/").code == 0
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert command(*args, "--cache", "openai").code == 0
@@ -96,22 +96,26 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
             cache.put(request.key(), Response((Choice(place),)), request)
         for n in range(12):
             cache.put(f"{n:064x}", Response((Choice("4"),)))
-    done = command("cache", "export", "all.jsonl")
+    done = command("doctor", "cache", "export", "all.jsonl")
     assert done.out.splitlines() == [
         "all.jsonl: 3 replies written",
         "12 replies of an older version left out: no prompt is kept with them",
         "1 reply left out: scripted or replayed, not a server's",
     ]
-    assert command("cache", "export", "one.jsonl", "--model", "n").out.startswith("one.jsonl: 1 reply written")
-    assert command("cache", "export", "a.jsonl", "--base-url", "http://a/v1/").out.startswith("a.jsonl: 2 replies")
-    done = command("cache", "export", "none.jsonl", "--model", "mm")
+    assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
+        "one.jsonl: 1 reply written"
+    )
+    assert command("doctor", "cache", "export", "a.jsonl", "--base-url", "http://a/v1/").out.startswith(
+        "a.jsonl: 2 replies"
+    )
+    done = command("doctor", "cache", "export", "none.jsonl", "--model", "mm")
     assert done.code == 2
     assert "did you mean" in done.err
     for place, message in (
         ("http://c/v1", "unknown server 'http://c/v1'"),
         ("http://b/v1", "no such reply to write (12 of"),
     ):
-        done = command("cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
+        done = command("doctor", "cache", "export", "none.jsonl", "--model", "n", "--base-url", place)
         assert done.code == 2
         assert message in done.err
     assert not (folder / "none.jsonl").exists()
@@ -124,20 +128,20 @@ def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable
     (folder / "replies.yaml").write_text("- {when: [], reply: '2'}\n", "utf-8")
     scripted = ("--model", "scripted/replies.yaml", "--weighting", "single", "--record", "calls.jsonl", "--quiet")
     assert command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", *scripted).code == 0
-    done = command("cache", "import", "calls.jsonl")
+    done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.code == 2
     assert "use --replay" in done.err
     for name, text, message in (("no.jsonl", '{"item": 1}\n', "no.jsonl:1"), ("none.jsonl", None, "No such file")):
         if text is not None:
             (folder / name).write_text(text, "utf-8")
-        done = command("cache", "import", name)
+        done = command("doctor", "cache", "import", name)
         assert done.code == 2
         assert message in done.err
 
 
 def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any]) -> None:
     for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
-        done = command("cache", *more, "--cache", "nowhere")
+        done = command("doctor", "cache", *more, "--cache", "nowhere")
         assert (done.code, done.err) == (2, "judge: nowhere: no cache here; --cache DIR names another\n")
     assert [path.name for path in folder.iterdir()] == ["data.jsonl"]
 
@@ -148,18 +152,18 @@ def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Call
             recorder.add(Request("m", ({"role": "user", "content": str(n)},)), Response((Choice("4"),)))
     whole = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
-    done = command("cache", "import", "calls.jsonl")
+    done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.code == 2
     assert "calls.jsonl:4: not a line of a recording" in done.err
     assert not (folder / "cache").exists()
     cut = whole + b"\n" + whole.splitlines()[0][:50]
     (folder / "calls.jsonl").write_bytes(cut)
-    done = command("cache", "import", "calls.jsonl")
+    done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.code == 2
     assert "calls.jsonl:5: this line is cut off: restore the file, or delete the line" in done.err
     assert not (folder / "cache").exists()
     (folder / "calls.jsonl.part-1").write_bytes(cut)  # what a run that was killed leaves
-    done = command("cache", "import", "calls.jsonl.part-1")
+    done = command("doctor", "cache", "import", "calls.jsonl.part-1")
     assert done.out.splitlines() == [
         "3 replies added, 0 were there, as those of https://api.openai.com/v1",
         "calls.jsonl.part-1: line 5 is not finished and was left out",
@@ -178,7 +182,7 @@ def test_no_key_is_in_anything_that_is_kept(
     args = run(chat_server.url, "--weighting", "single", "--reply", "score_then_reason", "--record", "calls.jsonl")
     done = command(*args, "--out", "out")
     assert done.code == 0
-    assert command("cache", "export", "exported.jsonl").code == 0
+    assert command("doctor", "cache", "export", "exported.jsonl").code == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {path.name for path in files}
     assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []

@@ -138,11 +138,11 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
 
 def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., Any]) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
-    assert "6 replies" in command("cache", "stats").out
-    assert command("cache", "clear").out == f"{folder / 'cache' / 'responses'}: 66 replies forgotten\n"
-    assert "0 replies" in command("cache", "stats").out
+    assert "6 replies" in command("doctor", "cache", "stats").out
+    assert command("doctor", "cache", "clear").out == f"{folder / 'cache' / 'responses'}: 66 replies forgotten\n"
+    assert "0 replies" in command("doctor", "cache", "stats").out
     command("run", "data.jsonl", *SCRIPTED, "--quiet", "--no-cache")
-    assert "0 replies" in command("cache", "stats").out
+    assert "0 replies" in command("doctor", "cache", "stats").out
 
 
 def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, command: Callable[..., Any]) -> None:
@@ -150,11 +150,12 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, command: C
     kept = folder / "cache" / "metrics" / "some" / "file"
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"x" * 2_000_000)
-    assert f"{folder / 'cache' / 'metrics'}: embeddings and exported models, 2.0 MB" in command("cache", "stats").out
-    assert command("cache", "clear", "--metrics").out == f"{folder / 'cache' / 'metrics'}: 2.0 MB forgotten\n"
+    place = folder / "cache" / "metrics"
+    assert f"{place}: embeddings and exported models, 2.0 MB" in command("doctor", "cache", "stats").out
+    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB forgotten\n"
     assert not kept.exists()
-    assert "6 replies" in command("cache", "stats").out
-    assert command("cache", "clear", "--metrics").out == f"{folder / 'cache' / 'metrics'}: 0.0 MB forgotten\n"
+    assert "6 replies" in command("doctor", "cache", "stats").out
+    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 0.0 MB forgotten\n"
 
 
 def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any]) -> None:

@@ -74,17 +74,28 @@ def test_a_pipe_gets_plain_text(folder: Path) -> None:
 
 
 def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> None:
-    for words in ((), ("criteria",), ("metrics",), ("cache",), ("suite",)):
+    for words in ((), ("criteria",), ("doctor", "cache")):
         done = command(*words)
         assert done.code in (0, 2)
         assert "Usage: judge" in done.out + done.err
-        assert "Commands:" in done.out + done.err
+        assert "\nOptions:" in done.out + done.err
 
 
 @pytest.mark.parametrize(
     ("words", "near"),
     [
-        (("rnu",), "'run'"),
+        (("rnu",), "unknown command 'rnu'; did you mean 'run'?"),
+        (("xyzzy",), "unknown command 'xyzzy'; judge --help lists the commands"),
+        (("eval", "summaries.jsonl"), "unknown command 'eval'; use judge run\n"),
+        (("view", "r"), "judge report RUN"),
+        (("score", "summaries.jsonl"), "use judge run DATA --criteria none\n"),
+        (("qags", "r"), "use judge report RUN --item ID\n"),
+        (("cache", "stats"), "use judge doctor cache\n"),
+        (("suite", "init", "summaries.jsonl"), "use judge init --suite DATA\n"),
+        (("doctor", "cach", "stats"), "did you mean 'cache'?"),
+        (("doctor", "--model", "m", "metrics"), "put options after the command: judge doctor metrics"),
+        (("init", "--output", "s.judge.yaml"), "--output: is for --suite DATA"),
+        (("init", "new", "--suite", "summaries.jsonl"), "--suite writes a file, not a project"),
         (("doctr",), "'doctor'"),
         (("criteria", "lst"), "'list'"),
         (("run", "summaries.jsonl", "--modle", "x"), "--model"),
@@ -107,7 +118,7 @@ def test_what_nobody_knows_gets_the_nearest_name(
         ("run summarise.jsonl", "summarise.jsonl: no such file; near it: summaries.jsonl"),
         ("plan zzz.csv", "zzz.csv: no such file; there: summaries.jsonl"),
         ("run replys.yaml", "replys.yaml: no such file; near it: replies.yaml"),
-        ("score no/data.jsonl", "no/data.jsonl: no such file: there is no folder no"),
+        ("run no/data.jsonl", "no/data.jsonl: no such file: there is no folder no"),
         ("criteria diff fluency relevance smmaries.jsonl", "smmaries.jsonl: no such file; near it: summaries.jsonl"),
     ],
 )
@@ -125,7 +136,7 @@ def test_a_folder_with_many_files_or_none(folder: Path, command: Callable[..., A
 
 
 def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
-    assert command("score", "summ*.jsonl", "--metrics", "distinct", "--out", "r").code == 0
+    assert command("run", "summ*.jsonl", "--criteria", "none", "--metrics", "distinct", "--out", "r").code == 0
 
 
 def test_a_shell_completes_names(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +149,7 @@ def test_a_shell_completes_names(command: Callable[..., Any], monkeypatch: pytes
     assert {"run", "rank", "report"} == offered("judge r")
     assert offered("judge run d --criteria rel") == {"relevance"}
     assert offered("judge run d --criteria fluency,coh") == {"fluency,coherence"}
-    assert offered("judge score d --metrics roug") == {"rouge"}
+    assert offered("judge run d --metrics roug") == {"rouge"}
     assert offered("judge report r --format p") == {"png"}
     assert offered("judge run d --weighting s") == {"samples", "single"}
     assert offered("judge run d --language k") == {"ko"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,22 @@ def test_the_commands_take_what_they_took(golden: Callable[[str, str], None], pa
     golden("help.txt", "\n\n".join(blocks) + "\n")
 
 
-@pytest.mark.parametrize("command", [[], ["criteria"], ["cache"]], ids=" ".join)
+def test_twelve_commands_stand_under_four_headings() -> None:
+    listed = CliRunner().invoke(app, ["--help"]).output.partition("Options:")[0]
+    groups = {
+        block.partition(":")[0]: re.findall(r"^  (\w+) {2,}", block, re.M) for block in listed.split("\n\n")[2:-1]
+    }
+    assert groups == {
+        "Evaluate": ["run", "rank", "plan"],
+        "Read": ["report", "compare", "validate", "power"],
+        "Gate": ["test", "audit"],
+        "Set up": ["init", "criteria", "doctor"],
+    }
+
+
+@pytest.mark.parametrize("command", [[], ["criteria"], ["doctor"], ["doctor", "cache"]], ids=" ".join)
 def test_no_summary_of_a_command_is_cut_off(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    listed = CliRunner().invoke(app, [*command, "--help"]).output.partition("Commands:")[2]
-    assert listed
-    assert "..." not in listed
+    listed = CliRunner().invoke(app, [*command, "--help"]).output
+    assert "Options:" in listed
+    assert "..." not in listed.partition("]...")[2]

@@ -38,8 +38,8 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         if "format" in names:
             assert names.index("json") == names.index("format") + 1, command
     assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
-        "run", "score", "rank", "plan", "report", "validate", "compare", "power", "test", "audit", "qags", "doctor",
-        "criteria diff", "criteria list", "criteria show", "metrics list", "cache stats",
+        "run", "rank", "plan", "report", "validate", "compare", "power", "test", "audit", "doctor",
+        "criteria diff", "criteria list", "criteria show", "doctor metrics", "doctor cache stats",
     }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
     "words",
     [
         ("run", "data.jsonl", *SCRIPTED, "--out", "again"),
-        ("score", "data.jsonl", "--metrics", "distinct", "--out", "scored"),
+        ("run", "data.jsonl", "--criteria", "none", "--metrics", "distinct", "--out", "scored"),
         ("rank", "data.jsonl", "--model", "scripted/replies.yaml", "--out", "ranked"),
         ("plan", "data.jsonl", *SCRIPTED),
         ("report", "run"),
@@ -56,12 +56,12 @@ def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, 
         ("power", "--sd", "1", "--items", "20"),
         ("test", "s.judge.yaml"),
         ("audit", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "relevance", "--probes", "injection"),
-        ("qags", "data.jsonl", "--item", "a"),
+        ("report", "run", "--item", "a"),
         ("criteria", "diff", "relevance", "fluency"),
         ("criteria", "list"),
         ("criteria", "show", "relevance"),
-        ("metrics", "list"),
-        ("cache", "stats"),
+        ("doctor", "metrics"),
+        ("doctor", "cache", "stats"),
         ("doctor",),
     ],
     ids=" ".join,
@@ -74,7 +74,7 @@ def test_json_is_all_that_goes_to_standard_output(
     assert done.code in (0, 1), done.err
     short = json.loads(done.out)
     assert short
-    if words[0] in ("report", "plan", "power", "qags", "criteria", "metrics", "compare"):
+    if words[0] in ("report", "plan", "power", "criteria", "compare"):
         assert json.loads(command(*words, "--format", "json").out) == short
         assert json.loads(command(*words, "--json", "--format", "json").out) == short
 
@@ -93,18 +93,8 @@ def test_an_error_leaves_standard_output_empty(folder: Path, command: Callable[.
     assert done.err.startswith("judge: nowhere: ")
 
 
-def test_json_is_no_option_of_a_finished_run_that_is_refused(folder: Path, command: Callable[..., Any]) -> None:
-    """A stored run refuses options that mean nothing to it; the format is not one of them."""
-    assert command("score", "data.jsonl", "--metrics", "qags", "--out", "run", "--quiet").code in (0, 1)
-    done = command("qags", "run", "--item", "a", "--json")
-    assert done.code in (0, 1), done.err
-    told = json.loads(done.out)
-    assert [(one["item"], one["system"]) for one in told["outputs"]] == [("a", "x"), ("a", "y")]
-    assert all({"values", "failures", "questions"} <= one.keys() for one in told["outputs"])
-
-
 @pytest.mark.parametrize(
-    "words", [("criteria", "list"), ("metrics", "list"), ("cache", "stats"), ("power",), ("doctor",)]
+    "words", [("criteria", "list"), ("doctor", "metrics"), ("doctor", "cache", "stats"), ("power",), ("doctor",)]
 )
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = command(*words, "--format", "xml")
@@ -119,7 +109,7 @@ def test_what_the_lists_say(command: Callable[..., Any]) -> None:
     shown = json.loads(command("criteria", "show", "relevance", "--json").out)
     assert shown["template"] == Path(shown["file"]).read_text("utf-8")
     assert "output" in shown["needs"]
-    metrics = {one["name"]: one for one in json.loads(command("metrics", "list", "--json").out)}
+    metrics = {one["name"]: one for one in json.loads(command("doctor", "metrics", "--json").out)}
     assert metrics["rouge"]["options"]["stem"] is True
 
 

@@ -1,4 +1,4 @@
-"""`judge qags`: one item's questions and answers, and QAGS in a run, by words alone and by a judge model."""
+"""`judge report RUN --item ID`, and QAGS in a run, by words alone and by a judge model."""
 
 from __future__ import annotations
 
@@ -32,93 +32,43 @@ def judge(tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.Monke
     return command
 
 
-def test_an_item_is_shown_and_nothing_written(judge: Callable[..., Any]) -> None:
-    done = judge("qags", "data.jsonl", "--item", "two", "--similarity", "f1,exact")
+MEASURED = ("run", "data.jsonl", "--criteria", "none", "--out", "r", "-q", "--metrics")
+
+
+def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> None:
+    assert judge(*MEASURED, "qags,source_bleu", "--set", "qags.similarity=[f1, exact]").code == 0
+    Path("data.jsonl").unlink()
+    done = judge("report", "r", "--item", "two")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("two, x: qags_f1 0.833, qags_exact 0.500\n")
     assert "The ferry left ____." in done.out
     assert "Norholm" not in done.out
-    assert "qags: answers=lexical goes by wording" in done.out
-    assert not Path("runs").exists()
-
-
-def test_without_an_item_it_is_said_which_of_how_many_is_shown(judge: Callable[..., Any]) -> None:
-    done = judge("qags", "data.jsonl")
-    assert done.err == "item one, the first of 2; --item ID shows another\n"
-    assert done.out.startswith("one, x: ")
+    assert "unknown item 'three'" in judge("report", "r", "--item", "three").err
+    assert "--system: is for --item ID" in judge("report", "r", "--system", "x").err
 
 
 def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
     rows = [{**ROWS[0], "system": system} for system in "xyz"]
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    shown = judge("qags", "data.jsonl", "--system", "y").out
+    assert judge(*MEASURED, "qags").code == 0
+    shown = judge("report", "r", "--item", "one", "--system", "y").out
     assert "one, y: " in shown
     assert "one, x: " not in shown
-    assert "unknown system 'w'" in judge("qags", "data.jsonl", "--system", "w").err
+    assert "unknown system 'w'" in judge("report", "r", "--item", "one", "--system", "w").err
 
 
-def test_japanese_questions_are_told_apart_in_80_columns(
-    judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_japanese_questions_differ_in_80_columns(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("MeCab")
     monkeypatch.setenv("COLUMNS", "80")
     text = "春の嵐が去った土曜の朝に北浜港の灯台のそばを出た船は、昼過ぎに南の島の入り江に着き、"
     text += "乗客は桟橋で市長の歓迎を受けた。"
     row = {"item": "i", "system": "x", "source": text, "output": text}
     Path("data.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-    lines = judge("qags", "data.jsonl").out.splitlines()
+    assert judge(*MEASURED, "qags").code == 0
+    lines = judge("report", "r", "--item", "i").out.splitlines()
     assert max(map(cell_len, lines)) <= 80
     assert "…" in "".join(lines)
-    assert all(len(part) for part in lines[1].split("  ") if part)
     gaps = [line for line in lines if "____" in line]
     assert len(gaps) == len(set(gaps)) > 5
-
-
-def test_of_a_plan_only_what_is_qags_s_counts(judge: Callable[..., Any]) -> None:
-    Path("run.yaml").write_text(
-        "data: data.jsonl\nmetrics: [rouge, qags]\nmodel: heuristic\nrecord: calls.jsonl\n"
-        "set: {rouge: {stem: false}, heuristic: {criteria: [fluency]}, qags: {similarity: exact}}\n",
-        encoding="utf-8",
-    )
-    done = judge("qags", "run.yaml", "--item", "one")
-    assert done.code == 0, done.err
-    assert done.out.startswith("one, x: qags_exact ")
-    assert not Path("calls.jsonl").exists()
-    assert "this run does not have the metric 'rouge'" in judge("qags", "run.yaml", "--set", "rouge.stem=true").err
-
-
-def test_of_a_finished_run_what_it_kept_is_shown(judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = judge("qags", "data.jsonl", "--item", "two")
-    assert judge("score", "data.jsonl", "--metrics", "qags,source_bleu", "--out", "r", "-q").code == 0
-    Path("data.jsonl").unlink()
-    monkeypatch.setattr("judge.commands.pipeline.run_pipeline", None)
-    stored = judge("qags", "r", "--item", "two", "--system", "x")
-    assert (stored.code, stored.out) == (0, measured.out)
-    for args, said in (
-        (["--item", "three"], "unknown item 'three'"),
-        (["--backend", "llm"], "--backend: the run in r is taken as it is"),
-    ):
-        assert said in judge("qags", "r", *args).err
-
-
-def test_a_run_without_qags_and_a_folder_that_is_no_run_are_said(judge: Callable[..., Any]) -> None:
-    assert judge("score", "data.jsonl", "--metrics", "source_bleu", "--out", "r", "-q").code == 0
-    done = judge("qags", "r")
-    assert (done.code, "r: this run has no QAGS: judge qags DATA measures an item" in done.err) == (2, True)
-    Path("empty").mkdir()
-    assert judge("qags", "empty").code == 2
-
-
-def test_mistakes_are_said(judge: Callable[..., Any]) -> None:
-    for args, said in (
-        (["--item", "three"], "unknown item 'three'"),
-        (["--similarity", "bleu"], "bleu"),
-        (["--backend", "llm"], "name one with --model NAME"),
-        (["--set", "qags.beams=-3"], "beams is an option of backend=models"),
-        (["--backend", "models"], "qags.questions=GENERATOR"),
-    ):
-        done = judge("qags", "data.jsonl", *args)
-        assert (done.code, said in done.err, len(done.err.splitlines())) == (2, True, 1)
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -135,7 +85,7 @@ def test_a_judge_model_is_asked_once_and_paid_once(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(answer(body)))
-    args = ["score", "data.jsonl", "--metrics", "qags", "--set", "qags.backend=llm", "--out", "r"]
+    args = [*MEASURED, "qags", "--set", "qags.backend=llm"]
     model = Path("run.yaml")
     model.write_text(
         f"data: data.jsonl\ncriteria: none\nmetrics: [qags]\nset: {{qags: {{backend: llm}}}}\n"
@@ -159,14 +109,14 @@ def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("Norholm"))
-    asked = ["--backend", "llm", "--model", "m", "--base-url", chat_server.url, "--item", "one"]
-    judge("qags", "data.jsonl", *asked, "--language", "ja", "--max-tokens", "700")
+    asked = ["--set", "qags.backend=llm", "--model", "m", "--base-url", chat_server.url, "--limit", "1"]
+    judge(*MEASURED, "qags", *asked, "--language", "ja", "--max-tokens", "700")
     first = chat_server.bodies[0]
     assert first["messages"][0]["content"].startswith("一つの文章を読んでください。")
     assert first["max_completion_tokens"] == 1024
     assert chat_server.bodies[-1]["max_completion_tokens"] == 700
     count = len(chat_server.bodies)
-    judge("qags", "data.jsonl", *asked, "--language", "ja", "--set", "qags.language=ko")
+    judge(*MEASURED, "qags", *asked, "--language", "ja", "--set", "qags.language=ko")
     assert chat_server.bodies[count]["messages"][0]["content"].startswith("글 하나를 읽어 주십시오.")
 
 
@@ -189,11 +139,9 @@ def test_what_the_judge_refused_fails_the_output_and_is_shown(
     (failed,) = result.failures
     assert (failed.item, failed.error) == ("two", "Refused")
     assert " could not be measured" in done.err
-    shown = judge("qags", "r", "--item", "two")
-    assert shown.code == 1
+    shown = judge("report", "r", "--item", "two")
     assert "for 1 of 1 theme the judge gave no question or answer" in " ".join(shown.out.split())
     assert "left out: Refused" in " ".join(shown.out.split())
-    assert judge("qags", "r", "--item", "one").code == 0
 
 
 def test_a_recording_answers_in_the_model_s_place(
@@ -204,5 +152,6 @@ def test_a_recording_answers_in_the_model_s_place(
     run = ["--criteria", "none", "--metrics", "qags", "--model", "m", "--base-url", chat_server.url]
     assert judge("run", *args, *run, "--record", "calls.jsonl", "-q").code == 0
     asked = len(chat_server.bodies)
-    done = judge("qags", *args, "--replay", "calls.jsonl", "--item", "two")
-    assert (done.code, "two, x: qags_f1 1.000" in done.out, len(chat_server.bodies)) == (0, True, asked), done.err
+    done = judge("run", *args, *run[:4], "--replay", "calls.jsonl", "--no-cache", "--out", "replayed")
+    assert (done.code, len(chat_server.bodies)) == (0, asked), done.err
+    assert load("replayed").estimates["x", "qags_f1"].value == 1.0

@@ -1,4 +1,4 @@
-"""`judge score` and `judge metrics`: metrics without a judge."""
+"""Metrics without a judge: `judge run --criteria none`, `judge doctor metrics`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judge(tmp_path: Path, command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) -> None:
-    done = judge("score", "data.jsonl", "--metrics", "rouge,bleu,distinct", "--out", "r")
+    done = judge("run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu,distinct", "--out", "r")
     assert (done.code, done.err) == (0, "report: r/report.html\n")
     frame = pd.read_parquet("r/scores.parquet")
     assert set(frame["column"]) == {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu"} | {
@@ -42,14 +42,15 @@ def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) 
 
 
 def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
-    found = json.loads(judge("score", "data.jsonl", "--format", "json", "--out", "r").out)
+    found = json.loads(judge("run", "data.jsonl", "--criteria", "none", "--format", "json", "--out", "r").out)
     assert [c["name"] for c in found["columns"]] == ["rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"]
     assert judge("report", "r", "--format", "html").code == 0
 
 
 def test_options_reach_the_metrics(judge: Callable[..., Any]) -> None:
     done = judge(
-        "score", "data.jsonl", "--metrics", "rouge,bleu", "--set", "rouge.stem=false", "--set", "rouge.types=[rouge1]",
+        "run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu", "--set", "rouge.stem=false",
+        "--set", "rouge.types=[rouge1]",
         "--set", "bleu.tokenize=char", "--format", "csv", "--quiet", "--out", "r", "--workers", "2",
     )  # fmt: skip
     assert (done.code, done.out) == (0, "")
@@ -64,7 +65,7 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
         "data: data.jsonl\nmodel: nobody\ncriteria: [fluency]\nmetrics: [chrf]\nset: {chrf: {beta: 1}}\nout: r\n",
         encoding="utf-8",
     )
-    assert judge("score", "run.yaml").code == 0
+    assert judge("run", "run.yaml", "--criteria", "none").code == 0
     signatures = json.loads(Path("r/run.json").read_text(encoding="utf-8"))["info"]["signatures"]
     assert list(signatures) == ["chrf"]
 
@@ -81,13 +82,13 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
         (["--metrics", "rouge", "--set", "rouge.tokenizer=[ja]"], "rouge.tokenizer must be one of en, char, ja, ko"),
         (["--metrics", "bleu", "--set", "bleu.tokenize=[zh]"], "bleu.tokenize must be one of 13a, char"),
         (["--metrics", "distinct", "--set", "distinct.orders=[[1], 2]"], "distinct.orders"),
-        (["--metrics", "rouge", "--precision", "bf16"], "this run does not have the metric 'bertscore'"),
+        (["--metrics", "rouge", "--set", "bertscore.precision=bf16"], "this run does not have the metric 'bertscore'"),
         (["--workers", "0"], "--workers: "),
         (["--map", "references=refs"], "references"),
     ],
 )
 def test_mistakes_are_said_and_exit_2(judge: Callable[..., Any], args: list[str], said: str) -> None:
-    done = judge("score", "data.jsonl", "--out", "r", *args)
+    done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
     assert done.code == 2
     assert said in done.err
     assert len(done.err.splitlines()) == 1
@@ -97,14 +98,15 @@ def test_mistakes_are_said_and_exit_2(judge: Callable[..., Any], args: list[str]
 def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None:
     rows = [*ROWS, {"item": "four", "system": "x", "output": "alone", "references": []}]
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r")
+    chrf = ("run", "data.jsonl", "--criteria", "none", "--metrics", "chrf", "--out", "r")
+    done = judge(*chrf)
     assert done.code == 1
     assert "NoReference" in done.out
-    assert "1 value could not be measured" in judge("score", "data.jsonl", "--metrics", "chrf", "--out", "r", "-q").err
+    assert "1 value could not be measured" in judge(*chrf, "-q").err
 
 
 def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> None:
-    done = judge("metrics", "list")
+    done = judge("doctor", "metrics")
     assert done.code == 0
     names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
     assert names == list(plugins.METRICS)

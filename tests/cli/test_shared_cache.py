@@ -46,20 +46,20 @@ def test_the_commands_by_an_address_that_shows_no_password(
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     shown, disk = f"redis://127.0.0.1:{redis_server.port}/0", there / "xdg" / "judge" / "responses"
     said = [command(*asking(chat_server.url), "--out", "one")]
-    said.append(command("cache", "stats"))
+    said.append(command("doctor", "cache", "stats"))
     assert said[-1].out == f"{shown}: 6 replies, 0.0 MB\n{disk}: 6 replies, 0.0 MB\n"
-    said.append(command("cache", "export", "calls.jsonl"))
+    said.append(command("doctor", "cache", "export", "calls.jsonl"))
     assert said[-1].out == "calls.jsonl: 6 replies written\n"
-    said.append(command("cache", "clear"))
+    said.append(command("doctor", "cache", "clear"))
     first, second = said[-1].out.splitlines()
     assert first == f"{shown}: 6 replies forgotten"
     assert second.startswith(f"{disk}: 6 replies, 0.0 MB: they stay, and go back when a run reads them")
-    said.append(command("cache", "export", "none.jsonl"))
+    said.append(command("doctor", "cache", "export", "none.jsonl"))
     assert (said[-1].code, said[-1].err.startswith(f"judge: cache {shown}: no such reply")) == (2, True)
-    said.append(command("cache", "clear", "--cache", str(disk.parent)))
-    said.append(command("cache", "import", "calls.jsonl"))
+    said.append(command("doctor", "cache", "clear", "--cache", str(disk.parent)))
+    said.append(command("doctor", "cache", "import", "calls.jsonl"))
     assert said[-1].out == f"6 replies added, 0 were there, as those of {chat_server.url}\n"
-    said.append(command("cache", "stats"))
+    said.append(command("doctor", "cache", "stats"))
     assert said[-1].out == f"{shown}: 6 replies, 0.0 MB\n{disk}: 6 replies, 0.0 MB\n"
     assert "cache" not in plan_of(there / "one")
     given = f"valkey://:{SECRET}@127.0.0.1:{redis_server.port}/0"

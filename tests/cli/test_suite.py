@@ -1,4 +1,4 @@
-"""`judge suite init`: suites to begin with."""
+"""`judge init --suite`: suites to begin with."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def suite(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command, in a folder with data and a script of replies."""
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
-    return lambda *args: command("suite", *args)
+    return lambda *args: command("init", "--suite", *args)
 
 
 def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Callable[..., Any]) -> None:
-    done = suite("init", "texts.jsonl", "--model", "scripted/replies.yaml")
+    done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (0, "texts.judge.yaml: read it, then judge test texts.judge.yaml\n")
     made = load("texts.judge.yaml")
     assert [case.kind for case in made.cases] == ["agreement", "order", "score_range", "score_range"]
@@ -41,36 +41,36 @@ def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Ca
 def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None:
     rows = [row | {"bot": row["system"]} for row in ROWS]
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = suite("init", "texts.jsonl", "--model", "scripted/replies.yaml")
+    done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
     assert done.out.splitlines()[1:] == ["Columns that nothing here reads: bot (map: {item: COLUMN, system: COLUMN})"]
     Path("own.jinja").write_text("---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8")
-    wrong = suite("init", "texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml")
+    wrong = suite("texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml")
     assert "unknown variable 'bot'" in wrong.err
     assert "bot was mapped to source" in wrong.err
 
 
 def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     Path("mine.judge.yaml").write_text("kept", encoding="utf-8")
-    done = suite("init", "texts.jsonl", "--output", "mine.judge.yaml")
+    done = suite("texts.jsonl", "--output", "mine.judge.yaml")
     assert done.code == 2
     assert "mine.judge.yaml: is there already, and is not written over; --output FILE names another" in done.err
     assert Path("mine.judge.yaml").read_text(encoding="utf-8") == "kept"
-    assert "--output no/s.judge.yaml: No such file" in suite("init", "texts.jsonl", "--output", "no/s.judge.yaml").err
+    assert "--output no/s.judge.yaml: No such file" in suite("texts.jsonl", "--output", "no/s.judge.yaml").err
 
 
 def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
     rows = [row | {"human": {"resolves": 1.0}} for row in ROWS]
     Path("tickets.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = suite("init", "tickets.jsonl")
+    done = suite("tickets.jsonl")
     assert done.code == 0
     assert (
-        "nothing that people rated is tested there (resolves): judge suite init tickets.jsonl --criteria " in done.out
+        "nothing that people rated is tested there (resolves): judge init --suite tickets.jsonl --criteria " in done.out
     )
-    assert "nothing that people rated" not in suite("init", "texts.jsonl").out
+    assert "nothing that people rated" not in suite("texts.jsonl").out
 
 
 def test_init_to_the_console(suite: Callable[..., Any]) -> None:
-    done = suite("init", "texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-")
+    done = suite("texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-")
     assert done.code == 0
     assert "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n" in done.out
     assert not list(Path().glob("*.judge.yaml"))
@@ -81,33 +81,33 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     package.evaluate(
         "texts.jsonl", ["relevance", "tone.jinja"], model="scripted/replies.yaml", metrics=[], draws=3, out="runs/first"
     )
-    assert suite("init", "runs/first").code == 0
+    assert suite("runs/first").code == 0
     made = load("first.judge.yaml")
     assert made.baseline == Path("runs/first")
     assert made.options["criteria"] == ("relevance", "tone.jinja")
     assert (made.options["draws"], made.options["model"][0].name) == (3, "scripted/replies.yaml")
     assert "retries" not in made.options
     Path("texts.jsonl").rename("gone.jsonl")
-    done = suite("init", "runs/first", "--output", "other.judge.yaml")
+    done = suite("runs/first", "--output", "other.judge.yaml")
     assert done.code == 2
     assert "runs/first: its data (texts.jsonl) is not there; name the data file instead" in done.err
 
 
 def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     Path("empty").mkdir()
-    done = suite("init", "empty")
+    done = suite("empty")
     assert done.code == 2
     assert "empty: no run in this folder; name a data file, or the folder of a run" in done.err
     package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
-    assert "ranked: texts were compared two by two there" in suite("init", "ranked").err
+    assert "ranked: texts were compared two by two there" in suite("ranked").err
     package.evaluate(ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows")
-    assert "rows: its data (no file) is not there" in suite("init", "rows").err
-    assert "no such file" in suite("init", "nowhere.jsonl").err
+    assert "rows: its data (no file) is not there" in suite("rows").err
+    assert "no such file" in suite("nowhere.jsonl").err
 
 
 def test_a_judge_without_a_name_is_refused(tmp_path: Path, command: Callable[..., Any]) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text('{"output": "a", "source": "b"}\n', encoding="utf-8")
-    done = command("suite", "init", str(data), "--model", "", "--output", "-")
+    done = command("init", "--suite", str(data), "--model", "", "--output", "-")
     assert (done.code, done.out) == (2, "")
     assert "--model: no name" in done.err

@@ -151,7 +151,7 @@ def test_criteria_in_one_request_are_read_once() -> None:
 def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
     given: dict[str, Any], kept: Any, failed: int
 ) -> None:
-    """As `judge cache import` may bring them; texts that are equal share what is asked anew."""
+    """As `judge doctor cache import` may bring them; texts that are equal share what is asked anew."""
     keep(kept, **given)
     judge = Asked()
     counted = totals(make_forecast(prepared(Asked(), **given)))

@@ -116,7 +116,7 @@ def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.M
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
     findings = doctor.check_environment(load_config())
-    assert findings_of(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not asked")
+    assert findings_of(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not checked")
     assert KEY not in str(findings)
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
     assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "wrong"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from judge.cli.setup import create_project
 
 from judge import criteria
-from judge.cli.setup import create_project
 from judge.core.errors import ConfigError, StorageError
 
 FILES = {

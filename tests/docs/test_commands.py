@@ -40,7 +40,7 @@ NOT_RUN = {
     r"judge test (summaries\.judge\.yaml|suites/)": "a suite of the reader's",
     r"judge .*\b(politeness|relevance|new)\.jinja": "a criterion of the reader's",
     r"judge run data\.jsonl --replay calls\.jsonl": "a recording of the reader's",
-    r"judge suite init summaries\.jsonl": "begins with people's ratings, which the example has not",
+    r"judge init --suite summaries\.jsonl": "begins with people's ratings, which the example has not",
     r"judge .*--metrics bertscore": "needs the extra bertscore",
     r"judge .*--workers 4": "starts four processes, which takes longer than all the rest",
 }

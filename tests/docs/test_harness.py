@@ -27,7 +27,7 @@ def test_blocks_are_found_with_what_is_said_about_them(harness: ModuleType) -> N
         $ judge run data.jsonl \\
             --model gpt-5.4-mini
         shown
-        $ judge metrics list   # all of them
+        $ judge doctor metrics   # all of them
         '''
 
             judge criteria list
@@ -37,7 +37,7 @@ def test_blocks_are_found_with_what_is_said_about_them(harness: ModuleType) -> N
     assert (console.exit, console.left_out) == (1, "needs a key")
     first, second = harness.commands(console)
     assert first == ("judge run data.jsonl --model gpt-5.4-mini", "shown\n")
-    assert second == ("judge metrics list   # all of them", "")
+    assert second == ("judge doctor metrics   # all of them", "")
     assert (indented.language, harness.commands(indented)) == ("", [("judge criteria list", "")])
 
 

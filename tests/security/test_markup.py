@@ -111,9 +111,9 @@ def steering(tmp_path: Path) -> Path:
     [
         ("criteria", "render", "relevance", "rows.jsonl"),
         ("criteria", "show", "steer.jinja"),
-        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run", "--format", "csv"),
-        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run", "--format", "json"),
-        ("score", "rows.jsonl", "--metrics", "stats", "--out", "run"),
+        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "csv"),
+        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run", "--format", "json"),
+        ("run", "rows.jsonl", "--criteria", "none", "--metrics", "stats", "--out", "run"),
         ("run", "no-\x1b[2Jsuch.jsonl", "--model", "heuristic"),
     ],
 )

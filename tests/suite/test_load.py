@@ -423,7 +423,7 @@ def test_find_nothing(tmp_path: Path, write: Write) -> None:
     with pytest.raises(ConfigError, match=r"no such file or folder; did you mean 'b\.judge\.yaml'\?"):
         find([tmp_path / "c.judge.yaml"])
     with pytest.raises(
-        ConfigError, match=r"empty: no \*\.judge\.yaml in this folder; judge suite init DATA writes one"
+        ConfigError, match=r"empty: no \*\.judge\.yaml in this folder; judge init --suite DATA writes one"
     ):
         find([tmp_path, tmp_path / "empty"])
     with pytest.raises(ConfigError, match="no suites: name a"):

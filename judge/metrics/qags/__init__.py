@@ -46,10 +46,7 @@ CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
 _MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
 _TEXT_OPTIONS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
-NO_JUDGE = (
-    "qags: a judge model is to be asked, and none is named: name one with --model NAME (judge run and judge qags take "
-    "it; judge score asks no judge)"
-)
+NO_JUDGE = "qags: backend=llm asks a judge model; name one with --model NAME"
 
 
 class StageNames(NamedTuple):

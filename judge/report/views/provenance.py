@@ -139,6 +139,7 @@ def build_provenance(result: Result) -> Provenance:
     parts = str(path).replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
     name = one_line("/".join(parts[-2 if "*" in parts[-1] else -1 :])) if path else "Judge report"
+    title = (info.get("plan") or {}).get("title")
     judges, remarks = info.get("judges") or {}, []
     for judge, facts in judges.items():
         texts = ["; ".join(refusals(facts))]
@@ -149,7 +150,7 @@ def build_provenance(result: Result) -> Provenance:
     methods = _methods_by_column(result)
     columns = sorted(result.table.columns, key=lambda c: c.kind != "criterion")  # stable: else the table's order
     return Provenance(
-        title=f"{name}, judged by {one_line(str(model))}" if model else name,
+        title=one_line(str(title)) if title else f"{name}, judged by {one_line(str(model))}" if model else name,
         notices=notices,
         banners=tuple(banners),
         lost=sum(kind.count for kind in failures) - result.abstained,

@@ -280,7 +280,7 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
     ("options", "said"),
     [
         ({"backend": "gpt"}, "backend must be one of lexical, models, llm"),
-        ({"backend": "llm"}, "name one with --model NAME .judge run and judge qags take it"),
+        ({"backend": "llm"}, "name one with --model NAME"),
         ({"themes": "llm"}, "name one with --model NAME"),
         ({"backend": "models"}, "needs two models.*qags.questions=GENERATOR.*qags.answers=READER"),
         ({"questions": "t5"}, "come together"),
