@@ -33,17 +33,16 @@ from judge.text import installed
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
-FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
+FOLDERS = {"ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
 SUPPORT_VALUES = {"unresolved": 0.0, "partly": 0.5, "resolved": 1.0}
 
 Means = dict[tuple[str, str], float]
 
 QUICKSTART = ["run", "examples/quickstart/data.jsonl", "--criteria", "relevance", "--metrics", "none", "--no-cache"]
-COMMANDS = {name: ["run", f"examples/{name}/run.yaml"] for name in (*FOLDERS.values(), "custom_criterion")}
-COMMANDS |= {name: ["run", f"examples/{name}/run.yaml"] for name in ("qags_en", "qags_ja")}
+RUNS = ("compare_systems", *FOLDERS.values(), "custom_criterion", "human_calibration", "qags_en", "qags_ja")
+COMMANDS = {name: ["run", f"examples/{name}/run.yaml"] for name in RUNS}
 COMMANDS |= {
     "quickstart": [*QUICKSTART, "--model", "scripted/examples/quickstart/replies.yaml"],
-    "human_calibration": ["run", "examples/human_calibration/run.yaml"],
     "pairwise": ["rank", "examples/pairwise/run.yaml"],
 }
 LANGUAGES = {"summaries_ja": "ja", "summaries_ko": "ko", "summaries_zh": "zh", "qags_ja": "ja"}
@@ -55,8 +54,9 @@ Make = Callable[[str], Path]
 
 
 def _rules(name: str) -> list[tuple[list[str], Any]]:
-    """The texts and the reply of every rule of an example's replies.yaml."""
-    rules = yaml.safe_load((EXAMPLES / name / "replies.yaml").read_text(encoding="utf-8"))
+    """Return the texts and the reply of every rule of an example's scripted replies."""
+    file = "demo-judge.yaml" if name == "compare_systems" else "replies.yaml"
+    rules = [rule for rule in yaml.safe_load((EXAMPLES / name / file).read_text("utf-8")) if "reply" in rule]
     return [([rule["when"]] if isinstance(rule["when"], str) else rule["when"], rule["reply"]) for rule in rules]
 
 
@@ -198,8 +198,8 @@ def test_the_readme_of_the_calibration_has_the_numbers_of_its_report(make: Make)
     assert [number for number in numbers if number not in report] == []
 
 
-def test_every_prompt_has_one_rule_and_every_rule_one_prompt() -> None:
-    name = "custom_criterion"
+@pytest.mark.parametrize("name", ["custom_criterion", "compare_systems"])
+def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     plan = load_config(EXAMPLES / name / "run.yaml")
     assert plan.data is not None
     prompts = []
@@ -250,33 +250,38 @@ def test_the_recording_holds_the_replies_to_all_prompts_and_no_others(language: 
 def test_copies_are_the_first_words_of_their_sources(language: str) -> None:
     rows = samples.load(EXAMPLES / FOLDERS[language] / "data.jsonl")
     copies = [s for s in rows if (s.source or "").startswith(s.output)]
-    assert [s.system for s in copies] == ["lead"] * (6 if language == "en" else 3)
-
-
-def test_the_demo_shows_everything(english: Result) -> None:
-    for place in ("console", "markdown", "html"):
-        said = " ".join(english.report(place).split())
-        assert "Recorded demo replies, not a live model" in said, place
-        assert "heuristic-1 is a baseline of surface features, not a language model" in said, place
-    columns = {c.name for c in english.table.columns}
-    wanted = {"relevance", "fluency_5", "rouge1", "bleu", "chrf", "stats_words", "heuristic_extractive_support"}
-    assert wanted <= columns
-    assert {f.error for f in english.failures} == {"Abstained"}
-    assert english.failed == 0  # beside a judge, a baseline that abstains has not failed
+    assert [s.system for s in copies] == ["lead"] * 3
 
 
 def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
-    value = {(s.item, s.system, s.column): s.value for s in english.table.scores}
+    assert english.failures == ()
+    assert (len(english.table.items), len(english.table.systems)) == (24, 4)
+    for place in ("console", "markdown", "html"):
+        assert "The replies in this demo were written by hand, and the ratings are invented." in " ".join(
+            english.report(place).split()
+        ), place
 
-    def ranked(item: str, column: str) -> list[str]:
-        return sorted(english.table.systems, key=lambda system: value[item, system, column], reverse=True)
+    def ranked(column: str) -> list[str]:
+        return sorted(
+            english.table.systems, key=lambda system: english.estimates[system, column].value, reverse=True
+        )
 
+    assert ranked("overall") == ["large-model", "first-lines", "small-model", "rouge-tuned"]
     for column in ("rouge1", "rouge2", "rougeL", "bleu", "chrf"):
-        assert ranked("strike", column)[0] == "careless", column
-    assert value["strike", "careless", "consistency"] == 1.0
-    assert ranked("strike", "consistency")[-1] == "careless"
-    assert value["bats", "lead", "consistency"] == 5.0
-    assert ranked("bats", "relevance")[-1] != "concise"
+        assert ranked(column)[0] == "rouge-tuned", column
+    scores = {(s.item, s.system, s.column): s for s in english.table.scores}
+    false = [item for item in english.table.items if (scores[item, "rouge-tuned", "consistency"].value or 5) <= 2]
+    assert len(false) == 17
+    film = scores["film", "rouge-tuned", "consistency"]
+    assert film.value == 1
+    assert "one added \"not\"" in (film.provenance.reason or "")
+    assert scores["film", "rouge-tuned", "rouge1"].value == pytest.approx(0.98, abs=0.01)
+
+
+def test_the_demo_has_one_best_system_and_one_pair_without_a_difference(english: Result) -> None:
+    (overall,) = [comparison for comparison in english.comparisons if comparison.column == "overall"]
+    assert overall.best == ("large-model",)
+    assert [(d.system, d.other) for d in overall.differences if not d.apart] == [("first-lines", "small-model")]
 
 
 def test_the_ranking_is_what_its_readme_tells(make: Make) -> None:

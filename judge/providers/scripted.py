@@ -69,17 +69,19 @@ class ScriptedProvider:
 
     @classmethod
     def from_file(cls, path: str | Path) -> ScriptedProvider:
-        """A provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
+        """Return a provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
 
         A rule answers the prompts that hold all its texts, one without `when` every prompt; the first such rule counts.
-        Raises ConfigError.
+        If the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
         """
         try:
             data = Path(path).read_bytes()
-            rules = [_rule(rule) for rule in yaml_lines.values(data)]
+            entries = list(yaml_lines.values(data))
+            note = str(entries.pop(0)["note"]) if "note" in entries[0] else ""
+            rules = [_rule(rule) for rule in entries]
         except OSError as error:
             raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
-        except (AttributeError, TypeError, KeyError, ValueError) as error:
+        except (AttributeError, IndexError, TypeError, KeyError, ValueError) as error:
             raise ConfigError(f"scripted replies {path}: not a list of {{when, reply}} rules ({error})") from error
 
         def script(request: Request) -> Reply:
@@ -90,6 +92,7 @@ class ScriptedProvider:
             return Refused(f"{path} holds no reply for this prompt")
 
         provider = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
+        provider.notice = note or cls.notice
         provider._file = Path(path).absolute()
         return provider
 

@@ -90,10 +90,19 @@ def test_rules_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text("- {when: [cat, mat], reply: {4: 0.9, 5: 0.1}}\n- {when: cat, reply: 2}\n", encoding="utf-8")
     provider = ScriptedProvider.from_file(path)
+    assert provider.notice == ScriptedProvider.notice
     assert ask(provider, request("the cat on the mat")).choices[0].text == "4"
     assert ask(provider, request("the cat")).choices[0].text == "2"
     with pytest.raises(Refused, match="no reply for this prompt"):
         ask(provider, request("the dog"))
+
+
+def test_the_note_of_a_file_is_its_notice(tmp_path: Path) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text("- note: Written by hand.\n- {reply: 2}\n", encoding="utf-8")
+    provider = ScriptedProvider.from_file(path)
+    assert provider.notice == "Written by hand."
+    assert ask(provider, request("the dog")).choices[0].text == "2"
 
 
 def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
