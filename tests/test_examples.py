@@ -262,9 +262,7 @@ def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
         ), place
 
     def ranked(column: str) -> list[str]:
-        return sorted(
-            english.table.systems, key=lambda system: english.estimates[system, column].value, reverse=True
-        )
+        return sorted(english.table.systems, key=lambda system: english.estimates[system, column].value, reverse=True)
 
     assert ranked("overall") == ["large-model", "first-lines", "small-model", "rouge-tuned"]
     for column in ("rouge1", "rouge2", "rougeL", "bleu", "chrf"):
@@ -274,7 +272,7 @@ def test_the_demo_tells_the_story_of_its_readme(english: Result) -> None:
     assert len(false) == 17
     film = scores["film", "rouge-tuned", "consistency"]
     assert film.value == 1
-    assert "one added \"not\"" in (film.provenance.reason or "")
+    assert 'one added "not"' in (film.provenance.reason or "")
     assert scores["film", "rouge-tuned", "rouge1"].value == pytest.approx(0.98, abs=0.01)
 
 
