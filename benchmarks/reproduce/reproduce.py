@@ -165,33 +165,33 @@ def _number(reply: str) -> float:
 
 
 def _page(alpaca: Sequence[Line], geval: Sequence[Line], floors: Sequence[Cell]) -> str:
-    return f"""# Published figures, reproduced
+    return f"""# Reproduced figures
 
-Made by `benchmarks/reproduce/reproduce.py` from recorded replies; no model is asked. Intervals are `judge`'s own: 95 %,
-bootstrap over items.
+`benchmarks/reproduce/reproduce.py` recomputes published figures from recorded replies and writes this page. No model is
+asked. Intervals are judge's own: 95 %, bootstrap over items.
 
 ## AlpacaEval 2 (Dubois et al. 2024)
 
-Win rates in per cent against the baseline, from the probabilities that gpt-4-1106-preview gave its first token, one
-order for each pair as published. `judge rank --orders 1 --weighting logprobs --min-mass 0` asks nothing about equal
-answers. The last column is the largest difference from a published preference (1 to 2); the target is {PREFERENCE:g}
-and, for the win rate, {WIN_RATE:g} points.
+Win rates in per cent against the baseline, from the first token's probabilities of gpt-4-1106-preview, with one order
+per pair as published: `judge rank --orders 1 --weighting logprobs --min-mass 0`. Equal answers need no request. The
+last column is the largest difference from a published preference (1 to 2). The tolerance is {PREFERENCE:g} for a
+preference and {WIN_RATE:g} points for a win rate.
 
 {_table("model", "published", alpaca)}
 
 ## G-Eval (Liu et al. 2023)
 
-Mean relevance of {geval[0].n} summaries from twenty recorded replies of GPT-4 to each, beside the replies' own mean;
-the same twenty as token probabilities give the same. The last column is the largest difference of one summary.
+Mean relevance of {geval[0].n} summaries from twenty recorded replies of GPT-4 each, and from the same replies as token
+probabilities. The last column is the largest difference for one summary.
 
-{_table("language, way", "replies' own", geval)}
+{_table("language, method", "mean of replies", geval)}
 
 ## ROUGE on SummEval (Fabbri et al. 2021; rows as in Yuan et al. 2021)
 
-How ROUGE goes with experts' ratings of 1,600 summaries: within a document over its 16 systems, averaged over the
-documents in which both vary. Published with ROUGE-1.5.5, stemmed, F, the mean over 11 references; found by `judge
-validate`, which shows them as floors, with rouge-score's stemmer. The target is {CORRELATION:g} from the script's own
-figures, of which the published ones are roundings; the largest difference is {_furthest(floors):.4f}.
+Correlation of ROUGE with experts' ratings of 1,600 summaries, within each document over 16 systems, averaged over the
+documents in which both vary. The published figures used ROUGE-1.5.5 (stemmed, F, mean over 11 references). `judge
+validate` computes ROUGE as a baseline with rouge-score's stemmer. The tolerance is {CORRELATION:g}; the largest
+difference is {_furthest(floors):.4f}.
 
 {_cells(floors)}
 """
@@ -202,13 +202,16 @@ def _furthest(floors: Sequence[Cell]) -> float:
 
 
 def _cells(floors: Sequence[Cell]) -> str:
-    lines = ["| | criterion | coefficient | published | found | interval |", "|---|---|---|---|---|---|"]
-    for cell in floors:
-        said = f"{cell.found:.3f}" if cell.met else f"**{cell.found:.3f}**"
-        interval = "" if cell.low is None or cell.high is None else f"[{cell.low:.3f}, {cell.high:.3f}]"
-        name = {"spearman": "Spearman", "kendall": "Kendall tau-b"}[cell.coefficient]
-        lines.append(f"| {cell.name} | {cell.criterion} | {name} | {cell.published:.3f} | {said} | {interval} |")
+    lines = ["| | criterion | Spearman, published | found | Kendall tau-b, published | found |", "|---" * 6 + "|"]
+    for spearman, kendall in zip(floors[::2], floors[1::2], strict=True):
+        figures = " | ".join(f"{cell.published:.3f} | {_found(cell)}" for cell in (spearman, kendall))
+        lines.append(f"| {spearman.name} | {spearman.criterion} | {figures} |")
     return "\n".join(lines)
+
+
+def _found(cell: Cell) -> str:
+    interval = "" if cell.low is None or cell.high is None else f" [{cell.low:.3f}, {cell.high:.3f}]"
+    return (f"{cell.found:.3f}" if cell.met else f"**{cell.found:.3f}**") + interval
 
 
 def _table(first: str, against: str, lines: Sequence[Line]) -> str:
