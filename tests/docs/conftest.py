@@ -289,12 +289,11 @@ def harness() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make demo` leaves behind: `runs/` and `cache/`."""
+    """Return a folder with the `runs/` that `make demo` writes."""
     folder = tmp_path_factory.mktemp("demo")
     shutil.copytree(ROOT / "examples", folder / "examples")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         code, printed = judged(DEMO)
     assert code == 0, printed
     return folder
@@ -312,9 +311,7 @@ def make_ground(
         for name in ("examples", "prompts"):
             shutil.copytree(ROOT / name, folder / name)
         if (ROOT / page).is_file():
-            made = request.getfixturevalue("demo")
-            shutil.copytree(made / "runs", folder / "runs")
-            shutil.copytree(made / "cache", tmp_path / "cache")
+            shutil.copytree(request.getfixturevalue("demo") / "runs", folder / "runs")
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         for name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))]:
             monkeypatch.delenv(name)

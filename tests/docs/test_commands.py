@@ -1,7 +1,7 @@
 """Every command and every Python block of the documentation runs, and prints what its page says it prints.
 
 A page is run from its top in a folder of its own that holds copies of `examples/`, `prompts/` and what `make demo`
-leaves in a fresh clone, its cache too, without keys and with no network but loopback. Of its blocks
+leaves in a fresh clone, without keys and with no network but loopback. Of its blocks
 
 - ```console: lines `$ COMMAND`, each followed by what it prints. Commands leave with 0; `console exit=1` says of the
   last one that it leaves with 1. What is shown has to be printed in this order; `…` stands for anything, and white
