@@ -32,7 +32,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_run_that_asks_nobody_loads_no_client_and_no_frames(tmp_path: Path) -> None:
-    example = Path(__file__).parents[1] / "examples" / "compare_systems" / "run.yaml"
+    example = Path(__file__).parents[1] / "examples" / "custom_criterion" / "run.yaml"
     command = ["judge", "run", str(example), "--out", str(tmp_path), "--no-cache", "--quiet"]
     loaded = modules_after(
         f"import sys\nfrom judge.cli import main\nsys.argv = {command}\ntry: main()\nexcept SystemExit: pass"
