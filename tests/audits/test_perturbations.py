@@ -25,6 +25,12 @@ LANGUAGES = ("en", "ja", "ko", "zh")
 BY_NAME = {change.name: change for change in (*CHANGES, *NEUTRAL)}
 FOLDERS = {"en": "compare_systems", "ja": "summaries_ja", "ko": "summaries_ko", "zh": "summaries_zh"}
 TEXTS = {language: data.load(EXAMPLES / FOLDERS[language] / "data.jsonl") for language in LANGUAGES}
+# Texts of two sentences are too short for some changes.
+TEXTS["en"] = [
+    replace(sample, output=f"{sample.output} {sample.references[0]}")
+    for sample in TEXTS["en"]
+    if sample.system == "large-model"
+]
 
 
 def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:
@@ -66,7 +72,7 @@ def test_all_but_casing_is_there_in_every_language() -> None:
 
 @pytest.mark.parametrize("change", [*CHANGES, *NEUTRAL], ids=lambda change: change.name)
 def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(change: Perturbation) -> None:
-    sample = replace(TEXTS["en"][1], human={"fluency": 4.0}, ratings={"fluency": (4.0, None)}, extra={"generator": "x"})
+    sample = replace(TEXTS["en"][2], human={"fluency": 4.0}, ratings={"fluency": (4.0, None)}, extra={"generator": "x"})
     found = changed(sample, TEXTS["en"], change, 7)
     assert found.output != sample.output
     assert found.system == change.name
@@ -75,7 +81,7 @@ def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(change
 
 
 def test_chance_is_drawn_by_seed_and_item() -> None:
-    sample = TEXTS["en"][1]
+    sample = TEXTS["en"][2]
     assert len({make("typos", sample, seed=seed) for seed in range(5)}) == 5
     assert make("typos", sample) != make("typos", replace(sample, item="another"))
     assert make("typos", sample) == make("typos", replace(sample, system="another"))
@@ -126,7 +132,7 @@ def test_lists_are_shuffled_by_line_and_two_sentences_are_too_few() -> None:
 # Consistency
 
 _ANY_NUMBER = re.compile(
-    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
+    r"\d+(?:[.,]\d+)*(?:st|nd|rd|th)?|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
     r"|[二三四五六七八九]|(?:두|세|네|다섯|여섯|일곱|여덟|아홉)(?= )",
     re.IGNORECASE,
 )
