@@ -1,116 +1,241 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.records import Column, Estimate
-from judge.report import charts
+from judge.report.charts.axis import around, even, scale
+from judge.report.charts.heat_map import Heat, heat_map
+from judge.report.charts.histograms import bins, histograms
+from judge.report.charts.intervals import Bar, Panel, bars, intervals
+from judge.report.charts.squares import Bin, calibration, scatter
+from judge.report.document import Chart, Document
+from judge.report.formats import svg
 
-FIVE = Column("c", "criterion", "", 1.0, 5.0, ("1", "2", "3", "4", "5"))
-SHARE = Column("m", "metric", "", 0.0, 1.0)
-
-
-def _estimate(value: float, low: float | None = None, high: float | None = None) -> Estimate:
-    return Estimate("mean", value, low, high, 9, "")
-
-
-def _labels(axis: charts.Axis) -> list[str]:
-    return [tick.label for tick in axis.ticks]
+SVG = "{http://www.w3.org/2000/svg}"
+FIVE = ("1", "2", "3", "4", "5")
+HOSTILE = "</svg><script>x</script>\x1b\u202e\uffff\"'"
 
 
-def test_a_criterions_axis_is_its_scale() -> None:
-    axis = charts.axis(FIVE, [_estimate(3.2, 3.0, 3.4)])
-    assert [(t.at, t.label) for t in axis.ticks] == [(0, "1"), (25, "2"), (50, "3"), (75, "4"), (100, "5")]
+def _labels(axis: object) -> list[str]:
+    return [label for _, label in axis.ticks]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "labels"),
-    [
-        (0.0, 1.0, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
-        (0.0, 100.0, ["0", "20", "40", "60", "80", "100"]),
-        (1.0, 10.0, ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
-        (1.0, 100.0, ["1", "21", "41", "61", "81"]),
-    ],
-)
-def test_ticks_of_other_scales(low: float, high: float, labels: list[str]) -> None:
-    assert _labels(charts.axis(Column("c", "criterion", "", low, high), [])) == labels
+def _elements(chart: Chart, tag: str, kind: str = "") -> list[ElementTree.Element]:
+    return [e for e in ElementTree.fromstring(chart.svg).iter(f"{SVG}{tag}") if not kind or e.get("class") == kind]
+
+
+def _words(chart: Chart) -> list[str]:
+    return [text.text or "" for text in _elements(chart, "text")]
+
+
+def _numbers(elements: Sequence[ElementTree.Element], *names: str) -> list[tuple[float, ...]]:
+    return [tuple(float(element.get(name) or "nan") for name in names) for element in elements]
+
+
+def _examples() -> list[Chart]:
+    """One chart of every kind."""
+    mean = Bar(4.36, 4.2, 4.5, "4.36*", "pegasus: 4.36 [4.20, 4.50], 40 texts", "best")
+    names = ("pegasus", "システム二", "evil|<b>*sys*", "a name of more than twenty-eight letters")
+    low, r, wide = Bar(2, text="2.00", tone="worse"), Bar(-0.5, -0.7, -0.3, "−0.50"), even(-1, 1, 1)
+    cells = [[None, Heat("0.50", 0.5, "0.50 [0.30, 0.70], 12 items")], [Heat("−0.25", -0.25), None]]
+    return [
+        intervals("mean", "Relevance ↑", names, [Panel(scale(1, 5), [mean, low, None, mean])]),
+        intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
+        bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), Bar(-0.2, text="−0.20")]),
+        histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, FIVE, (1, 5), caption="By system."),
+        scatter("scatter", "Scatter", [(1, 1), (1, 1), (3, 5)], (1, 5)),
+        calibration("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
+        heat_map("heat", "Correlations", ("a", "b"), ("a", "b"), cells),
+    ]  # fmt: skip
+
+
+def test_golden(golden) -> None:
+    golden("charts.svg", svg.render(Document("Charts", summary=tuple(_examples()))))
+
+
+def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
+    hostile = [
+        intervals(HOSTILE, HOSTILE, [HOSTILE], [Panel(scale(0, 1), [Bar(1, text=HOSTILE, note=HOSTILE)], HOSTILE)]),
+        bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
+        histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, caption=HOSTILE),
+        scatter(HOSTILE, HOSTILE, [(1, 1)], caption=HOSTILE),
+        calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1), caption=HOSTILE),
+        heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Heat(HOSTILE, 1, HOSTILE)]], caption=HOSTILE),
+    ]
+    for chart in [*_examples(), *hostile]:
+        root = ElementTree.fromstring(chart.svg)
+        assert (root.get("viewBox"), root.get("role")) == (f"0 0 {chart.width} {chart.height}", "img")
+        assert root.get("aria-label") == chart.alt.replace("\uffff", "�")
+        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert tags <= {"svg", "g", "title", "text", "rect", "line", "circle"}
+        assert not {name for element in root.iter() for name in element.attrib} & {"style", "href", "onload"}
+    assert "evil|<b>*sys*" in _words(_examples()[0])
+
+
+def test_everything_stays_inside() -> None:
+    for chart in _examples():
+        turned = {id(text) for g in _elements(chart, "g") if g.get("transform") for text in g.iter()}
+        for text in ElementTree.fromstring(chart.svg).iter(f"{SVG}text"):
+            if float(text.get("x") or 0) or id(text) not in turned:
+                assert 0 <= float(text.get("x") or 0) <= chart.width
+                assert 0 <= float(text.get("y") or 0) <= chart.height
+        for x, y, width, height in _numbers(_elements(chart, "rect"), "x", "y", "width", "height"):
+            assert 0 <= x <= x + width <= chart.width
+            assert 0 <= y <= y + height <= chart.height
+
+
+def test_a_long_name_is_cut_and_whole_in_a_tooltip() -> None:
+    names = ["a name of more than twenty-eight letters", "長い名前" * 9]
+    chart = intervals("n", "T", names, [Panel(scale(0, 1), [None] * 2)])
+    assert _words(chart)[:2] == ["a name of more than twenty-…", "長い名前長い名前長い名前長…"]
+    assert [title.text for title in _elements(chart, "title")] == names
 
 
 @pytest.mark.parametrize(
     ("ends", "labels"),
     [
-        ((0.31, 0.2, 0.42), ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]),
-        ((33.0, 15.0, 48.7), ["0", "10", "20", "30", "40", "50"]),
-        ((-0.3, -0.7, 0.2), ["−0.8", "−0.6", "−0.4", "−0.2", "0.0", "0.2"]),
-        ((0.0, 0.0, 0.0), ["0.0", "0.2"]),
-        ((0.00012, None, None), ["0.00000", "0.00005", "0.00010", "0.00015"]),
+        ((1, 5), list(FIVE)),
+        ((0, 1), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        ((0, 100), ["0", "20", "40", "60", "80", "100"]),
+        ((1, 100), ["1", "21", "41", "61", "81"]),
     ],
 )
-def test_a_metrics_axis_holds_zero_and_every_end(
-    ends: tuple[float, float | None, float | None], labels: list[str]
-) -> None:
-    assert _labels(charts.axis(SHARE, [_estimate(*ends)])) == labels
+def test_ticks_of_a_scale(ends: tuple[float, float], labels: list[str]) -> None:
+    assert _labels(scale(*ends)) == labels
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ((0.31, 0.2, 0.42), ["0.0", "0.1", "0.2", "0.3", "0.4", "0.5"]),
+        ((-0.3, -0.7, 0.2), ["−0.8", "−0.6", "−0.4", "−0.2", "0.0", "0.2"]),
+        ((0.0,), ["0.0", "0.2"]),
+        ((), ["0.0", "0.2"]),
+        ((0.00012,), ["0.00000", "0.00005", "0.00010", "0.00015"]),
+    ],
+)
+def test_an_axis_around_values_contains_0_and_all_of_them(values: tuple[float, ...], labels: list[str]) -> None:
+    assert _labels(around(values)) == labels
 
 
 @given(st.lists(st.floats(-1e6, 1e6).filter(lambda v: v == 0 or abs(v) > 1e-6), min_size=1, max_size=5))
-def test_an_axis_holds_its_values_between_a_few_even_ticks(values: list[float]) -> None:
-    axis = charts.axis(SHARE, [_estimate(v) for v in values])
+def test_an_axis_has_its_values_between_a_few_even_ticks(values: list[float]) -> None:
+    axis = around(values)
     slack = 1e-6 * (axis.high - axis.low)
     assert axis.low - slack <= min(*values, 0.0)
     assert max(*values, 0.0) <= axis.high + slack
-    assert 2 <= len(axis.ticks) <= 12
-    assert (axis.ticks[0].at, axis.ticks[-1].at) == (0, 100)
-    assert len(set(_labels(axis))) == len(axis.ticks)
+    assert 2 <= len(set(_labels(axis))) == len(axis.ticks) <= 12
 
 
-def test_a_bar_starts_at_zero_or_at_the_scales_low_end() -> None:
-    assert charts.bar(charts.axis(FIVE, []), _estimate(3.0, 2.0, 4.0), "t") == charts.Bar(0, 50, 50, 25, 75, "t")
-    wide = charts.Axis(-1.0, 1.0, ())
-    assert charts.bar(wide, _estimate(-0.5), "t") == charts.Bar(25, 25, 25, None, None, "t")
-    assert charts.bar(wide, _estimate(0.5, 0.0, 2.0), "t") == charts.Bar(50, 25, 75, 50, 100, "t")
+def test_a_bar_starts_at_0_or_at_the_scales_low_end() -> None:
+    full = intervals("n", "T", ["a"], [Panel(scale(1, 5), [Bar(5, 3, 5)])])
+    half = intervals("n", "T", ["a"], [Panel(scale(1, 5), [Bar(3)])])
+    ((left, width),) = _numbers(_elements(full, "rect"), "x", "width")
+    assert _numbers(_elements(half, "rect"), "x", "width") == [(left, width / 2)]
+    span, *_ = _numbers(_elements(full, "line", "ci"), "x1", "x2")
+    assert span == (left + width / 2, left + width)
+    both = bars("n", "T", ["up", "down"], [Bar(1, text="1"), Bar(-1, text="−1")])
+    (up, wide), (down, same) = _numbers(_elements(both, "rect"), "x", "width")
+    assert (down + same, wide) == (up, same)
 
 
-def test_scores_fall_to_the_nearest_label() -> None:
-    bins = charts.histograms(FIVE, {"s": [1.0, 1.4, 1.5, 4.49, 4.5, 5.0], "t": []})
-    assert [(b.label, b.count, b.height) for b in bins["s"]] == [
-        ("1", 2, 100.0), ("2", 1, 50.0), ("3", 0, 0.0), ("4", 1, 50.0), ("5", 2, 100.0),
+def test_the_best_is_bold_and_colours_are_classes() -> None:
+    chart, *_ = _examples()
+    assert [e.text for e in _elements(chart, "text") if e.get("font-weight")] == [
+        "pegasus", "a name of more than twenty-…", "4.36*", "4.36*",
     ]  # fmt: skip
-    assert bins["s"][0].title == "1: 2 of 6 scores"
-    assert [b.count for b in bins["t"]] == [0] * 5
+    assert [e.get("class") for e in _elements(chart, "rect")] == ["bar best", "bar worse", "bar best"]
+    assert chart.alt.startswith("Relevance ↑: pegasus 4.36*; システム二 2.00; evil|<b>*sys* –;")
 
 
-def test_a_scale_of_words_or_many_labels_has_ten_bins() -> None:
-    words = Column("c", "criterion", "", 0.0, 1.0, ("fail", "pass"))
-    bins = charts.histograms(words, {"s": [0.0, 0.05, 0.95, 1.0]})["s"]
-    assert [b.count for b in bins] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    assert (bins[0].label, bins[-1].label) == ("0.000–0.100", "0.900–1.000")
-    many = Column("c", "criterion", "", 0.0, 100.0, tuple(map(str, range(101))))
-    assert [b.label for b in charts.histograms(many, {"s": []})["s"]][:2] == ["0.00–10.00", "10.00–20.00"]
-
-
-def test_a_criterion_without_ends_takes_them_from_the_scores() -> None:
-    bins = charts.histograms(Column("c", "criterion", ""), {"s": [2.0, 12.0, 12.0]})["s"]
-    assert [b.count for b in bins] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-
-
-def test_labels_written_from_high_to_low_are_binned_in_order() -> None:
-    turned = Column("c", "criterion", "", 1.0, 3.0, ("3", "2", "1"))
-    assert [(b.label, b.count) for b in charts.histograms(turned, {"s": [1.0, 1.2, 3.0]})["s"]] == [
-        ("1", 2),
-        ("2", 0),
-        ("3", 1),
+def test_scores_fall_into_the_bin_of_the_nearest_label() -> None:
+    chart = histograms("n", "T", {"s": [1.0, 1.4, 1.5, 4.49, 4.5, 5.0], "t": []}, FIVE, (1, 5))
+    tips = [title.text for title in _elements(chart, "title")]
+    assert tips[:5] == [
+        "1: 2 of 6 scores",
+        "2: 1 of 6 scores",
+        "3: 0 of 6 scores",
+        "4: 1 of 6 scores",
+        "5: 2 of 6 scores",
     ]
+    assert [height for (height,) in _numbers(_elements(chart, "rect"), "height")] == [60, 30, 0, 30, 60] + [0] * 5
 
 
 @given(st.lists(st.floats(1, 5), max_size=30))
 def test_every_score_is_in_one_bin(values: list[float]) -> None:
-    assert sum(b.count for b in charts.histograms(FIVE, {"s": values})["s"]) == len(values)
+    chart = histograms("n", "T", {"s": values}, FIVE, (1, 5))
+    counts = [title.text.split()[1] for title in _elements(chart, "title") if title.text]
+    assert sum(map(int, counts)) == len(values)
 
 
-def test_a_spark_has_a_bar_per_label_seen() -> None:
-    path, words = charts.spark({"4": 0.6, "5": 0.199, "1": 0.001}, ("1", "2", "3", "4", "5"))
-    assert path == "M4 20V19M28 20V5M36 20V15"
-    assert words == "1: <1%, 4: 75%, 5: 25%"
-    assert charts.spark({"yes": 1.0}, ()) == ("M4 20V0", "yes: 100%")
-    assert charts.spark({"yes": 0.0}, ("yes",)) == ("", "")
+def test_a_scale_of_words_or_many_labels_has_ten_bins() -> None:
+    assert bins(("fail", "pass"), (0, 1), [])[1][::9] == ["0.000–0.100", "0.900–1.000"]
+    assert bins(tuple(map(str, range(101))), (0, 100), [])[1][:2] == ["0.00–10.00", "10.00–20.00"]
+    edges, _ = bins((), (None, None), [2.0, 12.0, 12.0])
+    assert (edges[0], edges[-1]) == (3.0, 11.0)
+    assert bins(("3", "2", "1"), (1, 3), []) == ([1.5, 2.5], ["1", "2", "3"])
+
+
+def test_equal_points_are_drawn_side_by_side_and_inside_the_frame() -> None:
+    chart = scatter("n", "T", [(5, 5)] * 30 + [(1, 1)], (1, 5))
+    places = _numbers(_elements(chart, "circle"), "cx", "cy")
+    assert len(set(places)) == 31
+    assert chart == scatter("n", "T", [(5, 5)] * 30 + [(1, 1)], (1, 5))
+    (low_x, low_y), (high_x, high_y) = places[-1], places[0]
+    assert low_x < high_x
+    assert high_y < low_y
+    assert chart.caption == "31 texts; points are jittered slightly."
+
+
+def test_a_scatter_has_at_most_1000_points() -> None:
+    chart = scatter("n", "T", [(k / 2_000, 1) for k in range(2_000)], (None, None), caption="Spearman 0.1.")
+    assert len(_elements(chart, "circle")) == 1_000
+    assert chart.caption == "Spearman 0.1. 1,000 of 2,000 texts; points are jittered slightly."
+
+
+def test_values_outside_the_scale_get_an_axis_that_contains_them() -> None:
+    ticks = [e.text for e in _elements(scatter("n", "T", [(0, 1), (1, 10)], (0, 1)), "text", "tick")]
+    assert ticks[0] == "0.0"
+    assert "10" in ticks
+
+
+def test_calibration_points_grow_with_their_number_of_texts() -> None:
+    *_, chart, _ = _examples()
+    (first, _), (second, _) = _numbers(_elements(chart, "circle"), "r", "cx")
+    assert first == 7
+    assert second == 3.5
+    assert len(_elements(chart, "line", "ci")) == 1
+
+
+def test_cells_are_shaded_by_their_distance_from_0() -> None:
+    *_, chart = _examples()
+    assert [(e.get("class"), e.get("fill-opacity")) for e in _elements(chart, "rect")] == [
+        ("heat-good", "0.3"),
+        ("heat-bad", "0.15"),
+    ]
+    assert [title.text for title in _elements(chart, "title")] == ["0.50 [0.30, 0.70], 12 items"]
+
+
+def test_long_headings_become_numbers() -> None:
+    names = ("a heading that is long", "b")
+    words = _words(heat_map("n", "T", names, names, [[None, Heat("1")], [Heat("2"), None]]))
+    assert words == ["1", "2", "1 a heading that is long", "1", "2 b", "2"]
+
+
+def test_of_many_rows_the_first_hundred_are_drawn() -> None:
+    names = [f"s{k}" for k in range(3_000)]
+    drawn = [
+        intervals("n", "T", names, [Panel(scale(0, 1), [Bar(1)] * 3_000)], caption="C."),
+        histograms("n", "T", {name: [1.0] for name in names}, caption="C."),
+        heat_map("n", "T", names, ["s0"], [[Heat("1", 1)]] * 3_000, caption="C."),
+    ]
+    assert [chart.caption for chart in drawn] == [
+        "The first 100 of 3,000 rows. C.",
+        "The first 100 of 3,000 systems. C.",
+        "The first 100 of 3,000 rows and 1 of 1 column. C.",
+    ]
+    assert all(chart.height < 4_000 for chart in drawn)

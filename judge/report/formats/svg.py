@@ -1,0 +1,116 @@
+"""Render the charts of a Document as standalone SVG, and as PNG with the package resvg-py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from judge.core.errors import MissingExtra
+from judge.report import document as blocks
+from judge.report.charts.drawing import CELL, cells, escaped, shorten, text
+from judge.report.document import Chart, Document
+from judge.table import store
+
+_MARGIN, _HEAD, _TITLE = 16, 44, 80  # pixels around a chart and of its title, and cells of a title
+_FILE_NAME = 150  # bytes
+_SCALE = 2  # pixels of a PNG per pixel of a chart
+# Families are named because rasterisers may not know which font sans-serif is.
+_FONTS = "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
+# The light colours of the page, for elements of class judge alone: a notebook puts the picture into its own page.
+_COLOURS = {
+    "text": "fill: #1c1f24",
+    ".tick": "fill: #5c636e",
+    ".bar": "fill: #9dbde0",
+    ".best": "fill: #6fae8d",
+    ".worse": "fill: #e3b592",
+    ".dot": "fill: #2b62a8",
+    ".heat-good": "fill: #1d7a53",
+    ".heat-bad": "fill: #b4532a",
+    ".ci": "stroke: #1c1f24; stroke-width: 1.5",
+    ".grid": "stroke: #e2e5ea",
+    ".axis": "stroke: #8b929c",
+    ".line": "stroke: #8b929c",
+    ".zero": "stroke: #8b929c",
+}
+
+
+def charts(document: Document) -> list[Chart]:
+    """Return the charts of the summary and the sections, each once."""
+    groups = (document.summary, *(section.blocks for section in document.sections))
+    return list(dict.fromkeys(chart for group in groups for chart in _charts(group)))
+
+
+def render(document: Document) -> str:
+    """Draw all charts below each other in one SVG."""
+    return standalone(charts(document))
+
+
+def png(charts: Iterable[Chart]) -> bytes:
+    """Draw charts below each other as PNG, with two pixels per pixel of the SVG.
+
+    Raises MissingExtra without the package resvg-py.
+    """
+    try:
+        from resvg_py import svg_to_bytes
+    except ModuleNotFoundError as error:
+        raise MissingExtra("PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing") from error
+    return svg_to_bytes(svg_string=standalone(charts), zoom=_SCALE)
+
+
+def write(document: Document, output: Path, format: Literal["svg", "png"]) -> tuple[Path, ...]:
+    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the format.
+
+    Raises MissingExtra for PNG without its package, and StorageError.
+    """
+    drawn = charts(document)
+    groups = dict(zip(_file_names(drawn, format), ([chart] for chart in drawn), strict=True))
+    if output.suffix.lower() == f".{format}":
+        groups, output = {output.name: drawn}, output.parent
+    store(
+        output, {name: png(group) if format == "png" else standalone(group).encode() for name, group in groups.items()}
+    )
+    return tuple(output / name for name in groups)
+
+
+def standalone(charts: Iterable[Chart]) -> str:
+    """Return an SVG document with these charts, their titles and captions, in the light colours of the page."""
+    drawn = list(charts)
+    parts, width, y = [], 2 * _MARGIN, 0
+    for chart in drawn:
+        title = shorten(chart.title, _TITLE)
+        head = text(_MARGIN, y + 26, title, bold=True)
+        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{y + _HEAD}" ', 1)
+        parts.append(f'<g font-size="15">{head}</g>\n{placed}\n')
+        width = max(width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cells(title)))
+        y += _HEAD + chart.height + _MARGIN
+    height = max(y, 1)
+    name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")
+    about = escaped(" ".join(dict.fromkeys(chart.caption for chart in drawn if chart.caption)))
+    style = "".join(f".judge {selector} {{ {colour} }}\n" for selector, colour in _COLOURS.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'class="judge" font-family="{_FONTS}" role="img" aria-label="{name}">\n<desc>{about}</desc>\n'
+        f'<style>\n{style}</style>\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n{"".join(parts)}</svg>\n'
+    )
+
+
+def _charts(group: Iterable[blocks.Block]) -> Iterator[Chart]:
+    for block in group:
+        if isinstance(block, Chart):
+            yield block
+        elif isinstance(block, blocks.Details):
+            yield from _charts(block.blocks)
+
+
+def _file_names(charts: Iterable[Chart], format: str) -> Iterator[str]:
+    """Yield names that are valid everywhere and unique even on a disk that ignores case."""
+    taken = set[str]()
+    for chart in charts:
+        name = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.").encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
+        unique, number = name, 2
+        while unique.casefold() in taken:
+            unique, number = f"{name}-{number}", number + 1
+        taken.add(unique.casefold())
+        yield f"{unique}.{format}"
