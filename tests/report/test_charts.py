@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.charts.axis import around, even, scale
+from judge.report.charts.axes import around, even, scale
+from judge.report.charts.distributions import bins, histograms
 from judge.report.charts.heat_map import Heat, heat_map
-from judge.report.charts.histograms import bins, histograms
 from judge.report.charts.intervals import Bar, Panel, bars, intervals
 from judge.report.charts.squares import Bin, calibration, scatter
 from judge.report.document import Chart, Document

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judge.core.format import plural
-from judge.report.charts.axis import Axis, around
+from judge.report.charts.axes import Axis, around
 from judge.report.charts.drawing import (
     CELL,
     MAX_ROWS,

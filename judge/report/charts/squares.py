@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from judge.core.format import plural
-from judge.report.charts.axis import Axis, scale
+from judge.report.charts.axes import Axis, scale
 from judge.report.charts.drawing import chart, dot, group, line, place, text
 from judge.report.document import Chart
 
