@@ -235,6 +235,7 @@ def signed_column(
         criterion=criterion.name,
         judge=judge if suffix else "",
         weight=criterion.weight,
+        values=scale.values,
     )
 
 

@@ -64,7 +64,7 @@ REPORTS = {
     "criterion_diff_sentences": "judge.report.views.criterion_diff:diff_sentences",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
-VIEWS: dict[str, str] = {}
+VIEWS = {"Result": "judge.report.views.result:view"}
 """The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""
 DOCUMENT_FORMATS = {
     "console": "judge.report.formats.console:render",

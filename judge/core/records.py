@@ -366,10 +366,11 @@ class Failure:
 class Column:
     """A column of the comparison: a criterion or a metric.
 
-    `signature` names all that is needed to get the column again. `low`/`high` are the ends of the scale, None
-    where it has none; `labels` the labels of a criterion's scale. `criterion` is what a judge's column is of; `judge`
-    whose it is, where several judges are a panel, and nothing for their mean. `better` says which end is the good
-    one; nothing where that depends on what one wants. `weight` is a criterion's in the overall score.
+    `signature` names everything needed to reproduce the column. `low` and `high` are the ends of the scale, None if it
+    has none. `labels` are the labels of a criterion's scale, which count as `values`. `criterion` and `judge` say which
+    criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's mean.
+    `better` is the better end, empty if that depends on the use. `weight` is the criterion's weight in the overall
+    score.
     """
 
     name: str
@@ -382,6 +383,7 @@ class Column:
     judge: str = ""
     better: Literal["higher", "lower", ""] = "higher"
     weight: float = 1.0
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; each row has a cell per column. The first column names the row.
+    """Rows of cells; each row has a cell per column. The first column names the row, the second too if neither is
+    numeric.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two lines. `sorts` lets
     the reader sort the rows on the page. A `short` table repeats one of the sections in few columns: only the page and
@@ -114,7 +115,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Three to five key numbers, side by side on the page; other formats write `value label`."""
+    """Three to five key numbers, side by side on the page; the console's summary leaves them out."""
 
     tiles: tuple[Tile, ...]
 
@@ -234,7 +235,7 @@ class Document:
     two or three words. `about` are facts below the title, such as the judge and the number of texts. `notices` must be
     read before any number. `summary` fits a screen: the console prints no more unless asked. `sections` have
     everything else. `footer` lines end the summary on the console: counts, paths. `next` are commands that may help
-    now.
+    now; RUN in them stands for the folder of the run.
 
     `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
     with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the cases of the JUnit file.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from io import StringIO
+from itertools import takewhile
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from judge.core.format import escape_controls, one_line
+from judge.core.format import one_line
 from judge.report import document as blocks
 from judge.report.document import Cell, Document
 
@@ -23,6 +24,7 @@ _GAP = 2  # cells between columns
 _NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names are folded if all columns then fit
 _HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
 _BAR = 10  # cells of a full bar
+_EXCERPTS = 3  # in the summary
 _LABEL = 9  # cells of `Lowest` and `Next`, with the gap
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
@@ -69,52 +71,40 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     screen = _Screen(console, full, colour)
     headline, *details = document.finding or (document.title,)
     if full and document.finding:
-        console.print(_text(one_line(document.title), "bold"))
-        console.print(_text(" · ".join(map(one_line, document.about)), "dim"))
+        console.print(Text(one_line(document.title), "bold"))
+        console.print(Text(" · ".join(map(one_line, document.about)), "dim"))
     _print_headline(console, headline, document.scope)
     for sentence in details:
-        console.print(Padding(_text(sentence), (0, 0, 0, 2)))
+        console.print(Padding(Text(sentence), (0, 0, 0, 2)))
     for notice in document.notices:
-        console.print(_text(f"! {notice}", "yellow"))
+        console.print(Text(f"! {notice}", "yellow"))
     for block in document.summary:
         if full and isinstance(block, blocks.Table) and block.short:
             continue
-        console.print()
-        _print(block, screen)
+        if full or not isinstance(block, blocks.Tiles | blocks.Chart):
+            console.print()
+            _print(block, screen)
     for section in document.sections if full else ():
-        console.print(_text(f"\n{section.title}\n", "bold"))
+        console.print(Text(f"\n{section.title}\n", "bold"))
         for block in section.blocks:
             _print(block, screen)
     if document.footer or document.next:
         console.print()
     for line in document.footer:
-        console.print(_text(line), soft_wrap=True)
+        console.print(Text(line), soft_wrap=True)
     if document.next:
         _print_labelled(console, "Next", document.next)
     return "\n".join(line.rstrip() for line in text.getvalue().split("\n"))
 
 
-def _text(text: str, style: str = "") -> Text:
-    """Return the text without control characters, which could change the terminal."""
-    return Text(escape_controls(text), style)
-
-
-def _assemble(*parts: str | Text | tuple[str, str], style: str = "") -> Text:
-    """Join texts and (text, style) pairs."""
-    joined = Text(style=style)
-    for part in parts:
-        joined.append_text(part if isinstance(part, Text) else _text(*part) if isinstance(part, tuple) else _text(part))
-    return joined
-
-
 def _print_headline(console: Console, headline: str, scope: str) -> None:
     gap = console.width - cell_len(headline) - cell_len(scope)
     if scope and gap >= _GAP:
-        console.print(_assemble((headline, "bold"), " " * gap, (scope, "dim")))
+        console.print(Text.assemble((headline, "bold"), " " * gap, (scope, "dim")))
     else:
-        console.print(_text(headline, "bold"))
+        console.print(Text(headline, "bold"))
         if scope:
-            console.print(_text(f"  {scope}", "dim"))
+            console.print(Text(f"  {scope}", "dim"))
 
 
 def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
@@ -127,7 +117,7 @@ def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
         else:
             lines.append(part)
     for place, line in enumerate(lines):
-        console.print(_assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
+        console.print(Text.assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
 
 
 @singledispatch
@@ -137,51 +127,49 @@ def _print(block: blocks.Block, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Heading, screen: _Screen) -> None:
-    screen.console.print(_text(f"\n{one_line(block.text)}", "bold"))
+    screen.console.print(Text(f"\n{one_line(block.text)}", "bold"))
 
 
 @_print.register
 def _(block: blocks.Paragraph, screen: _Screen) -> None:
-    screen.console.print(_text(block.text, _STYLES[block.tone]))
+    screen.console.print(Text(block.text, _STYLES[block.tone]))
 
 
 @_print.register
 def _(block: blocks.Notice, screen: _Screen) -> None:
-    screen.console.print(_text(f"! {block.text}", "yellow"))
+    screen.console.print(Text(f"! {block.text}", "yellow"))
 
 
 @_print.register
 def _(block: blocks.Facts, screen: _Screen) -> None:
     width = max((cell_len(name) for name, _ in block.pairs), default=0) + _GAP
     for name, text in block.pairs:
-        screen.console.print(_assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
+        screen.console.print(Text.assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
 
 
 @_print.register
 def _(block: blocks.Tiles, screen: _Screen) -> None:
-    screen.console.print(_text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
+    screen.console.print(Text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
 
 
 @_print.register
 def _(block: blocks.Bullets, screen: _Screen) -> None:
     for item in block.items:
         grid = Grid.grid(padding=(0, 1, 0, 0))
-        grid.add_column()
-        grid.add_column(overflow="fold")
-        grid.add_row("-", _text(item))
+        grid.add_row(Text("-"), Text(item, overflow="fold"))
         screen.console.print(grid)
 
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    screen.console.print(Padding(_text(block.text), (0, 0, 0, 2)), soft_wrap=True)
+    screen.console.print(Padding(Text(block.text), (0, 0, 0, 2)), soft_wrap=True)
 
 
 @_print.register
 def _(block: blocks.Diff, screen: _Screen) -> None:
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in block.lines:
-        screen.console.print(_text(line, styles.get(line[:1], "")), soft_wrap=True)
+        screen.console.print(Text(line, styles.get(line[:1], "")), soft_wrap=True)
 
 
 @_print.register
@@ -190,83 +178,88 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
         " ".join(one_line(part, 30) for part in (e.item, e.system, e.column, e.score) if part) for e in block.excerpts
     ]
     if not screen.full:
-        _print_labelled(screen.console, block.label, parts)
+        _print_labelled(screen.console, block.label, parts[:_EXCERPTS])
         return
-    screen.console.print(_text(block.label, "bold"))
+    screen.console.print(Text(block.label, "bold"))
     for part, excerpt in zip(parts, block.excerpts, strict=True):
         reason = one_line(excerpt.reason, 300)
-        text = _assemble(part, (f"\n{reason}" if reason else "", "dim"))
+        text = Text.assemble(part, (f"\n{reason}" if reason else "", "dim"))
         screen.console.print(Padding(text, (0, 0, 0, 2)))
 
 
 @_print.register
 def _(block: blocks.Chart, screen: _Screen) -> None:
-    screen.console.print(_text(f"{block.title}: {block.alt}", "dim"))
+    screen.console.print(Text(f"{block.title}: {block.alt}", "dim"))
 
 
 @_print.register
 def _(block: blocks.Details, screen: _Screen) -> None:
-    screen.console.print(_text(f"\n{one_line(block.title)}", "bold"))
+    if any(isinstance(inner, blocks.Code) for inner in block.blocks):
+        return  # prompts fill screens; the page has them
+    screen.console.print(Text(f"\n{one_line(block.title)}", "bold"))
     for inner in block.blocks:
         _print(inner, screen)
 
 
 @_print.register
 def _(block: blocks.Table, screen: _Screen) -> None:
-    """Print the table; columns that do not fit follow in tables below, or in the summary are only counted."""
+    """Print the table; columns that do not fit follow in tables below, or in the summary are only counted.
+
+    The first one or two columns, if they hold no numbers, name the rows and stand in each of these tables.
+    """
     console = screen.console
     if block.caption and screen.full:
-        console.print(_text(block.caption, "dim"))
-    first, *columns = [
-        _Column(
-            _head(column, screen.full), [_cell(row[place], screen) for row in block.rows], column.numeric and place > 0
-        )
-        for place, column in enumerate(block.columns)
-    ]
-    name = min(_NAME, first.width)
-    taken = sum(column.width + _GAP for column in columns)
-    if name + taken > console.width >= taken + _MIN_NAME:
-        name = console.width - taken
-    parts = list(_parts_that_fit(columns, console.width - name))
+        console.print(Text(block.caption, "dim"))
+    cells = [[_cell(row[place], screen) for row in block.rows] for place in range(len(block.columns))]
+    every = [_Column(_head(c, screen), cells[place], c.numeric) for place, c in enumerate(block.columns)]
+    if not screen.full and sum(column.width + _GAP for column in every) - _GAP > console.width:
+        every = [replace(column, head=_shortened(column.head)) for column in every]
+    n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
+    names, columns = every[:n_names], every[n_names:]
+    widths = [min(_NAME, column.width) for column in names]
+    taken = sum(column.width + _GAP for column in columns) + sum(width + _GAP for width in widths[:-1])
+    if widths[-1] + taken > console.width >= taken + _MIN_NAME:
+        widths[-1] = console.width - taken
+    parts = list(_parts_that_fit(columns, console.width - sum(widths) - _GAP * (n_names - 1)))
     for part in parts if screen.full else parts[:1]:
         grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, collapse_padding=True, header_style="")
-        grid.add_column(_assemble(first.head, style="dim"), width=name, overflow="fold")
+        for name, width in zip(names, widths, strict=True):
+            grid.add_column(name.head, width=width, overflow="fold")
         for column in part:
             width = min(column.width, console.width)
             grid.add_column(column.head, justify="right" if column.numeric else "left", width=width, overflow="fold")
-        for place, cell in enumerate(first.cells):
-            grid.add_row(cell, *(column.cells[place] for column in part))
+        for place in range(len(block.rows)):
+            grid.add_row(*(column.cells[place] for column in (*names, *part)))
         console.print(grid)
     hidden = sum(map(len, parts[1:]))
     key = block.key
     if hidden and not screen.full:
         key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
     if key:
-        console.print(_text(key, "dim"))
+        console.print(Text(key, "dim"))
 
 
-def _head(column: blocks.Column, full: bool) -> Text:
-    parts = [column.group, column.head] if full else [column.head]
-    arrow = ARROWS[column.better] if full else ""
-    lines = [one_line(part, _HEAD if full else _SHORT_HEAD) for part in parts if part]
-    if not full and lines:
-        lines = [_shortened(column.head)]
-    return _text(f"{chr(10).join(lines)} {arrow}".rstrip(), "dim")
+def _head(column: blocks.Column, screen: _Screen) -> Text:
+    if not screen.full:
+        return Text(one_line(column.head, _HEAD), "dim")
+    lines = [one_line(part, _HEAD) for part in (column.group, column.head) if part]
+    return Text(f"{chr(10).join(lines)} {ARROWS[column.better]}".rstrip(), "dim")
 
 
-def _shortened(head: str) -> str:
+def _shortened(head: Text) -> Text:
     """Shorten a heading of the summary: `consistency` becomes `consist.`."""
-    flat = one_line(head)
-    return flat if cell_len(flat) <= _SHORT_HEAD + 1 else f"{flat[: _SHORT_HEAD - 1].rstrip()}."
+    text = head.plain
+    short = text if cell_len(text) <= _SHORT_HEAD + 1 else f"{text[: _SHORT_HEAD - 1].rstrip()}."
+    return Text(short, head.style)
 
 
 def _cell(cell: Cell, screen: _Screen) -> Text:
-    text = _text(one_line(cell.text) + cell.mark, _STYLES[cell.tone])
+    text = Text(one_line(cell.text) + cell.mark, _STYLES[cell.tone])
     if cell.bar and screen.colour and not screen.full:
         bar = "█" * max(1, round(_BAR * cell.bar.end))
-        text = _assemble(text, " ", (f"{bar:<{_BAR}}", "blue"))
+        text = Text.assemble(text, " ", (f"{bar:<{_BAR}}", "blue"))
     if cell.note and screen.full:
-        text = _assemble(text, (f"\n{cell.note}", "dim"))
+        text = Text.assemble(text, (f"\n{cell.note}", "dim"))
     return text
 
 

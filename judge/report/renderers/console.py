@@ -16,9 +16,9 @@ from rich.text import Text
 from judge.core.format import one_line
 from judge.report.views import validation
 from judge.report.views.columns import ALPHA
-from judge.report.views.leaderboard import Cell, build_leaderboard, verdict
+from judge.report.views.leaderboard_old import Cell, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance
-from judge.report.views.ranking import RankingView, build_ranking
+from judge.report.views.ranking_old import RankingView, build_ranking
 from judge.report.views.score_drivers import drivers_sentence
 from judge.results.result import Result
 

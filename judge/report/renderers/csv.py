@@ -10,7 +10,7 @@ from io import StringIO
 from typing import Any
 
 from judge.core.format import to_json
-from judge.report.views.leaderboard import build_leaderboard
+from judge.report.views.leaderboard_old import build_leaderboard
 from judge.results.result import Result
 from judge.stats.pairwise import Standing
 

@@ -31,10 +31,10 @@ from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.items import Item, gaps, means, shares
-from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
+from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance, abstained, failed
 from judge.report.views.qags import HEADS
-from judge.report.views.ranking import Contest, RankingView, build_ranking
+from judge.report.views.ranking_old import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import HEADS as HEADS_OF_PEOPLE
 from judge.results.comparison import CriterionDiff, RunComparison

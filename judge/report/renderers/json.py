@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from judge.core.format import json_text
 from judge.core.records import Column
-from judge.report.views.leaderboard import Leaderboard, build_leaderboard, verdict
+from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard, verdict
 from judge.report.views.provenance import FailureKind, build_provenance
 from judge.results.result import Result
 from judge.results.validation import Criterion, flat

@@ -12,8 +12,8 @@ from unicodedata import east_asian_width
 from judge.core.format import one_line
 from judge.report.renderers.markdown import upright
 from judge.report.views.columns import ARROWS, Group
-from judge.report.views.leaderboard import Cell, build_leaderboard
-from judge.report.views.ranking import build_ranking
+from judge.report.views.leaderboard_old import Cell, build_leaderboard
+from judge.report.views.ranking_old import build_ranking
 from judge.results.result import Result
 
 _HEAD = """\

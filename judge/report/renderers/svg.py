@@ -23,8 +23,8 @@ from judge.core.format import one_line, plural
 from judge.report.charts import scatters
 from judge.report.renderers import html
 from judge.report.views.heat_maps import Wins, heats, wins
-from judge.report.views.leaderboard import Leaderboard, build_leaderboard
-from judge.report.views.ranking import RankingView, build_ranking
+from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard
+from judge.report.views.ranking_old import RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
 from judge.report.views.validation import people
 from judge.results.result import Result

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.core.format import decimals, format_interval, number
+from judge.core.format import format_interval, number, one_line
 from judge.core.records import Column, Estimate
+from judge.report.document import Block, Cell, Table
+from judge.report.document import Column as Head
+from judge.report.format import decimal_places
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison
 
@@ -83,7 +86,7 @@ def in_display_order(result: Result) -> tuple[Group, ...]:
     return (Group(column.name, (column,), {column.name: ""}), *column_groups)
 
 
-def lead_column(result: Result) -> Comparison | None:
+def main_comparison(result: Result) -> Comparison | None:
     """Return the comparison that orders the systems, None if nothing was compared, as in a streamed run.
 
     It is the first column in display order with a best system (or several tied ones), else the first with values.
@@ -99,13 +102,21 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
     return {comparison.column: comparison for comparison in result.comparisons}
 
 
-def decimal_places(result: Result, column: Column) -> int:
-    """Return how many decimals a column's numbers are shown with."""
-    if column.low is not None and column.high is not None:
-        return decimals([column.low, column.high])
-    return decimals([e.value for (_, name), e in result.estimates.items() if name == column.name])
+def places(result: Result, column: Column) -> int:
+    """Return the number of decimals of a column's means."""
+    return decimal_places(column, (e.value for (_, name), e in result.estimates.items() if name == column.name))
 
 
 def p_cell(p: float | None) -> str:
     """A p-value for a table: `<.001`, `.012`, `–` for none."""
     return "–" if p is None else "<.001" if p < 0.001 else number(p, 3).removeprefix("0")
+
+
+def agreement_blocks(result: Result) -> Iterator[Block]:
+    """Show how far the judges of a panel agree, criterion by criterion."""
+    heads = (Head("criterion", numeric=False), Head("alpha"), Head("texts"))
+    rows = tuple(
+        (Cell(one_line(row.criterion)), Cell(row.alpha, row.interval, value=row.estimate.value), Cell(row.n))
+        for row in agreement(result)
+    )
+    yield Table(heads, rows, key=ALPHA, name="agreement")

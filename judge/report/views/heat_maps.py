@@ -9,7 +9,7 @@ from typing import Literal
 from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column
 from judge.report.views.columns import compared_columns
-from judge.report.views.leaderboard import Leaderboard
+from judge.report.views.leaderboard_old import Leaderboard
 from judge.results.result import Result
 from judge.stats.coefficients import Level
 from judge.stats.correlation import Matrix

@@ -18,10 +18,10 @@ from judge import text as texts
 from judge.core.format import escape_controls, minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
 from judge.report import charts
-from judge.report.views.leaderboard import Leaderboard
+from judge.report.views.leaderboard_old import Leaderboard
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.qags import Line, qags_table
-from judge.report.views.ranking import RankingView
+from judge.report.views.ranking_old import RankingView
 from judge.results.result import Result
 from judge.stats.pairwise import TIE, verdict
 from judge.table import Table

@@ -1,238 +1,62 @@
-"""The verdict of a result in one or two sentences, and the table of means that all formats share."""
+"""The report of a run that scores texts: the table of means, and the Document that all formats write."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
-from judge.core.format import format_interval, format_p, number, one_line, plural
-from judge.core.records import Column, Estimate
-from judge.report.views.columns import (
-    ARROWS,
-    Agreed,
-    Group,
-    agreement,
-    compared_columns,
-    decimal_places,
-    in_display_order,
-    lead_column,
+from judge.core.format import number, one_line, plural
+from judge.core.records import Column, Estimate, Score
+from judge.report.document import (
+    Bar,
+    Block,
+    Cell,
+    Document,
+    Excerpt,
+    Excerpts,
+    Section,
+    Table,
+    Tile,
+    Tiles,
 )
-from judge.report.views.provenance import Provenance, build_provenance
-from judge.report.views.ranking import Contest, StandingCells, build_ranking
+from judge.report.document import Column as Head
+from judge.report.format import (
+    column_title,
+    interval_text,
+    mean_text,
+    scale_text,
+    score_text,
+    share_label,
+    share_of_scale,
+)
+from judge.report.views.columns import (
+    Group,
+    agreement_blocks,
+    compared_columns,
+    in_display_order,
+    main_comparison,
+    places,
+)
+from judge.report.views.finding import REFERENCE_METRICS, finding, number_of_items
+from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
+from judge.report.views.summary import Row, means_data
 from judge.results.result import Result
-from judge.stats.power import MIN_ITEMS
-from judge.stats.system_differences import TOO_FEW, Comparison, Difference, Rank
+from judge.stats.system_differences import Rank
 
-_NO_JUDGE = "No judge has compared these systems: the columns are those of an offline baseline."
-_MAX_NAMED = 3  # systems or criteria in a sentence; if there are more, only their number is given
-_MAX_COLUMNS_NAMED = 4  # columns in a note of the caption
-_MAX_NAME = 60  # characters of a name
-_MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
-
-
-def verdict(result: Result) -> str:
-    """Say which system is best and by how much, or that none is and how many items it would take to tell.
-
-    A run that compares texts is summed up by its win rates. Returns "" if nothing was tested.
-    """
-    judged = [column for column in result.table.columns if column.kind == "criterion"]
-    if judged and not any(column.weight for column in judged):
-        return _NO_JUDGE
-    if result.rankings:
-        # A panel's ranking counts, not those of its single judges.
-        whole = {column.name for column in result.table.columns if not column.judge}
-        sentences = _ranking_sentences([contest for contest in build_ranking(result).contests if contest.name in whole])
-    elif (comparison := lead_column(result)) is None:
-        sentences = []
-    elif not comparison.best:
-        sentences = [f"On {one_line(comparison.column, _MAX_NAME)} no system is best ({comparison.note})."]
-    else:
-        sentences = (_best if len(comparison.best) == 1 else _tied)(result, comparison)
-    if not (lost := _all_failed(result, {column.name for column in judged if column.weight})):
-        return " ".join(sentences)
-    if not sentences:
-        return f"No system can be compared: {lost}."
-    return " ".join([f"{lost[0].upper()}{lost[1:]}, and so the systems are compared by metrics alone.", *sentences])
-
-
-def _all_failed(result: Result, judged: set[str]) -> str:
-    """Say that all judgments failed (without a judge: all values) and with which errors; "" if any succeeded."""
-    names, noun = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
-    if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
-        return ""
-    kinds = Counter[str]()
-    for kind in build_provenance(result).failures:
-        if names & set(kind.columns):
-            kinds[one_line(kind.error, _MAX_NAME)] += kind.count
-    if not kinds:
-        return ""
-    breakdown = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common()) if len(kinds) > 1 else next(iter(kinds))
-    return f"{f'all {n:,} {noun}s' if (n := kinds.total()) > 1 else f'the only {noun}'} failed ({breakdown})"
-
-
-def _best(result: Result, comparison: Comparison) -> list[str]:
-    """Name the system that differs significantly from all others, and how it does on the other criteria."""
-    first, *_ = comparison.best
-    to_next = next(d for d in comparison.differences if d.system == first)
-    sentences = [
-        f"{_name(first)} is best on {_column_label(result, comparison)}: {_mean(result, comparison, first)} against "
-        f"{_mean(result, comparison, to_next.other)} for {_name(to_next.other)}, the next one, a difference of "
-        f"{_difference(result, comparison, to_next)} over {plural(to_next.estimate.n, 'item')} "
-        f"({format_p(to_next.adjusted or 0.0)})."
-    ]
-    names = {c.name for c in result.table.columns if c.kind == "criterion" and not c.judge} - {comparison.column}
-    tests = [other for name, other in compared_columns(result).items() if name in names and other.best]
-    if tests:
-        alone = [other.column for other in tests if other.best == (first,)]
-        among = [other.column for other in tests if first in other.best and len(other.best) > 1]
-        behind = [other.column for other in tests if first not in other.best]
-        parts = [
-            f"best on {_names(alone, 'criterion')}" if alone else "",
-            f"not told apart from the best on {_names(among, 'criterion')}" if among else "",
-            f"behind on {_names(behind, 'criterion')}" if behind else "",
-        ]
-        sentences.append(f"It is {_listed([part for part in parts if part])}.")
-    return sentences
-
-
-def _tied(result: Result, comparison: Comparison) -> list[str]:
-    """Name the systems that do not differ significantly from the first; systems with an equal mean share its place."""
-    first, *others = comparison.best
-    mean, column = _mean(result, comparison, first), _column_label(result, comparison)
-    leaders = [first, *(rank.system for rank in comparison.ranks if rank.rank == 1 and rank.system in others)]
-    rest = [name for name in others if name not in leaders]
-    names = _names(leaders, "system")
-    most = "lowest" if _compared_column(result, comparison).better == "lower" else "highest"
-    if len(leaders) == len(comparison.ranks):
-        sentence = f"{names} are level on {column}, with {mean}"
-    else:
-        sentence = f"{names} {'share' if len(leaders) > 1 else 'has'} the {most} {column.removeprefix('the ')}, {mean}"
-    if rest:
-        every = len(rest) > 1 and 1 + len(rest) == len(comparison.ranks)
-        not_ = "no system is" if every else f"{_names(rest, 'system')} {'is' if len(rest) == 1 else 'are'} not"
-        sentence += f", but {not_} told apart from {_name(first) if len(leaders) > 1 else 'it'}"
-    closest = next((d for d in comparison.differences if d.system == first and d.other in (rest or others)), None)
-    if closest is None:
-        return [f"{sentence}."]
-    return [
-        f"{sentence} on {plural(closest.estimate.n, 'item')}.",
-        *_items_needed_sentence(result, comparison, closest),
-    ]
-
-
-def _items_needed_sentence(result: Result, comparison: Comparison, closest: Difference) -> list[str]:
-    if TOO_FEW in comparison.note:
-        n = max(difference.estimate.n for difference in comparison.differences)
-        return [f"{plural(n, 'item')} are too few to tell any two of the systems apart, whatever they score."]
-    if closest.estimate.n < MIN_ITEMS:
-        both = f"{_name(closest.system)} and {_name(closest.other)}"
-        return [f"{plural(closest.estimate.n, 'item')} are too few to tell {both} apart, whatever they score."]
-    (scatter,) = result.power(comparison.column, pair=(closest.system, closest.other))
-    items = scatter.pairs[0].needed() if scatter.pairs else None
-    subject = f"The difference to {_name(closest.other)}, {_difference(result, comparison, closest)},"
-    if items is None:
-        return []
-    if items <= closest.estimate.n and closest.adjusted is not None:
-        return [f"{subject} is not told from none by the test ({format_p(closest.adjusted)})."]
-    so_many = f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"about {items:,}"
-    return [f"{subject} would take {so_many} items to show, if it is real."]
-
-
-def _column_label(result: Result, comparison: Comparison) -> str:
-    is_overall = result.overall is not None and comparison.column == result.overall.column.name
-    return f"the {comparison.column} score" if is_overall else one_line(comparison.column, _MAX_NAME)
-
-
-def _compared_column(result: Result, comparison: Comparison) -> Column:
-    return next(c for group in in_display_order(result) for c in group.columns if c.name == comparison.column)
-
-
-def _mean(result: Result, comparison: Comparison, system: str) -> str:
-    return number(
-        result.estimates[system, comparison.column].value, decimal_places(result, _compared_column(result, comparison))
-    )
-
-
-def _difference(result: Result, comparison: Comparison, difference: Difference) -> str:
-    """Return `0.12 [0.03, 0.21]`, the lead of the better system."""
-    e, places = difference.estimate, decimal_places(result, _compared_column(result, comparison))
-    ends = (e.low, e.high)
-    if e.value < 0:
-        ends = (None if e.high is None else -e.high, None if e.low is None else -e.low)
-    return f"{number(abs(e.value), places)} {format_interval(*ends, places)}".rstrip()
-
-
-def _ranking_sentences(contests: Sequence[Contest]) -> list[str]:
-    """Say who comes first on the first criterion, and on which others."""
-    ranked = [
-        (contest.criterion, placed)
-        for contest in contests
-        if len(placed := [place for place in contest.places if place.standing is not None]) > 1
-    ]
-    if not ranked:
-        return []
-    (criterion, placed), *others = ranked
-    elsewhere: dict[str, list[str]] = {}
-    for name, places in others:
-        if len(_level(places)) == 1:
-            elsewhere.setdefault(places[0].system, []).append(name)
-    if len(level := _level(placed)) > 1:
-        alone = [f"{_name(system)} ranks first on {_names(names, 'criterion')}." for system, names in elsewhere.items()]
-        intervals = {place.interval for place in level}
-        rate = f"{level[0].win_rate} {intervals.pop() if len(intervals) == 1 else ''}".rstrip()
-        before = "" if len(level) == len(placed) else " before all others"
-        names = _names([place.system for place in level], "system")
-        tie = f"{names} are level on {one_line(criterion, _MAX_NAME)}{before}: each has a win rate of {rate}."
-        return [tie, *alone]
-    first, second, *_ = placed
-    rates = [f"{place.win_rate} {place.interval}".rstrip() for place in (first, second)]
-    low = first.standing.low if first.standing else None
-    high = second.standing.high if second.standing else None
-    overlap = ""
-    if low is not None and high is not None:
-        overlap = (
-            "; the intervals do not overlap" if low > high else ": the intervals overlap, the two are not told apart"
-        )
-    sentences = [
-        f"{_name(first.system)} ranks first on {one_line(criterion, _MAX_NAME)} with a win rate of {rates[0]}, against "
-        f"{rates[1]} for {_name(second.system)}, the next one{overlap}."
-    ]
-    if others:
-        same = elsewhere.get(first.system)
-        sentences.append(
-            f"It also does so on {_names(same, 'criterion')}." if same else "It does so on no other criterion."
-        )
-    return sentences
-
-
-def _level(placed: Sequence[StandingCells]) -> list[StandingCells]:
-    """Return the places whose win rate, as shown, equals that of the first."""
-    return [place for place in placed if place.win_rate == placed[0].win_rate]
-
-
-def _name(system: str) -> str:
-    return one_line(system, _MAX_NAME)
-
-
-def _names(names: Sequence[str], kind: str) -> str:
-    """List the names, or say how many there are."""
-    if len(names) <= _MAX_NAMED:
-        return _listed([_name(name) for name in names])
-    return f"{len(names)} {'criteria' if kind == 'criterion' else 'systems'}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    *most, last = parts
-    return f"{', '.join(most)} and {last}" if most else last
+_MAX_NAME = 80  # characters of a system's name
+_MAX_METRICS = 5  # columns of the short table if no criterion was judged
+_EXCERPTS = 5
+_NEUTRAL = 0.6  # share of the scale at which a heat cell has no colour
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One system in one column. `best` marks the one that is told apart from all others, `same` each of several that
-    are not told apart from the first; where nothing was tested, nothing is marked.
+class Value:
+    """One system in one column. `best` marks a system that differs significantly from all others.
 
-    `mean` is "–" where nothing was scored; `total` counts the system's texts, `n` the scored ones.
+    `mean` is "–" if nothing was scored; `total` counts the system's texts, `n` the scored ones.
     """
 
     mean: str
@@ -243,97 +67,354 @@ class Cell:
     best: bool
     estimate: Estimate | None
     same: bool = False
+    """Whether several systems share the first place without a significant difference, and this is one of them."""
 
     @property
     def mark(self) -> str:
-        """`*`, `≈` or nothing."""
-        return "*" if self.best else "≈" if self.same else ""
+        return "*" if self.best else ""
 
     @property
     def coverage(self) -> str:
-        """`48/50` where not every text was scored, else nothing."""
+        """`48/50` if not every text was scored, else nothing."""
         return "" if self.n == self.total else f"{self.n}/{self.total}"
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A result laid out. The overall score comes first, then criteria, then metrics; `places` are their decimals.
+    """The means of a result. The overall score comes first, then criteria, then metrics.
 
-    `systems` are the best first by the column `lead`, of which they have `ranks`, then those without a value; where
-    nothing was compared, `lead` is "" and they are in the table's order. `of_texts` are the columns of the table that
-    have a value for each text.
+    `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if nothing was
+    compared, `ranked_by` is empty and they keep the table's order. `of_texts` are the columns with a value per text.
     """
 
-    about: Provenance
-    verdict: str
-    lead: str
+    ranked_by: str
     ranks: Mapping[str, Rank]
     systems: tuple[str, ...]
-    columns: tuple[Column, ...]
     groups: tuple[Group, ...]
-    places: Mapping[str, int]
-    cells: Mapping[tuple[str, str], Cell]
-    caption: str
-    agreement: tuple[Agreed, ...]
+    cells: Mapping[tuple[str, str], Value]
     of_texts: tuple[Column, ...]
 
     @property
-    def ranked(self) -> str:
-        """What the ranks are."""
-        return f"Rank: by {self.lead}, with the places that the tests leave it (95%)." if self.ranks else ""
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for group in self.groups for column in group.columns)
+
+    def place(self, system: str) -> str:
+        """Return `1=` for a system that shares the first place: 1 + the number of significantly better systems."""
+        if system not in self.ranks:
+            return "–"
+        low = self.ranks[system].low
+        shared = sum(rank.low == low for rank in self.ranks.values()) > 1
+        return f"{low}{'=' if shared else ''}"
 
 
 def build_leaderboard(result: Result) -> Leaderboard:
-    """Lay out a result that scores texts."""
-    column_groups, first = in_display_order(result), lead_column(result)
-    columns = tuple(column for group in column_groups for column in group.columns)
-    decimals = {c.name: decimal_places(result, c) for c in columns}
-    total, failed = count_texts(result), failures(result)
+    """Collect the means of a result that scores texts, with their order and marks."""
+    groups, main = in_display_order(result), main_comparison(result)
+    total, failed = count_texts(result), _count_failures(result)
     best = {name: comparison.best for name, comparison in compared_columns(result).items()}
+    ranks = {rank.system: rank for rank in main.ranks} if main else {}
 
-    def cell(system: str, column: str) -> Cell:
-        estimate = result.estimates.get((system, column))
-        counts = total[system], failed[system, column]
+    def value(system: str, column: Column) -> Value:
+        estimate = result.estimates.get((system, column.name))
+        counts = total[system], failed[system, column.name]
         if estimate is None:
-            return Cell("–", "", 0, *counts, best=False, estimate=None)
-        ends = format_interval(estimate.low, estimate.high, decimals[column])
-        leaders = best.get(column, ())
-        return Cell(
-            number(estimate.value, decimals[column]),
-            ends,
+            return Value("–", "", 0, *counts, best=False, estimate=None)
+        decimals, winners = places(result, column), best.get(column.name, ())
+        return Value(
+            mean_text(column, estimate.value, decimals),
+            interval_text(column, estimate.low, estimate.high, decimals),
             estimate.n,
             *counts,
-            best=leaders == (system,),
+            best=winners == (system,),
             estimate=estimate,
-            same=len(leaders) > 1 and system in leaders,
+            same=len(winners) > 1 and system in winners,
         )
 
-    cells = {(system, column): cell(system, column) for column in decimals for system in total}
-    provenance = build_provenance(result)
-    ranks = {rank.system: rank for rank in first.ranks} if first else {}
-    notes = []
+    columns = [column for group in groups for column in group.columns]
+    return Leaderboard(
+        ranked_by=main.column if main else "",
+        ranks=ranks,
+        systems=tuple(dict.fromkeys([*ranks, *total])),
+        groups=groups,
+        cells={(system, column.name): value(system, column) for column in columns for system in total},
+        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
+    )
+
+
+def view(result: Result) -> Document:
+    """Build the report of a run that scores texts."""
+    board = build_leaderboard(result)
+    about = build_provenance(result)
+    lost = sum(kind.count for kind in about.failures) - result.abstained
+    return Document(
+        title=about.title,
+        finding=finding(result),
+        scope=number_of_items(result),
+        about=_about(result, lost),
+        notices=(*about.all_banners, *_coverage_notes(result, board)),
+        summary=tuple(_summary(result, board, lost)),
+        sections=tuple(_sections(result, board)),
+        footer=(_counts(result, lost),),
+        next=tuple(_next_commands(result, board)),
+        data=means_data(
+            result, board.systems, board.columns, [_row(board, *key) for key in board.cells], about.failures
+        ),
+        records=tuple(_records(result, board)),
+        wide_records=lambda: wide_records(result),
+    )
+
+
+def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
+    yield Tiles(tuple(_tiles(result, board, lost)))
+    if board.systems:
+        yield _short_table(result, board)
+    if lowest := worst_texts(result, _EXCERPTS):
+        yield Excerpts("Lowest", tuple(_excerpt(result, *text) for text in lowest))
+
+
+def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
+    yield Section("scores", "All scores", lambda: _all_scores(result, board))
+    if result.agreement:
+        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
+    if result.failures or (result.info.get("streamed") or {}).get("failures"):
+        yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield Section("method", "Method", lambda: method_blocks(result))
+
+
+def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
+    judged = sum(1 for column in board.of_texts if column.kind == "criterion")
+    values = len(result.table.scores) + lost
+    noun = "judgments" if judged == len(board.of_texts) else "values"
+    yield Tile(f"{lost:,} / {values:,}", f"{noun} failed", "bad" if lost else "", "failures" if lost else "")
+
+
+def _about(result: Result, lost: int) -> tuple[str, ...]:
+    info = result.info
+    criteria = sum(1 for group in in_display_order(result) if group.columns[0].kind == "criterion")
+    criteria -= result.overall is not None
+    parts = [
+        f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
+        f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
+        plural(sum(count_texts(result).values()), "text"),
+        f"{lost:,} failed",
+        str(info.get("started") or "")[:10],
+    ]
+    return tuple(part for part in parts if part)
+
+
+def _counts(result: Result, lost: int) -> str:
+    judged = sum(
+        s.column in {c.name for c in result.table.columns if c.kind == "criterion"} for s in result.table.scores
+    )
+    noun = "judged" if judged else "measured"
+    parts = [f"{judged or len(result.table.scores):,} {noun}", f"{lost:,} failed"]
+    if result.abstained:
+        parts.append(f"{result.abstained:,} skipped by metrics")
+    cost = (result.info.get("cost") or {}).get("usd")
+    if cost:
+        parts.append(f"${cost:,.2f}")
+    return ", ".join(parts)
+
+
+def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
     if len(set(count_texts(result).values())) > 1:
-        notes.append("Not every system has a text for every item: means over different items do not compare well.")
+        yield "Not every system has a text for every item: means over different items do not compare well."
     # A panel's mean is computed from its judges' scores, so no row of its own is missing.
-    not_per_text = {group.name for group in column_groups if group.judged} | result.table.corpus_columns
+    not_per_text = {group.name for group in board.groups if group.judged} | result.table.corpus_columns
     missing = len(result.table.samples) * sum(column.name not in not_per_text for column in result.table.columns)
     missing -= sum(row.column not in not_per_text for row in result.table.rows())
     if missing > 0:
-        notes.append(f"{plural(missing, 'value')} of the table missing: not asked for, or without an answer yet.")
-    return Leaderboard(
-        about=replace(provenance, banners=(*provenance.banners, *notes)),
-        verdict=verdict(result),
-        lead=first.column if first else "",
-        ranks=ranks,
-        systems=tuple(dict.fromkeys([*ranks, *count_texts(result)])),
-        columns=columns,
-        groups=column_groups,
-        places=decimals,
-        cells=cells,
-        caption=_caption(result, cells, column_groups),
-        agreement=agreement(result),
-        of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
+        yield f"{plural(missing, 'value')} are missing: not requested, or not answered yet."
+
+
+def _short_table(result: Result, board: Leaderboard) -> Table:
+    """Rank, system, the overall score with a bar, the criteria, and one reference metric."""
+    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"]
+    if columns:
+        metrics = {group.name: group.columns[0] for group in board.groups if group.columns[0].kind == "metric"}
+        reference = next((metrics[name] for name in REFERENCE_METRICS if name in metrics), None)
+        columns += [reference] if reference else []
+    else:
+        columns = [column for column in board.columns if column.better][:_MAX_METRICS] or [
+            *board.columns[:_MAX_METRICS]
+        ]
+    heads = [Head(column_title(column.name), note=scale_text(column), better=column.better) for column in columns]
+    rows = [
+        (
+            Cell(board.place(system) if board.ranks else "", tone="strong" if board.place(system)[:1] == "1" else ""),
+            Cell(one_line(system, _MAX_NAME), link=_items(system=system)),
+            *(_short_cell(board, system, column, bar=place == 0) for place, column in enumerate(columns)),
+        )
+        for system in board.systems
+    ]
+    return Table(
+        (Head("", numeric=False), Head("", numeric=False), *heads), tuple(rows),
+        key=_short_key(board, columns), name="leaderboard", sorts=True, short=True,
+    )  # fmt: skip
+
+
+def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -> Cell:
+    value = board.cells[system, column.name]
+    estimate = value.estimate
+    if estimate is None:
+        return Cell("–", tone="muted", title=f"no score in {value.total} texts")
+    ends = [None if end is None else share_of_scale(column, end) for end in (estimate.low, estimate.high)]
+    low, high = sorted(end for end in ends if end is not None) if None not in ends else (None, None)
+    share = share_of_scale(column, estimate.value)
+    judged = column.kind == "criterion"
+    short = not share_label(column) and abs(estimate.value) < 100
+    mean = number(estimate.value, 2) if short else value.mean
+    return Cell(
+        mean,
+        note=value.interval,
+        tone="good" if value.best else "",
+        mark=value.mark,
+        title=" ".join(filter(None, (value.mean, value.interval, f"n = {value.n:,}"))),
+        shade=None if share is None or not judged or bar else max(-1.0, min(1.0, (share - _NEUTRAL) / (1 - _NEUTRAL))),
+        bar=Bar(share, low, high) if bar and share is not None else None,
+        value=estimate.value,
+        link=f"items?{urlencode({'system': system, 'order': f'low:{column.name}'})}"
+        if column in board.of_texts
+        else "",
     )
+
+
+def _items(**state: str) -> str:
+    """Return the fragment of the page that shows the item browser in this state."""
+    return f"items?{urlencode(state)}"
+
+
+def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
+    marked = any(board.cells[system, column.name].best for system in board.systems for column in columns)
+    scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
+    lower = [column_title(column.name) for column in columns if column.better == "lower"]
+    parts = [
+        "* significantly best" if marked else "",
+        f"criteria {scales.pop()}" if len(scales) == 1 else "",
+        f"lower is better: {', '.join(lower)}" if lower else "",
+        "intervals and all metrics: --full",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
+    """The means of every column with their intervals, and how they were computed."""
+    heads = [
+        Head(group.parts[column.name] or column.name, group.name if group.judged else "", better=column.better,
+             note=scale_text(column))
+        for group in board.groups
+        for column in group.columns
+    ]  # fmt: skip
+    ranks = [Head("rank")] if board.ranks else []
+    rows = []
+    for system in board.systems:
+        cells = [_full_cell(board, system, column) for column in board.columns]
+        if board.ranks:
+            rank = board.ranks.get(system)
+            interval = f"[{rank.low}, {rank.high}]" if rank and rank.low < rank.high else ""
+            cells.insert(0, Cell(str(rank.rank) if rank else "–", interval, value=rank.rank if rank else None))
+        rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
+    yield Table(
+        (Head("system", numeric=False), *ranks, *heads), tuple(rows), caption=" ".join(_caption(result, board)),
+        name="scores", sorts=True,
+    )  # fmt: skip
+
+
+def _full_cell(board: Leaderboard, system: str, column: Column) -> Cell:
+    value = board.cells[system, column.name]
+    note = " ".join(filter(None, (value.interval, f"({value.coverage})" if value.coverage else "")))
+    estimate = value.estimate
+    return Cell(
+        value.mean,
+        note,
+        tone="good" if value.best else "",
+        mark=value.mark,
+        value=estimate.value if estimate else None,
+    )
+
+
+def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
+    """Say how the means, intervals, ranks and marks were made, one sentence each."""
+    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns]
+    methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
+    most = max((value.total for value in board.cells.values()), default=0)
+    yield f"Means over {plural(most, 'item')}."
+    if methods:
+        usual, *others = [name for name, _ in methods.most_common()]
+        yield f"Intervals: {usual}{'; for some columns ' + ', '.join(others) if others else ''}."
+    if board.ranks:
+        yield f"Ranked by {column_title(board.ranked_by)}; the range is the 95% interval of the rank."
+    if any(value.best for value in board.cells.values()):
+        yield "* significantly better than every other system (sign-flip test, p < 0.05 after Holm)."
+    if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
+        yield f"Computed over all texts of a system together: {', '.join(corpus)}."
+    if plain := [column.name for column in board.columns if not column.better]:
+        names = ", ".join(plain) if len(plain) <= 4 else f"{len(plain)} columns without an arrow"
+        yield f"No better direction, so not ranked: {names}."
+    if any(value.coverage for value in board.cells.values()):
+        yield "(a/b): a of b texts have a score."
+    if any(group.judged for group in board.groups):
+        yield "A panel's mean covers the texts that all of its judges scored."
+    reasons: dict[str, list[str]] = {}
+    for name, comparison in compared_columns(result).items():
+        if comparison.note:
+            reasons.setdefault(comparison.note, []).append(column_title(name))
+    for why, titles in reasons.items():
+        yield f"{', '.join(titles) if len(titles) <= 4 else f'{len(titles)} columns'}: {why}."
+
+
+Text = tuple[float, Score, Column]
+"""A score as a share of its scale, the score, and its column."""
+
+
+def worst_texts(result: Result, n: int, column: str = "") -> list[Text]:
+    """Return the lowest scores of criteria, the worst first, at most one per text.
+
+    Scores are compared as shares of their scales; equal ones are ordered by the text's mean share, then as in the data.
+    """
+    columns = {
+        c.name: c
+        for c in result.table.columns
+        if c.kind == "criterion" and not c.judge and c.better and c.low is not None and c.weight
+        if not column or c.name == column
+    }
+    shares: dict[tuple[str, str], list[Text]] = {}
+    for score in result.table.scores:
+        if score.column in columns and not score.rival:
+            share = share_of_scale(columns[score.column], score.value)
+            if share is not None:
+                shares.setdefault((score.item, score.system), []).append((share, score, columns[score.column]))
+    worst = [(min(texts, key=lambda t: t[0]), sum(t[0] for t in texts) / len(texts)) for texts in shares.values()]
+    return [text for text, _ in sorted(worst, key=lambda pair: (pair[0][0], pair[1]))[:n]]
+
+
+def _excerpt(result: Result, share: float, score: Score, column: Column) -> Excerpt:
+    rivals = [
+        f"{one_line(other.system, 30)} {score_text(column, other.value)}"
+        for other in result.table.column_scores(column.name)
+        if other.item == score.item and other.system != score.system
+    ]
+    return Excerpt(
+        score_text(column, score.value),
+        score.system,
+        score.item,
+        column_title(column.name),
+        reason=score.provenance.reason or "",
+        note=" · ".join(rivals[:3]),
+        tone="bad" if share < _NEUTRAL else "",
+        link=_items(item=score.item, system=score.system),
+    )
+
+
+def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
+    """Suggest commands; RUN stands for the folder of the run."""
+    if any(sample.human for sample in result.table.samples):
+        yield "judge validate RUN"
+    first = [system for system in board.systems if board.place(system) == "1="]
+    if len(first) > 1:
+        yield f"judge power RUN --pair {first[0]},{first[1]}"
+    if lowest := worst_texts(result, 1):
+        yield f"judge report RUN --item {lowest[0][1].item}"
 
 
 def count_texts(result: Result) -> Counter[str]:
@@ -342,7 +423,7 @@ def count_texts(result: Result) -> Counter[str]:
     return Counter(streamed["texts"]) if streamed else Counter(s.system for s in result.table.samples)
 
 
-def failures(result: Result) -> Counter[tuple[str, str]]:
+def _count_failures(result: Result) -> Counter[tuple[str, str]]:
     """Count the failures by system and column."""
     counts = Counter[tuple[str, str]]()
     if streamed := result.info.get("streamed"):
@@ -353,50 +434,49 @@ def failures(result: Result) -> Counter[tuple[str, str]]:
     return Counter((f.system, f.column) for f in result.table.failures)
 
 
-def _caption(result: Result, cells: Mapping[tuple[str, str], Cell], column_groups: tuple[Group, ...]) -> str:
-    of_items = [e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns]
-    methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
-    most = max((cell.total for cell in cells.values()), default=0)
-    parts = [f"Mean over {plural(most, 'item')}"]
-    if methods:
-        parts.append(f"[low, high]: {methods.most_common(1)[0][0]}")
-    if others := [f"{name} for {n} of {len(of_items)}" for name, n in methods.most_common()[1:]]:
-        parts.append("; ".join(others))
-    corpus = [column.name for column in result.table.columns if column.name in result.table.corpus_columns]
-    if corpus:
-        sizes = {e.n for (_, name), e in result.estimates.items() if name in corpus}
-        scope = f"all {sizes.pop():,} texts of a system" if len(sizes) == 1 else "all texts of a system"
-        parts.append(f"Values of {scope} together: {', '.join(corpus)}")
-    for name in corpus:
-        kinds = {e.method for (_, column), e in result.estimates.items() if column == name and e.low is not None}
-        parts += [f"{name}: {', '.join(sorted(kinds))}"] if kinds else []
-    columns = [column for group in column_groups for column in group.columns]
-    directions = {column.better for column in columns}
-    if arrows := [f"{arrow} {end}" for end, arrow in ARROWS.items() if end and end in directions]:
-        parts.append(f"{', '.join(arrows)} is better")
-        if "" in directions:
-            parts.append("Without an arrow neither end is, and nothing is marked")
-    parts += _mark_notes(result, cells)
-    if any(cell.coverage for cell in cells.values()):
-        parts.append("a/b: scored a of b texts")
-    if any(group.judged for group in column_groups):
-        parts.append("A panel's mean is over the texts that all of its judges scored")
-    return ". ".join(parts) + "."
+def _row(board: Leaderboard, system: str, column: str) -> Row:
+    value = board.cells[system, column]
+    counts = {"n": value.n, "total": value.total, "failed": value.failed}
+    if (e := value.estimate) is None:
+        return Row(system, column, None, None, None, **counts, method=None, mark="")
+    return Row(system, column, e.value, e.low, e.high, **counts, method=e.method, mark=_mark(value))
 
 
-def _mark_notes(result: Result, cells: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
-    """Explain the marks in use, and why a column has none although others do."""
-    best = {column for (_, column), cell in cells.items() if cell.best}
-    marked = best | {column for (_, column), cell in cells.items() if cell.same}
-    if best:
-        yield "* best of its column: told apart from every other system (sign-flip test, p < 0.05 after Holm)"
-    if marked - best:
-        yield "≈ not told apart from the best"
-    if marked:
-        reasons: dict[str, list[str]] = {}
-        for name, comparison in compared_columns(result).items():
-            if name not in marked and comparison.note:
-                reasons.setdefault(comparison.note, []).append(one_line(name, _MAX_NAME))
-        for why, names in reasons.items():
-            columns = ", ".join(names) if len(names) <= _MAX_COLUMNS_NAMED else plural(len(names), "column")
-            yield f"No mark in {columns}: {why}"
+def _mark(value: Value) -> Any:
+    return "best" if value.best else "same" if value.same else ""
+
+
+def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
+    """Yield a row per column and system for CSV."""
+    ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
+    for column in board.columns:
+        for system in board.systems:
+            value, rank = board.cells[system, column.name], ranks.get((column.name, system))
+            e = value.estimate
+            yield {
+                "system": system, "column": column.name, "kind": column.kind,
+                "mean": e.value if e else None, "low": e.low if e else None, "high": e.high if e else None,
+                "n": value.n, "total": value.total, "failed": value.failed, "signature": column.signature,
+                "rank": rank.rank if rank else None, "rank_low": rank.low if rank else None,
+                "rank_high": rank.high if rank else None, "mark": _mark(value),
+            }  # fmt: skip
+
+
+def wide_records(result: Result) -> Iterator[Mapping[str, Any]]:
+    """Yield a row per item and system with all scores, their reasons and the failures."""
+    values: dict[tuple[str, str], dict[str, Any]] = {}
+    judged = [column.name for column in result.table.columns if column.kind == "criterion"]
+    reasons = [name for name in judged if any(s.provenance.reason for s in result.table.column_scores(name))]
+    empty: dict[str, Any] = {column.name: None for column in result.table.columns}
+    empty |= {f"{name}_reason": None for name in reasons} | {"failures": ""}
+    for sample in result.table.samples:
+        values[sample.item, sample.system] = {"item": sample.item, "system": sample.system, **empty}
+    for score in result.table.scores:
+        if (row := values.get((score.item, score.system))) is not None and not score.rival:
+            row[score.column] = score.value
+            if f"{score.column}_reason" in row:
+                row[f"{score.column}_reason"] = score.provenance.reason
+    for failure in result.table.failures:
+        if (row := values.get((failure.item, failure.system))) is not None:
+            row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
+    yield from values.values()

@@ -6,13 +6,15 @@ Also says in plain words which parameters a judge's server refused or ignored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
+from judge.report.document import Block, Bullets, Cell, Code, Details, Facts, Heading, Paragraph, Table
+from judge.report.document import Column as Head
 from judge.results.result import Result
 
 _PHRASES = {
@@ -301,3 +303,48 @@ def _usage(info: Mapping[str, Any]) -> str:
         price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
     return one_line(" · ".join(parts))
+
+
+def failure_blocks(result: Result) -> Iterator[Block]:
+    """List the failures by kind, each with an example."""
+    yield Paragraph("Failed judgments are counted and never enter a mean.", "muted")
+    heads = (Head("stage", numeric=False), Head("error", numeric=False), Head("count"),
+             Head("columns", numeric=False), Head("example", numeric=False))  # fmt: skip
+    rows = tuple(
+        (
+            Cell(one_line(kind.stage)),
+            Cell(one_line(kind.error)),
+            Cell(f"{kind.count:,}", value=kind.count),
+            Cell(one_line(", ".join(kind.columns), 200)),
+            Cell(one_line(kind.example, 400)),
+        )
+        for kind in _failures(result)
+    )
+    yield Table(heads, rows, name="failures")
+
+
+def method_blocks(result: Result) -> Iterator[Block]:
+    """Say how the run was made: data, judge, usage, signatures, prompts and versions."""
+    about = build_provenance(result)
+    yield Facts((*about.facts, *([("Usage", about.usage)] if about.usage else [])))
+    if about.judges:
+        yield Heading("Judges" if len(about.judges) > 1 else "Judge")
+        yield Facts(about.judges)
+    if signed := [column for column in about.signed if column.signature]:
+        yield Heading("Signatures")
+        yield Facts(
+            tuple(
+                (one_line(column.name), one_line(column.signature) + (f" ({column.methods})" if column.methods else ""))
+                for column in signed
+            )
+        )
+    for name, criterion in (result.info.get("criteria") or {}).items():
+        title = one_line(str(criterion.get("title") or name))
+        digest = str(criterion.get("digest") or "")[:12]
+        blocks: list[Block] = [Bullets(tuple(map(str, criterion["steps"])))] if criterion.get("steps") else []
+        for file, text in (criterion.get("templates") or {}).items():
+            blocks += [Heading(one_line(str(file)), 4), Code(str(text), "jinja")]
+        if blocks:
+            yield Details(f"Prompt: {title} {digest}".rstrip(), tuple(blocks))
+    if versions := result.info.get("versions"):
+        yield Paragraph(", ".join(f"{one_line(str(k))} {one_line(str(v))}" for k, v in versions.items()), "muted")

@@ -1,189 +1,212 @@
-"""The layout of a ranking that all formats share: standings, the matrix of win rates, and sentences."""
+"""The report of a run that compares texts in pairs: standings, win rates against each rival, and what the order did."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import partial
+from typing import Any
 
-from judge.core.format import format_interval, number, percent, plural
+from judge.core.format import format_interval, number, one_line, percent, plural
 from judge.core.records import IDENTICAL
-from judge.report.views.columns import Agreed, agreement, groups
-from judge.report.views.provenance import Provenance, build_provenance
+from judge.report.document import Bar, Block, Cell, Document, Heading, Notice, Paragraph, Section, Table, Tile, Tiles
+from judge.report.document import Column as Head
+from judge.report.format import column_title
+from judge.report.views.columns import agreement_blocks, groups
+from judge.report.views.finding import finding, number_of_items
+from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
+from judge.report.views.summary import ranked_data
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
 
-
-@dataclass(frozen=True, slots=True)
-class StandingCells:
-    """One system's standing as text: "–" where there is no such number.
-
-    `record` is won-lost-tied pairs, `undecided` how many others there are, `standing` None for a system never compared.
-    """
-
-    system: str
-    win_rate: str
-    interval: str
-    strength: str
-    strength_interval: str
-    record: str
-    undecided: str
-    n: str
-    flips: str
-    standing: Standing | None
+_MAX_NAME = 80  # characters of a system's name
 
 
-@dataclass(frozen=True, slots=True)
-class PairCell:
-    """A cell of the matrix: how the row's system did against the column's. `share` (0–1) is None where they never met.
-
-    `text` is in per cent without the sign, and `title` says it in words.
-    """
-
-    text: str
-    share: float | None
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """One column's ranking. `places` and the rows and columns of `matrix` are in the same order, the best first.
-
-    `part` says whose it is where a panel judged: the panel's or one judge's. `sentences` describe it.
-    """
-
-    name: str
-    criterion: str
-    part: str
-    places: tuple[StandingCells, ...]
-    matrix: tuple[tuple[PairCell, ...], ...]
-    sentences: tuple[str, ...]
-    ranking: Ranking
-
-    @property
-    def label(self) -> str:
-        """The criterion and, of a panel, whose ranking it is."""
-        return f"{self.criterion}, {self.part}" if self.part else self.criterion
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """The systems in the order of `places`."""
-        return tuple(place.system for place in self.places)
-
-    @property
-    def columns(self) -> dict[str, list[tuple[str, str]]]:
-        """The table of standings by heading: for each place the value, and its interval, a remark or nothing."""
-        return {
-            "win rate": [(place.win_rate, place.interval) for place in self.places],
-            "strength": [(place.strength, place.strength_interval) for place in self.places],
-            "won-lost-tied": [(place.record, place.undecided) for place in self.places],
-            "pairs": [(place.n, "") for place in self.places],
-            "flips": [(place.flips, "") for place in self.places],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RankingView:
-    """The layout of a result that compares texts."""
-
-    about: Provenance
-    contests: tuple[Contest, ...]
-    caption: str
-    agreement: tuple[Agreed, ...]
-
-
-def build_ranking(result: Result) -> RankingView:
-    """Lay out a result that compares texts."""
-    rankings = {ranking.column: ranking for ranking in result.rankings}
-    contests = tuple(
-        _contest(result, rankings[column.name], group.name, group.parts[column.name])
-        for group in groups(result)
-        for column in group.columns
-        if column.name in rankings
+def view(result: Result) -> Document:
+    """Build the report of a run that compares texts in pairs."""
+    about = build_provenance(result)
+    whole = {column.name for column in result.table.columns if not column.judge}
+    rankings = [ranking for ranking in result.rankings if ranking.column in whole]
+    pairs = sum(ranking.pairs for ranking in rankings)
+    failed = sum(ranking.failed for ranking in result.rankings)
+    signatures = {column.name: column.signature for column in result.table.columns}
+    names = [field.name for field in fields(Standing)]
+    return Document(
+        title=about.title,
+        finding=finding(result),
+        scope=number_of_items(result),
+        about=(plural(len(result.table.systems), "system"), plural(pairs, "pair"), f"{failed:,} failed"),
+        notices=about.all_banners,
+        summary=tuple(_summary(rankings, pairs, failed)),
+        sections=tuple(_sections(result)),
+        footer=(f"{plural(pairs, 'pair')} compared, {failed:,} failed",),
+        data=ranked_data(result, about.failures),
+        records=tuple(
+            {**{name: getattr(standing, name) for name in names}, "signature": signatures.get(standing.column)}
+            for ranking in result.rankings
+            for standing in ranking.standings
+        ),
     )
-    parts = [
-        "Win rate: the mean preference for a system over its pairs, of which 50% is even",
-        "Strength: Bradley-Terry, which takes the rivals into account; one system's less another's is the log-odds of "
-        "its being preferred, with one tie added to every two systems that met",
-        "Won-lost-tied: pairs of texts",
-    ]
-    if any(place.undecided for contest in contests for place in contest.places):
-        parts.append("Undecided: the two orders cancel out")
-    parts.append("Flips: pairs whose verdict changed with the order")
-    bounded = {contest.ranking.method: any(p.interval for p in contest.places) for contest in contests}
-    parts += [
-        f"[low, high]: {method}" if has_interval else f"No interval: {method}"
-        for method, has_interval in bounded.items()
-    ]
-    return RankingView(build_provenance(result), contests, ". ".join(parts) + ".", agreement(result))
 
 
-def _contest(result: Result, ranking: Ranking, criterion: str, part: str) -> Contest:
-    order = [standing.system for standing in ranking.standings]
-    order += [system for system in ranking.systems if system not in order]
-    standings = {standing.system: standing for standing in ranking.standings}
+def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block]:
+    tiles = [Tile(f"{pairs:,}", "pairs compared"), Tile(f"{failed:,}", "judgments failed", "bad" if failed else "")]
+    for ranking in rankings[:2]:
+        if ranking.flip_rate is not None:
+            label = f"of verdicts changed with the order ({column_title(ranking.column)})"
+            tiles.append(Tile(percent(ranking.flip_rate), label))
+    yield Tiles(tuple(tiles))
+    if len(rankings) == 1:
+        yield _standings(rankings[0], short=True)
+    elif rankings:
+        yield _win_rates_by_criterion(rankings)
+
+
+def _sections(result: Result) -> Iterator[Section]:
+    parts = {
+        column.name: (group.name, group.parts[column.name]) for group in groups(result) for column in group.columns
+    }
+    for ranking in result.rankings:
+        criterion, judge = parts[ranking.column]
+        title = f"{column_title(criterion)}, {one_line(judge)}" if judge else column_title(criterion)
+        yield Section(f"ranking-{ranking.column}", title, partial(_ranking_blocks, result, ranking))
+    if result.agreement:
+        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
+    if result.failures:
+        yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield Section("method", "Method", lambda: _method(result))
+
+
+def _win_rates_by_criterion(rankings: list[Ranking]) -> Table:
+    """Systems by criteria, ordered by the first criterion."""
+    first = [standing.system for standing in rankings[0].standings]
+    systems = list(dict.fromkeys([*first, *(s.system for r in rankings for s in r.standings)]))
+    standings = {(r.column, s.system): s for r in rankings for s in r.standings}
+    rows = []
+    for system in systems:
+        cells = []
+        for place, ranking in enumerate(rankings):
+            cells.append(_win_rate(standings.get((ranking.column, system)), bar=place == 0))
+        rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
+    heads = [Head(column_title(ranking.column), better="higher") for ranking in rankings]
+    return Table(
+        (Head("", numeric=False), *heads), tuple(rows), key="win rate: share of comparisons won, ties count half",
+        name="standings", sorts=True, short=True,
+    )  # fmt: skip
+
+
+def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
+    if standing is None:
+        return Cell("–", tone="muted")
+    low, high = (None if end is None else 100 * end for end in (standing.low, standing.high))
+    return Cell(
+        f"{100 * standing.win_rate:.0f} %",
+        format_interval(low, high, 1),
+        shade=None if bar else 2 * standing.win_rate - 1,
+        bar=Bar(standing.win_rate, standing.low, standing.high) if bar else None,
+        value=standing.win_rate,
+    )
+
+
+def _standings(ranking: Ranking, *, short: bool) -> Table:
+    """The table of one ranking: win rates, strengths, records and flips."""
+    rows = []
+    known = {standing.system: standing for standing in ranking.standings}
+    for system in dict.fromkeys([*known, *ranking.systems]):
+        s = known.get(system)
+        if s is None:
+            rows.append((Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * 5))
+            continue
+        undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
+        rows.append(
+            (
+                Cell(one_line(system, _MAX_NAME)),
+                _win_rate(s, bar=True),
+                Cell(
+                    "–" if s.strength is None else number(s.strength, 2),
+                    format_interval(s.strength_low, s.strength_high, 2),
+                    value=s.strength,
+                ),
+                Cell(f"{s.wins:,}-{s.losses:,}-{s.ties:,}", undecided, value=s.wins),
+                Cell(f"{s.n:,}", value=s.n),
+                Cell(percent(s.flip_rate), value=s.flip_rate),
+            )
+        )
+    heads = ("win rate", "strength", "won-lost-tied", "pairs", "flips")
+    return Table(
+        (Head("system", numeric=False), *map(Head, heads)), tuple(rows), name=f"ranking-{ranking.column}", sorts=True,
+        key="flips: share of pairs whose verdict changed with the order" if short else "", short=short,
+    )  # fmt: skip
+
+
+def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
+    yield _standings(ranking, short=False)
+    yield Paragraph(" ".join(_sentences(result, ranking)))
+    if ranking.note:
+        yield Notice(one_line(ranking.note))
+    if len(ranking.systems) > 2:
+        yield Heading("Win rates in per cent, row against column")
+        yield win_rate_matrix(ranking)
+
+
+def win_rate_matrix(ranking: Ranking) -> Table:
+    """The win rate of each system against each other, in per cent; "–" if they never met."""
+    order = list(dict.fromkeys([*(s.system for s in ranking.standings), *ranking.systems]))
     index = {system: place for place, system in enumerate(ranking.systems)}
 
-    def cell(row: str, column: str) -> PairCell:
+    def cell(row: str, column: str) -> Cell:
         share, n = ranking.win_rate[index[row]][index[column]], ranking.n[index[row]][index[column]]
         if row == column:
-            return PairCell("", None, "")
+            return Cell("")
         if share is None:
-            return PairCell("–", None, f"{row} never met {column}")
-        return PairCell(
-            number(100 * share, 1), share, f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
-        )
+            return Cell("–", tone="muted", title=f"{row} never met {column}")
+        title = f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
+        return Cell(number(100 * share, 1), title=title, shade=2 * share - 1, value=share)
 
+    return Table(
+        (Head("", numeric=False), *(Head(one_line(system, _MAX_NAME)) for system in order)),
+        tuple((Cell(one_line(row, _MAX_NAME)), *(cell(row, column) for column in order)) for row in order),
+        name=f"win-rates-{ranking.column}",
+    )
+
+
+def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
+    """Say how many pairs were compared, what failed, and what the order did to the verdicts."""
     # Both orders of a pair have a score: they count once.
-    identical_pairs = {
-        (score.item, frozenset((score.system, score.rival)))
-        for score in result.table.column_scores(ranking.column)
-        if score.provenance.method == IDENTICAL
-    }
-    identical = len(identical_pairs)
-    sentences = [f"{plural(ranking.pairs, 'pair')} of texts compared."]
+    identical = len(
+        {
+            (score.item, frozenset((score.system, score.rival)))
+            for score in result.table.column_scores(ranking.column)
+            if score.provenance.method == IDENTICAL
+        }
+    )
+    yield f"{plural(ranking.pairs, 'pair')} of texts compared."
     if identical:
-        sentences.append(f"In {identical:,} of them the texts are identical: a tie, about which no judge was asked.")
+        yield f"{identical:,} of them are identical texts: they count as ties, and no judge was asked."
     if ranking.incomplete:
-        sentences.append(f"{plural(ranking.incomplete, 'pair')} left out for lack of an answer.")
+        yield f"{plural(ranking.incomplete, 'pair')} left out because an answer is missing."
     if ranking.failed:
-        sentences.append(f"{plural(ranking.failed, 'judgment')} failed.")
+        yield f"{plural(ranking.failed, 'judgment')} failed."
     if identical and identical == ranking.pairs and ranking.failed:
-        sentences.append("No judge's answer is in these numbers: they come from identical texts alone.")
+        yield "These numbers contain no answer of a judge: they come from identical texts alone."
     if ranking.flip_rate is not None:
-        judged_pairs = plural(ranking.pairs - identical, "pair")
-        turned = f"the verdict changed with the order in {percent(ranking.flip_rate)} (flip rate)"
-        sentences.append(f"Of the {judged_pairs} shown both ways round, {turned}.")
+        judged = plural(ranking.pairs - identical, "pair")
+        yield f"The verdict changed with the order in {percent(ranking.flip_rate)} of {judged} (flip rate)."
     if ranking.position_bias is not None:
-        sentences.append(
+        yield (
             f"The text shown first got {percent(0.5 + ranking.position_bias)} of the preference; without position bias "
-            f"it gets 50%."
+            "it gets 50%."
         )
     elif ranking.pairs > identical:
-        sentences.append("Each pair was shown in one order only: what the order does to the verdict is not known.")
-    return Contest(
-        name=ranking.column,
-        criterion=criterion,
-        part=part,
-        places=tuple(_standing_cells(system, standings.get(system)) for system in order),
-        matrix=tuple(tuple(cell(row, column) for column in order) for row in order),
-        sentences=tuple(sentences),
-        ranking=ranking,
-    )
+        yield "Each pair was shown in one order only, so the effect of the order is unknown."
 
 
-def _standing_cells(system: str, standing: Standing | None) -> StandingCells:
-    if standing is None:
-        return StandingCells(system, "–", "", "–", "", "–", "", "0", "–", None)
-    s = standing
-    low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-    return StandingCells(
-        system=system,
-        win_rate=percent(s.win_rate),
-        interval=format_interval(low, high, 1),
-        strength="–" if s.strength is None else number(s.strength, 2),
-        strength_interval=format_interval(s.strength_low, s.strength_high, 2),
-        record=f"{s.wins:,}-{s.losses:,}-{s.ties:,}",
-        undecided=f"({s.undecided:,} undecided)" if s.undecided else "",
-        n=f"{s.n:,}",
-        flips=percent(s.flip_rate),
-        standing=s,
+def _method(result: Result) -> Iterator[Block]:
+    yield Paragraph(
+        "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, which takes "
+        "the rivals into account; the difference of two strengths is the log-odds of a preference, with one tie added "
+        "to every two systems that met. Undecided: the verdicts of the two orders cancel out."
     )
+    methods: Mapping[str, Any] = {ranking.method: None for ranking in result.rankings}
+    yield Paragraph(f"Intervals: {'; '.join(methods)}.")
+    yield from method_blocks(result)

@@ -1,0 +1,84 @@
+"""Write the values of a column for readers: means, intervals and single scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from judge.core.format import decimals, format_interval, number, one_line
+from judge.core.records import Column, Estimate
+
+_TITLES = {
+    "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum", "bleu": "BLEU",
+    "bleu_corpus": "corpus BLEU", "chrf": "chrF", "ter": "TER", "meteor": "METEOR", "cider": "CIDEr",
+    "bertscore_f1": "BERTScore", "qags": "QAGS",
+}  # fmt: skip
+_MAX_NAME = 60  # characters of a name in a sentence
+
+
+def column_title(name: str) -> str:
+    """Return the name of a column as papers write it: `ROUGE-1` for `rouge1`."""
+    return _TITLES.get(name, one_line(name, _MAX_NAME))
+
+
+def share_label(column: Column) -> str:
+    """Return the label whose share the column's mean is, such as `pass`, or nothing for any other scale."""
+    if len(column.labels) == 2 and not _numeric(column.labels) and sorted(column.values) == [0.0, 1.0]:
+        return column.labels[column.values.index(1.0)]
+    return ""
+
+
+def mean_text(column: Column, value: float, places: int) -> str:
+    """Write a mean: `3.92`, or `64 %` if it is the share of a label."""
+    return f"{number(100 * value, 0)} %" if share_label(column) else number(value, places)
+
+
+def interval_text(column: Column, low: float | None, high: float | None, places: int) -> str:
+    """Write an interval in the unit of `mean_text`: `[3.70, 4.11]`, `[51, 75]`."""
+    if low is not None and high is not None and share_label(column):
+        return format_interval(100 * low, 100 * high, 0)
+    return format_interval(low, high, places)
+
+
+def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
+    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `64 % pass [51, 75]`."""
+    label = share_label(column)
+    mean = mean_text(column, estimate.value, places)
+    unit = label or (f"of {column.high:g}" if column.high is not None and column.kind == "criterion" else "")
+    return " ".join(filter(None, (mean, unit, interval_text(column, estimate.low, estimate.high, places))))
+
+
+def score_text(column: Column, value: float, places: int = 2) -> str:
+    """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
+    if column.values and not _numeric(column.labels):
+        return min(zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value))[0]
+    text = number(value, places)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def scale_text(column: Column) -> str:
+    """Write the ends of a criterion's scale, `1–5`; nothing for other columns and for scales of words."""
+    if column.kind != "criterion" or column.low is None or column.high is None or share_label(column):
+        return ""
+    return f"{number(column.low, 0)}–{number(column.high, 0)}" if _whole(column.low, column.high) else ""
+
+
+def decimal_places(column: Column, values: Iterable[float]) -> int:
+    """Return the number of decimals for the means of a column."""
+    ends = [column.low, column.high]
+    return decimals([end for end in ends if end is not None] if None not in ends else values)
+
+
+def share_of_scale(column: Column, value: float) -> float | None:
+    """Return the value as a share of its scale, 0 the worse end and 1 the better one; None without a scale."""
+    if column.low is None or column.high is None or column.high <= column.low:
+        return None
+    share = (value - column.low) / (column.high - column.low)
+    return min(1.0, max(0.0, 1 - share if column.better == "lower" else share))
+
+
+def _numeric(labels: Iterable[str]) -> bool:
+    return all(label.lstrip("+-−").replace(".", "", 1).isdigit() for label in labels)
+
+
+def _whole(*values: float) -> bool:
+    return all(value == int(value) for value in values)

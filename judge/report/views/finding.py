@@ -1,0 +1,283 @@
+"""The finding of a result: a headline, then one or two sentences that the numbers support."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from judge.core.format import format_interval, format_p, one_line, plural
+from judge.core.records import Column
+from judge.report.format import column_title, estimate_text, mean_text
+from judge.report.views.columns import compared_columns, in_display_order, main_comparison, places
+from judge.report.views.provenance import build_provenance
+from judge.results.result import Result
+from judge.stats.pairwise import Ranking
+from judge.stats.power import MIN_ITEMS
+from judge.stats.system_differences import TOO_FEW, Comparison, Difference
+
+REFERENCE_METRICS = ("rougeL", "rouge1", "rougeLsum", "rouge2", "bertscore_f1", "chrf", "bleu")
+"""Metrics to show beside the judge, in the order of preference."""
+_MAX_NAMED = 3  # systems in a sentence; of more, only their number is given
+_MAX_NAME = 60  # characters of a name
+_MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
+
+
+def finding(result: Result) -> tuple[str, ...]:
+    """Return the headline and at most three sentences; nothing if there is nothing to say."""
+    judged = [column for column in result.table.columns if column.kind == "criterion"]
+    if judged and not any(column.weight for column in judged):
+        return ("No judge compared these systems; the columns are those of an offline baseline.",)
+    if result.rankings:
+        sentences = _ranking_finding(result)
+    elif comparison := main_comparison(result):
+        sentences = _comparison_finding(result, comparison)
+    else:
+        sentences = _means(result)
+    if not (lost := _all_failed(result, {column.name for column in judged if column.weight})):
+        return tuple(sentences)
+    headline = f"{lost[0].upper()}{lost[1:]}"
+    if not sentences:
+        return (f"{headline}: there is nothing to compare",)
+    first, *rest = sentences
+    return (f"{headline}; only metrics compare the systems", f"{first}.", *rest)
+
+
+def _all_failed(result: Result, judged: set[str]) -> str:
+    """Say that all judgments failed (without a judge: all values) and with which errors; "" if any succeeded."""
+    names, noun = (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
+    if names & ({score.column for score in result.table.scores} | {column for _, column in result.estimates}):
+        return ""
+    kinds = Counter[str]()
+    for kind in build_provenance(result).failures:
+        if names & set(kind.columns):
+            kinds[one_line(kind.error, _MAX_NAME)] += kind.count
+    if not kinds:
+        return ""
+    breakdown = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common()) if len(kinds) > 1 else next(iter(kinds))
+    return f"{f'all {n:,} {noun}s' if (n := kinds.total()) > 1 else f'the only {noun}'} failed ({breakdown})"
+
+
+def _means(result: Result) -> list[str]:
+    """State the mean of each criterion, or of the first metric, of a system that has no rival."""
+    systems = result.table.systems
+    columns = [column for group in in_display_order(result) for column in group.columns if not column.judge]
+    columns = [c for c in columns if c.kind == "criterion"][:4] or columns[:1]
+    sentences = []
+    for column in columns:
+        known = [(s, e) for s in systems if (e := result.estimates.get((s, column.name)))]
+        if len(known) != 1:
+            continue
+        ((_, estimate),) = known
+        text = estimate_text(column, estimate, places(result, column))
+        sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'text')}")
+    if not sentences:
+        return []
+    return [sentences[0], *(f"{sentence}." for sentence in sentences[1:])]
+
+
+def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
+    order = [rank.system for rank in comparison.ranks]
+    if len(order) < 2:
+        return _means(result)
+    best = comparison.best or tuple(order)
+    first, behind = order[0], [system for system in order if system not in best]
+    pairs = {frozenset((d.system, d.other)): d for d in comparison.differences}
+    if not comparison.best:
+        return [f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"]
+    if not behind:
+        return [*_no_difference(result, comparison, order, pairs), *_metric_disagrees(result, comparison)]
+    others = [system for system in best if system != first]
+    if not others:
+        headline = f"{_name(first)} beats {_all_others(behind)}"
+    else:
+        winners = [s for s in best if all(_significant(pairs, s, r) for r in behind)]
+        tied = not any(_significant(pairs, a, b) for a in best for b in best if a < b)
+        if len(winners) == len(best) and tied:
+            between = "between them" if len(best) == 2 else f"among the {len(best)}"
+            headline = f"{_names(best)} beat {_names(behind)}; no significant difference {between}"
+        else:
+            headline = f"{_name(first)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
+    details = [_trailing(result, comparison, pairs[frozenset((first, behind[0]))], first, more=len(behind) > 1)]
+    details += _ties_behind(behind, pairs)
+    return [headline, *details, *_metric_disagrees(result, comparison)]
+
+
+def _no_difference(
+    result: Result, comparison: Comparison, order: Sequence[str], pairs: Mapping[frozenset[str], Difference]
+) -> list[str]:
+    """Say that no system is significantly best, and how many items it takes."""
+    first, second = order[0], order[1]
+    mean, title = _mean(result, comparison, first), _title(result, comparison)
+    each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
+    headline = f"No significant difference between {each} on {title}"
+    end = "lowest" if _column(result, comparison).better == "lower" else "highest"
+    lead = f"{_name(first)} has the {end} mean ({mean})"
+    closest = pairs.get(frozenset((first, second)))
+    n = max((d.estimate.n for d in comparison.differences), default=0)
+    (scatter,) = result.power(comparison.column)
+    if TOO_FEW in comparison.note or n < MIN_ITEMS:
+        least = max(MIN_ITEMS, scatter.least)
+        return [
+            headline,
+            f"{lead}.",
+            f"With {plural(n, 'item')}, no difference between {len(order)} systems can be significant: "
+            f"you need at least {least}.",
+        ]
+    if closest is None or not closest.estimate.value:
+        return [headline, f"{lead}."]
+    (two,) = result.power(comparison.column, pair=(first, second))
+    needed = two.pairs[0].needed() if two.pairs else None
+    difference = f"{lead}, {_gap(result, comparison, closest)} above {_name(second)}"
+    if end == "lowest":
+        difference = difference.replace(" above ", " below ")
+    if needed is None or needed <= closest.estimate.n:
+        return [headline, f"{difference} ({format_p(closest.adjusted)})." if closest.adjusted else f"{difference}."]
+    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
+    return [headline, f"{difference}. If that is real, detecting it needs {items} items (80 % power)."]
+
+
+def _trailing(result: Result, comparison: Comparison, difference: Difference, first: str, *, more: bool) -> str:
+    """Say by how much the best of the systems behind is behind, and on how many items."""
+    system = difference.other if difference.system == first else difference.system
+    worse = difference.wins if difference.system == first else difference.losses
+    n = difference.estimate.n
+    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
+    next_ = ", the next best," if more else ""
+    gap = _gap(result, comparison, difference)
+    return f"{_name(system)}{next_} trails by {gap}{p} and is worse on {worse:,} of {n:,} items."
+
+
+def _ties_behind(behind: Sequence[str], pairs: Mapping[frozenset[str], Difference]) -> Iterator[str]:
+    """Name the neighbours behind the best that do not differ significantly."""
+    ties = [(a, b) for a, b in pairwise(behind) if frozenset((a, b)) in pairs and not _significant(pairs, a, b)]
+    if len(ties) == 1:
+        a, b = ties[0]
+        yield f"No significant difference between {_name(a)} and {_name(b)}."
+
+
+def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
+    """Point out a system that a reference metric puts first and the judge finds significantly worse."""
+    if _column(result, comparison).kind != "criterion" or not comparison.best:
+        return
+    by_column = compared_columns(result)
+    places_by_judge = {rank.system: rank.rank for rank in comparison.ranks}
+    for name in ("rouge1", *REFERENCE_METRICS):
+        metric = by_column.get(name)
+        if metric is None or not metric.ranks:
+            continue
+        top = metric.ranks[0].system
+        if top in comparison.best or top not in places_by_judge:
+            continue
+        worst = _worst_criterion(result, top)
+        detail = f" ({worst})" if worst else ""
+        rank = places_by_judge[top]
+        last = rank == max(places_by_judge.values())
+        yield f"{column_title(name)} ranks {_name(top)} first; the judge ranks it {'last' if last else rank}{detail}."
+        return
+
+
+def _worst_criterion(result: Result, system: str) -> str:
+    """Return the criterion on which the system falls furthest behind the best one: `consistency 2.10`."""
+    gaps = []
+    for group in in_display_order(result):
+        column = group.columns[0]
+        if column.kind != "criterion" or (result.overall and column.name == result.overall.column.name):
+            continue
+        if column.low is None or column.high is None or (system, column.name) not in result.estimates:
+            continue
+        values = [e.value for (_, name), e in result.estimates.items() if name == column.name]
+        value = result.estimates[system, column.name].value
+        best = min(values) if column.better == "lower" else max(values)
+        gaps.append((abs(best - value) / ((column.high - column.low) or 1.0), column, value))
+    if not gaps:
+        return ""
+    _, column, value = max(gaps, key=lambda gap: gap[0])
+    return f"{column_title(column.name)} {mean_text(column, value, places(result, column))}"
+
+
+def _ranking_finding(result: Result) -> list[str]:
+    """Say who wins most comparisons on the first criterion, and on which others."""
+    whole = {column.name for column in result.table.columns if not column.judge}
+    rankings = [r for r in result.rankings if r.column in whole and len(r.standings) > 1]
+    if not rankings:
+        return []
+    ranking, *others = rankings
+    first, second, *_ = ranking.standings
+    title = column_title(ranking.column)
+    rates = [f"{100 * s.win_rate:.0f} %" for s in (first, second)]
+    low, high = (None if end is None else 100 * end for end in (first.low, first.high))
+    ends = format_interval(low, high, 0)
+    if first.win_rate == second.win_rate:
+        level = [s.system for s in ranking.standings if s.win_rate == first.win_rate]
+        headline = f"{_names(level)} win equally often on {title}: {rates[0]} of their comparisons"
+        details = []
+    else:
+        apart = first.low is not None and second.high is not None and first.low > second.high
+        headline = f"{_name(first.system)} wins most comparisons on {title}: {rates[0]} {ends}".rstrip()
+        clear = "the intervals do not overlap" if apart else "the intervals overlap"
+        known = first.low is not None and second.high is not None
+        details = [f"{_name(second.system)} follows with {rates[1]}{f'; {clear}' if known else ''}."]
+    elsewhere = {r.column: _winner(r) for r in others}
+    same = [name for name, system in elsewhere.items() if system == first.system]
+    different = {name: system for name, system in elsewhere.items() if system and system != first.system}
+    if same:
+        details.append(f"{_name(first.system)} also wins most on {_names(same)}.")
+    details += [f"{_name(system)} wins most on {column_title(name)}." for name, system in list(different.items())[:2]]
+    return [headline, *details]
+
+
+def _winner(ranking: Ranking) -> str:
+    """Return the system with the highest win rate, or nothing if several share it."""
+    first, second, *_ = ranking.standings
+    return first.system if first.win_rate > second.win_rate else ""
+
+
+def _significant(pairs: Mapping[frozenset[str], Difference], a: str, b: str) -> bool:
+    difference = pairs.get(frozenset((a, b)))
+    return difference is not None and difference.apart
+
+
+def _column(result: Result, comparison: Comparison) -> Column:
+    return next(c for group in in_display_order(result) for c in group.columns if c.name == comparison.column)
+
+
+def _title(result: Result, comparison: Comparison) -> str:
+    overall = result.overall is not None and comparison.column == result.overall.column.name
+    return "the overall score" if overall else column_title(comparison.column)
+
+
+def _mean(result: Result, comparison: Comparison, system: str) -> str:
+    column = _column(result, comparison)
+    return mean_text(column, result.estimates[system, comparison.column].value, places(result, column))
+
+
+def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:
+    """Return the size of a difference: `0.12`, or `0.005` if two decimals show nothing."""
+    column, size = _column(result, comparison), abs(difference.estimate.value)
+    decimals = min(2, places(result, column))
+    text = mean_text(column, size, decimals)
+    return text if text.strip("0. %") else mean_text(column, size, 3)
+
+
+def _name(system: str) -> str:
+    return one_line(system, _MAX_NAME)
+
+
+def _names(names: Sequence[str], word: str = "and") -> str:
+    """List the names, or say how many there are."""
+    if len(names) > _MAX_NAMED:
+        return f"{len(names)} systems"
+    *most, last = map(_name, names)
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def _all_others(behind: Sequence[str]) -> str:
+    return _name(behind[0]) if len(behind) == 1 else f"all {len(behind)} other systems"
+
+
+def number_of_items(result: Result) -> str:
+    """Return `40 items`, or the number of texts of streamed data."""
+    if texts := (result.info.get("streamed") or {}).get("texts"):
+        return plural(sum(texts.values()), "text")
+    return plural(len(result.table.items), "item")

@@ -1,0 +1,206 @@
+"""The data of a run's report, which JSON writes, and their JSON schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from judge.core.records import Column
+from judge.report.views.finding import finding
+from judge.report.views.provenance import FailureKind
+from judge.results.result import Result
+from judge.results.validation import Criterion, flat
+from judge.stats.analyze import Overall
+from judge.stats.calibration import Calibrated
+from judge.stats.correlation import Matrix
+from judge.stats.pairwise import Standing
+from judge.stats.score_drivers import Drivers
+from judge.stats.system_differences import Comparison
+
+SCHEMA: Literal["judge.report/1"] = "judge.report/1"
+"""The number goes up if a key is removed or changes its meaning; new keys may appear without that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A system's mean in one column, null if nothing was scored; `failed` counts failures.
+
+    `mark` is "best" for a system that differs significantly from all others, "same" for each of several systems at the
+    top that do not differ significantly from the first.
+    """
+
+    system: str
+    column: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    total: int
+    failed: int
+    method: str | None
+    mark: Literal["best", "same", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of a panel's judges on a criterion: Krippendorff's alpha over `n` texts."""
+
+    criterion: str
+    alpha: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The standard deviation of repeated draws for one text, averaged over a system's texts."""
+
+    system: str
+    column: str
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class WinRates:
+    """A ranking beside its standings: `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]`
+    pairs of texts, null if there are none.
+    """
+
+    column: str
+    systems: tuple[str, ...]
+    win_rate: tuple[tuple[float | None, ...], ...]
+    n: tuple[tuple[int, ...], ...]
+    pairs: int
+    incomplete: int
+    failed: int
+    flip_rate: float | None
+    position_bias: float | None
+    method: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """A run that scores texts: a row of `table` per system and column. Fields with their default are left out.
+
+    `finding` are the sentences that the numbers support. `systems` are ordered, the best first, if they were compared.
+    `failures` are counted by kind; `info` is that of run.json.
+    """
+
+    schema: Literal["judge.report/1"]
+    finding: tuple[str, ...]
+    systems: tuple[str, ...]
+    columns: tuple[Column, ...]
+    table: tuple[Row, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    overall: Overall | None = None
+    repeats: tuple[Repeat, ...] = ()
+    calibrated: tuple[Calibrated, ...] = ()
+    rated: tuple[Criterion, ...] = ()
+    agreement: tuple[Agreement, ...] = ()
+    drivers: tuple[Drivers, ...] = ()
+    failures: tuple[FailureKind, ...]
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A run that compares texts in pairs: a row of `systems` per system and column. See Means for the other fields."""
+
+    schema: Literal["judge.report/1"]
+    finding: tuple[str, ...]
+    systems: tuple[Standing, ...]
+    rankings: tuple[WinRates, ...]
+    agreement: tuple[Agreement, ...] = ()
+    drivers: tuple[Drivers, ...] = ()
+    failures: tuple[FailureKind, ...]
+    info: Mapping[str, Any]
+
+
+def means_data(
+    result: Result,
+    systems: tuple[str, ...],
+    columns: tuple[Column, ...],
+    rows: Sequence[Row],
+    failures: tuple[FailureKind, ...],
+) -> dict[str, Any]:
+    """Return the fields of `Means` that have no default value."""
+    return _without_defaults(
+        Means(
+            schema=SCHEMA,
+            finding=finding(result),
+            systems=systems,
+            columns=columns,
+            table=tuple(rows),
+            comparisons=result.comparisons,
+            matrices=result.matrices,
+            overall=result.overall,
+            repeats=tuple(
+                Repeat(*key, value=e.value, low=e.low, high=e.high, n=e.n, method=e.method)
+                for key, e in result.repeats.items()
+            ),
+            calibrated=result.calibrated,
+            rated=tuple(map(flat, result.rated)),
+            agreement=_agreement(result),
+            drivers=result.drivers,
+            failures=failures,
+            info=result.info,
+        )
+    )
+
+
+def ranked_data(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
+    """Return the fields of `Ranked` that have no default value."""
+    names = [field.name for field in fields(WinRates)]
+    return _without_defaults(
+        Ranked(
+            schema=SCHEMA,
+            finding=finding(result),
+            systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
+            rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
+            agreement=_agreement(result),
+            drivers=result.drivers,
+            failures=failures,
+            info=result.info,
+        )
+    )
+
+
+def _without_defaults(data: Means | Ranked) -> dict[str, Any]:
+    values = {field.name: getattr(data, field.name) for field in fields(data)}
+    defaults = {field.name: field.default for field in fields(data)}
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (2020-12) of these data; judge/report/schema.json holds it."""
+    from pydantic import TypeAdapter
+
+    definition: dict[str, Any] = _terse(TypeAdapter(Means | Ranked).json_schema(mode="serialization"))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **definition}
+
+
+def _terse(node: Any) -> Any:
+    """Without titles that repeat a field's name, descriptions on one line, `anyOf` of plain types as one list."""
+    if isinstance(node, list):
+        return [_terse(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    short = {name: _terse(value) for name, value in node.items() if name != "title" or not isinstance(value, str)}
+    if isinstance(text := short.get("description"), str):
+        short["description"] = " ".join(text.split())
+    if all(child.keys() == {"type"} for child in short.get("anyOf", [{}])):
+        short["type"] = [child["type"] for child in short.pop("anyOf")]
+    return short
+
+
+def _agreement(result: Result) -> tuple[Agreement, ...]:
+    return tuple(Agreement(name, e.value, e.low, e.high, e.n, e.method) for name, e in result.agreement.items())
