@@ -82,6 +82,7 @@ Data = Annotated[
     typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it."),
 ]
 Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
+Full = Annotated[bool, option("Print the full report, not only its summary.", "--full", group="Output")]
 Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
 
 

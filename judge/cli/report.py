@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import Quiet, format_option, option, takes, to_config
+from judge.cli.options import Full, Quiet, format_option, option, takes, to_config
 from judge.cli.qags import show_item
-from judge.cli.run import execute, exit_with_status, refuse_options, show
-from judge.cli.terminal import print_untrusted, use_color, write
+from judge.cli.run import execute, exit_with_status, refuse_options
+from judge.cli.terminal import print_report, print_untrusted, use_color, write
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def report_command(
             group="Output",
         ),
     ] = None,
+    full: Full = False,
+    wide: Annotated[bool, option("With --format csv: a row per item and system.", "--wide", group="Output")] = False,
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
@@ -70,10 +72,10 @@ def report_command(
     if output is None and format == "html":
         output = run / "report.html"
     if output is not None:
-        write("--output", output, result.report(format))
+        write("--output", output, result.report(format, wide=True) if wide else result.report(format))
         typer.echo(str(output))
     else:
-        show(result, format)
+        print_report(result, format, full=full, wide=wide, folder=run)
 
 
 PAGE = "compared.html"
@@ -148,9 +150,9 @@ def validate_command(
         _show((data, *runs), config.seed, format, level, calibrate=config.calibrate, where=config.where)
         return
     config, folder = to_config(data, options, RunConfig)
-    result, progress = execute(config, folder, quiet=quiet, check=check_rated)
+    result, _ = execute(config, folder, quiet=quiet, check=check_rated)
     _show((result, *runs), config.seed, format, level)
-    exit_with_status(result, progress, folder)
+    exit_with_status(result)
 
 
 def _show(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
-from judge.cli.terminal import BOTH, console, print_json, print_message, print_untrusted, use_color
+from judge.cli.options import Data, Full, Quiet, format_option, option, takes, to_config
+from judge.cli.terminal import BOTH, console, print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,31 +32,37 @@ Format = Annotated[str, format_option("console", "markdown", "html", "json", "cs
 
 
 @takes("run")
-def run_command(data: Data, *, format: Format = "console", quiet: Quiet = False, **options: Any) -> None:
+def run_command(
+    data: Data, *, format: Format = "console", full: Full = False, quiet: Quiet = False, **options: Any
+) -> None:
     """Judge and measure every output, and compare the systems."""
     from judge.config import RunConfig
 
-    _run(data, options, RunConfig, format=format, quiet=quiet)
+    _run(data, options, RunConfig, format=format, full=full, quiet=quiet)
 
 
 @takes("rank")
-def rank_command(data: Data, *, format: Format = "console", quiet: Quiet = False, **options: Any) -> None:
+def rank_command(
+    data: Data, *, format: Format = "console", full: Full = False, quiet: Quiet = False, **options: Any
+) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
     from judge.config import RankConfig
 
-    _run(data, options, RankConfig, format=format, quiet=quiet)
+    _run(data, options, RankConfig, format=format, full=full, quiet=quiet)
 
 
-def _run(data: Path, options: Mapping[str, Any], kind: type[RunConfig], *, format: str, quiet: bool) -> None:
+def _run(
+    data: Path, options: Mapping[str, Any], kind: type[RunConfig], *, format: str, full: bool, quiet: bool
+) -> None:
     """Make the configuration, run it, show the result and exit with its status."""
     from judge.core import plugins
 
     plugins.load("formats", format)  # an unknown format is an error before anything is paid
     config, folder = to_config(data, options, kind)
-    result, progress = execute(config, folder, quiet=quiet)
+    result, _ = execute(config, folder, quiet=quiet)
     if not quiet:
-        show(result, format)
-    exit_with_status(result, progress, folder)
+        print_report(result, format, full=full, folder=folder)
+    exit_with_status(result)
 
 
 @takes("plan")
@@ -185,30 +191,10 @@ def execute(
     return run_interruptibly(work, stopped, quiet=quiet)
 
 
-def exit_with_status(result: Result, progress: Progress, folder: Path) -> None:
-    """Print what failed and where the report is; exit with 1 if something failed."""
+def exit_with_status(result: Result) -> None:
+    """Count failures on standard error, and exit with 1 if there are any."""
     from judge.core.format import plural
 
-    if progress.failed:
-        print_message(
-            f"{progress.failed:,} of {progress.total:,} judgments failed; the report shows each with its reply"
-        )
-    lost = result.failed
-    if progress.total:
-        lost = sum(failure.stage == "metric" for failure in result.failures) - result.abstained
-    if lost:
-        print_message(f"{plural(lost, 'value')} could not be measured; the report says why")
-    if result.abstained:
-        print_message(f"{plural(result.abstained, 'abstention')}: texts outside what the metric can tell of")
-    print_message(f"report: {folder / 'report.html'}")
+    if result.failed:
+        print_message(f"{plural(result.failed, 'value')} failed; the report shows why")
     raise typer.Exit(1 if result.failed else 0)
-
-
-def show(result: Result, format: str) -> None:
-    """Print a result; on a terminal in colour."""
-    from judge.report.renderers.console import render
-
-    if format == "console":
-        typer.echo(render(result, colour=use_color()))
-    else:
-        print_untrusted(result.report(format).rstrip("\n"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -120,6 +122,33 @@ def print_untrusted(text: str, format: str = "") -> None:
 
         text = escape_controls(text)
     typer.echo(text)
+
+
+def print_report(
+    finished: Any, format: str = "console", *, full: bool = False, wide: bool = False, folder: Path | None = None
+) -> None:
+    """Print the report of a finished thing: on the console its summary, or with `full` everything.
+
+    `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in the last line.
+    """
+    if format != "console":
+        print_untrusted(
+            finished.report(format, wide=wide).rstrip("\n") if wide else finished.report(format).rstrip("\n")
+        )
+        return
+    from dataclasses import replace
+
+    from judge.core import plugins
+
+    document = plugins.document(finished)
+    if folder is not None:
+        name = shlex.quote(str(folder))
+        commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
+        *lines, last = document.footer or ("",)
+        page = folder / "report.html"
+        footer = (*lines, " · ".join(filter(None, (last, str(page) if page.exists() else ""))))
+        document = replace(document, next=commands, footer=footer)
+    typer.echo(plugins.write(document, full=full, colour=use_color()).rstrip("\n"))
 
 
 def print_message(message: str) -> None:

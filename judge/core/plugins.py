@@ -44,15 +44,18 @@ ENGINES = {
     "ray": "judge.execution.engines.ray:RayEngine",
 }
 FORMATS = {
-    "console": "judge.report.renderers.console:render",
-    "markdown": "judge.report.renderers.markdown:render",
-    "html": "judge.report.renderers.html:render",
-    "json": "judge.report.renderers.json:render",
-    "csv": "judge.report.renderers.csv:render",
-    "latex": "judge.report.renderers.latex:render",
-    "svg": "judge.report.renderers.svg:render",
+    "console": "judge.report.formats.console:render",
+    "markdown": "judge.report.formats.markdown:render",
+    "html": "judge.report.formats.html:render",
+    "latex": "judge.report.formats.latex:render",
+    "csv": "judge.report.formats.csv:render",
+    "json": "judge.report.formats.json:render",
+    "junit": "judge.report.formats.junit:render",
+    "svg": "judge.report.formats.svg:render",
 }
 REPORTS = {
+    "result_html": "judge.report.renderers.html:render",
+    "result_svg": "judge.report.renderers.svg:render",
     "card": "judge.report.renderers.audit:render",
     "comparison": "judge.report.renderers.comparison:render",
     "criterion_diff": "judge.report.renderers.criterion_diff:render",
@@ -66,16 +69,6 @@ REPORTS = {
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {"Result": "judge.report.views.result:view"}
 """The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""
-DOCUMENT_FORMATS = {
-    "console": "judge.report.formats.console:render",
-    "markdown": "judge.report.formats.markdown:render",
-    "html": "judge.report.formats.html:render",
-    "latex": "judge.report.formats.latex:render",
-    "csv": "judge.report.formats.csv:render",
-    "json": "judge.report.formats.json:render",
-    "junit": "judge.report.formats.junit:render",
-    "svg": "judge.report.formats.svg:render",
-}
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,
     "providers": PROVIDERS,
@@ -115,9 +108,15 @@ def report(name: str) -> Any:
 
 
 def document(finished: Any) -> Any:
-    """Return the Document of a result, comparison, audit or other finished thing, by the view of its class."""
-    module, attribute = VIEWS[type(finished).__name__].split(":")
-    return getattr(import_module(module), attribute)(finished)
+    """Return the Document of a result, comparison, audit or other finished thing, by the view of its class.
+
+    The Document is built once and kept with the finished thing, for all formats.
+    """
+    kept = getattr(finished, "__dict__", {})
+    if "_document" not in kept:
+        module, attribute = VIEWS[type(finished).__name__].split(":")
+        kept["_document"] = getattr(import_module(module), attribute)(finished)
+    return kept["_document"]
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:
@@ -126,11 +125,8 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     `options` are for the console (`full`, `colour`, `width`) and for CSV (`wide`); other formats ignore them. Raises
     ConfigError for an unknown format.
     """
-    if format not in DOCUMENT_FORMATS:
-        raise ConfigError(unknown_name_message("format", format, list(DOCUMENT_FORMATS)))
-    module, attribute = DOCUMENT_FORMATS[format].split(":")
     known = {"console": ("full", "colour", "width"), "csv": ("wide",)}.get(format, ())
-    return str(getattr(import_module(module), attribute)(report, **{k: v for k, v in options.items() if k in known}))
+    return str(load("formats", format)(report, **{name: options[name] for name in known if name in options}))
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:

@@ -153,12 +153,15 @@ class Result:
         chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
         return tuple(scatter for table, column in chosen for scatter in scatters(table, [column], pair))
 
-    def report(self, format: str = "console") -> str:
-        """The result in a format of the registry: console, markdown, html, json, csv or a plug-in's.
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False) -> str:
+        """Return the report as console, markdown, html, latex, csv, json, svg or in a plug-in's format.
 
-        Raises ConfigError for a format nobody registered.
+        On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
+        a row per item and system. Raises ConfigError for an unknown format.
         """
-        return str(plugins.load("formats", format)(self))
+        if format in ("html", "svg"):
+            return str(plugins.report(f"result_{format}")(self))
+        return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """The frame that was judged, in its order and with its index, with the scores as columns beside it.

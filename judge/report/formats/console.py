@@ -17,13 +17,14 @@ from rich.text import Text
 
 from judge.core.format import one_line
 from judge.report import document as blocks
-from judge.report.document import Cell, Document
+from judge.report.document import Document
 
 _STYLES = {"strong": "bold", "good": "bold green", "bad": "red", "warning": "yellow", "muted": "dim", "": ""}
 _GAP = 2  # cells between columns
+_BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
 _NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names are folded if all columns then fit
 _HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
-_BAR = 10  # cells of a full bar
+_BAR, _MIN_BAR = 10, 4  # cells of a full bar, and of the shortest one
 _EXCERPTS = 3  # in the summary
 _LABEL = 9  # cells of `Lowest` and `Next`, with the gap
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
@@ -94,7 +95,7 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
         console.print(Text(line), soft_wrap=True)
     if document.next:
         _print_labelled(console, "Next", document.next)
-    return "\n".join(line.rstrip() for line in text.getvalue().split("\n"))
+    return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
 
 
 def _print_headline(console: Console, headline: str, scope: str) -> None:
@@ -210,10 +211,13 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     console = screen.console
     if block.caption and screen.full:
         console.print(Text(block.caption, "dim"))
-    cells = [[_cell(row[place], screen) for row in block.rows] for place in range(len(block.columns))]
-    every = [_Column(_head(c, screen), cells[place], c.numeric) for place, c in enumerate(block.columns)]
-    if not screen.full and sum(column.width + _GAP for column in every) - _GAP > console.width:
+    every = [_column(block, place, screen, bar=_BAR) for place in range(len(block.columns))]
+    if not screen.full and (excess := _width(every) - console.width) > 0:
         every = [replace(column, head=_shortened(column.head)) for column in every]
+        if (excess := _width(every) - console.width) > 0 and screen.colour:
+            bar = _BAR - excess if _BAR - excess >= _MIN_BAR else 0
+            shorter = [_column(block, place, screen, bar=bar) for place in range(len(every))]
+            every = [replace(old, cells=new.cells) for old, new in zip(every, shorter, strict=True)]
     n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
     names, columns = every[:n_names], every[n_names:]
     widths = [min(_NAME, column.width) for column in names]
@@ -253,14 +257,28 @@ def _shortened(head: Text) -> Text:
     return Text(short, head.style)
 
 
-def _cell(cell: Cell, screen: _Screen) -> Text:
-    text = Text(one_line(cell.text) + cell.mark, _STYLES[cell.tone])
-    if cell.bar and screen.colour and not screen.full:
-        bar = "█" * max(1, round(_BAR * cell.bar.end))
-        text = Text.assemble(text, " ", (f"{bar:<{_BAR}}", "blue"))
-    if cell.note and screen.full:
-        text = Text.assemble(text, (f"\n{cell.note}", "dim"))
-    return text
+def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _Column:
+    """Return a column ready to print, with bars of at most `bar` cells on a terminal."""
+    column, cells = block.columns[place], [row[place] for row in block.rows]
+    marks = max((cell_len(cell.mark) for cell in cells), default=0)
+    texts = [one_line(cell.text) + f"{cell.mark:{_BLANK}<{marks}}" for cell in cells]
+    if any(cell.bar for cell in cells):
+        width = max(map(cell_len, texts))
+        texts = [f"{text:{_BLANK}>{width}}" for text in texts]
+    lines = []
+    for cell, text in zip(cells, texts, strict=True):
+        line = Text(text, _STYLES[cell.tone])
+        if cell.bar and bar and screen.colour and not screen.full:
+            drawn = "█" * max(1, round(bar * cell.bar.end))
+            line = Text.assemble(line, " ", (f"{drawn:<{bar}}", "blue"))
+        if cell.note and screen.full:
+            line = Text.assemble(line, (f"\n{cell.note}", "dim"))
+        lines.append(line)
+    return _Column(_head(column, screen), lines, column.numeric)
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width + _GAP for column in columns) - _GAP
 
 
 def _parts_that_fit(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:
