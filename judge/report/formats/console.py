@@ -12,10 +12,11 @@ from itertools import takewhile
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
+from rich.style import Style
 from rich.table import Table as Grid
 from rich.text import Text
 
-from judge.core.format import one_line
+from judge.core.format import escape_controls, one_line
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -72,13 +73,13 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     screen = _Screen(console, full, colour)
     headline, *details = document.finding or (document.title,)
     if full and document.finding:
-        console.print(Text(one_line(document.title), "bold"))
-        console.print(Text(" · ".join(map(one_line, document.about)), "dim"))
+        console.print(_text(one_line(document.title), "bold"))
+        console.print(_text(" · ".join(map(one_line, document.about)), "dim"))
     _print_headline(console, headline, document.scope)
     for sentence in details:
-        console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+        console.print(Padding(_text(sentence), (0, 0, 0, 2)))
     for notice in document.notices:
-        console.print(Text(f"! {notice}", "yellow"))
+        console.print(_text(f"! {notice}", "yellow"))
     for block in document.summary:
         if full and isinstance(block, blocks.Table) and block.short:
             continue
@@ -86,26 +87,39 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
             console.print()
             _print(block, screen)
     for section in document.sections if full else ():
-        console.print(Text(f"\n{section.title}\n", "bold"))
+        console.print(_text(f"\n{section.title}\n", "bold"))
         for block in section.blocks:
             _print(block, screen)
     if document.footer or document.next:
         console.print()
     for line in document.footer:
-        console.print(Text(line), soft_wrap=True)
+        console.print(_text(line), soft_wrap=True)
     if document.next:
         _print_labelled(console, "Next", document.next)
     return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
 
 
+def _text(text: str, style: str | Style = "") -> Text:
+    """Return the text without control characters, which could change the terminal."""
+    return Text(escape_controls(text), style)
+
+
+def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
+    """Join texts and (text, style) pairs."""
+    joined = Text()
+    for part in parts:
+        joined.append_text(part if isinstance(part, Text) else _text(*part) if isinstance(part, tuple) else _text(part))
+    return joined
+
+
 def _print_headline(console: Console, headline: str, scope: str) -> None:
     gap = console.width - cell_len(headline) - cell_len(scope)
     if scope and gap >= _GAP:
-        console.print(Text.assemble((headline, "bold"), " " * gap, (scope, "dim")))
+        console.print(_assemble((headline, "bold"), " " * gap, (scope, "dim")))
     else:
-        console.print(Text(headline, "bold"))
+        console.print(_text(headline, "bold"))
         if scope:
-            console.print(Text(f"  {scope}", "dim"))
+            console.print(_text(f"  {scope}", "dim"))
 
 
 def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
@@ -118,7 +132,7 @@ def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
         else:
             lines.append(part)
     for place, line in enumerate(lines):
-        console.print(Text.assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
+        console.print(_assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
 
 
 @singledispatch
@@ -128,49 +142,51 @@ def _print(block: blocks.Block, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Heading, screen: _Screen) -> None:
-    screen.console.print(Text(f"\n{one_line(block.text)}", "bold"))
+    screen.console.print(_text(f"\n{one_line(block.text)}", "bold"))
 
 
 @_print.register
 def _(block: blocks.Paragraph, screen: _Screen) -> None:
-    screen.console.print(Text(block.text, _STYLES[block.tone]))
+    screen.console.print(_text(block.text, _STYLES[block.tone]))
 
 
 @_print.register
 def _(block: blocks.Notice, screen: _Screen) -> None:
-    screen.console.print(Text(f"! {block.text}", "yellow"))
+    screen.console.print(_text(f"! {block.text}", "yellow"))
 
 
 @_print.register
 def _(block: blocks.Facts, screen: _Screen) -> None:
     width = max((cell_len(name) for name, _ in block.pairs), default=0) + _GAP
     for name, text in block.pairs:
-        screen.console.print(Text.assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
+        screen.console.print(_assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
 
 
 @_print.register
 def _(block: blocks.Tiles, screen: _Screen) -> None:
-    screen.console.print(Text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
+    screen.console.print(_text(" · ".join(f"{tile.value} {tile.label}" for tile in block.tiles)))
 
 
 @_print.register
 def _(block: blocks.Bullets, screen: _Screen) -> None:
     for item in block.items:
         grid = Grid.grid(padding=(0, 1, 0, 0))
-        grid.add_row(Text("-"), Text(item, overflow="fold"))
+        grid.add_column()
+        grid.add_column(overflow="fold")
+        grid.add_row("-", _text(item))
         screen.console.print(grid)
 
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    screen.console.print(Padding(Text(block.text), (0, 0, 0, 2)), soft_wrap=True)
+    screen.console.print(Padding(_text(block.text), (0, 0, 0, 2)), soft_wrap=True)
 
 
 @_print.register
 def _(block: blocks.Diff, screen: _Screen) -> None:
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in block.lines:
-        screen.console.print(Text(line, styles.get(line[:1], "")), soft_wrap=True)
+        screen.console.print(_text(line, styles.get(line[:1], "")), soft_wrap=True)
 
 
 @_print.register
@@ -181,23 +197,23 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
     if not screen.full:
         _print_labelled(screen.console, block.label, parts[:_EXCERPTS])
         return
-    screen.console.print(Text(block.label, "bold"))
+    screen.console.print(_text(block.label, "bold"))
     for part, excerpt in zip(parts, block.excerpts, strict=True):
         reason = one_line(excerpt.reason, 300)
-        text = Text.assemble(part, (f"\n{reason}" if reason else "", "dim"))
+        text = _assemble(part, (f"\n{reason}" if reason else "", "dim"))
         screen.console.print(Padding(text, (0, 0, 0, 2)))
 
 
 @_print.register
 def _(block: blocks.Chart, screen: _Screen) -> None:
-    screen.console.print(Text(f"{block.title}: {block.alt}", "dim"))
+    screen.console.print(_text(f"{block.title}: {block.alt}", "dim"))
 
 
 @_print.register
 def _(block: blocks.Details, screen: _Screen) -> None:
     if any(isinstance(inner, blocks.Code) for inner in block.blocks):
         return  # prompts fill screens; the page has them
-    screen.console.print(Text(f"\n{one_line(block.title)}", "bold"))
+    screen.console.print(_text(f"\n{one_line(block.title)}", "bold"))
     for inner in block.blocks:
         _print(inner, screen)
 
@@ -210,7 +226,7 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     """
     console = screen.console
     if block.caption and screen.full:
-        console.print(Text(block.caption, "dim"))
+        console.print(_text(block.caption, "dim"))
     every = [_column(block, place, screen, bar=_BAR) for place in range(len(block.columns))]
     if not screen.full and (excess := _width(every) - console.width) > 0:
         every = [replace(column, head=_shortened(column.head)) for column in every]
@@ -240,21 +256,21 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if hidden and not screen.full:
         key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
     if key:
-        console.print(Text(key, "dim"))
+        console.print(_text(key, "dim"))
 
 
 def _head(column: blocks.Column, screen: _Screen) -> Text:
     if not screen.full:
-        return Text(one_line(column.head, _HEAD), "dim")
+        return _text(one_line(column.head, _HEAD), "dim")
     lines = [one_line(part, _HEAD) for part in (column.group, column.head) if part]
-    return Text(f"{chr(10).join(lines)} {ARROWS[column.better]}".rstrip(), "dim")
+    return _text(f"{chr(10).join(lines)} {ARROWS[column.better]}".rstrip(), "dim")
 
 
 def _shortened(head: Text) -> Text:
     """Shorten a heading of the summary: `consistency` becomes `consist.`."""
     text = head.plain
     short = text if cell_len(text) <= _SHORT_HEAD + 1 else f"{text[: _SHORT_HEAD - 1].rstrip()}."
-    return Text(short, head.style)
+    return _text(short, head.style)
 
 
 def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _Column:
@@ -267,12 +283,12 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _C
         texts = [f"{text:{_BLANK}>{width}}" for text in texts]
     lines = []
     for cell, text in zip(cells, texts, strict=True):
-        line = Text(text, _STYLES[cell.tone])
+        line = _text(text, _STYLES[cell.tone])
         if cell.bar and bar and screen.colour and not screen.full:
             drawn = "█" * max(1, round(bar * cell.bar.end))
-            line = Text.assemble(line, " ", (f"{drawn:<{bar}}", "blue"))
+            line = _assemble(line, " ", (f"{drawn:<{bar}}", "blue"))
         if cell.note and screen.full:
-            line = Text.assemble(line, (f"\n{cell.note}", "dim"))
+            line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
     return _Column(_head(column, screen), lines, column.numeric)
 
