@@ -36,8 +36,6 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 ASKING = r"judge (run|rank|test|audit|validate|criteria (diff|steps)) .*--model "
 NOT_RUN = {
     ASKING + r"(gpt-|anthropic/|my-model|NAME)": "asks a model",
-    r"judge (validate|compare) runs/(first|apart)": "a run of the reader's",
-    r"judge test (summaries\.judge\.yaml|suites/)": "a suite of the reader's",
     r"judge .*\b(politeness|relevance|new)\.jinja": "a criterion of the reader's",
     r"judge run data\.jsonl --replay calls\.jsonl": "a recording of the reader's",
     r"judge init --suite summaries\.jsonl": "begins with people's ratings, which the example has not",
