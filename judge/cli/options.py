@@ -83,6 +83,8 @@ Data = Annotated[
 ]
 Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
 Full = Annotated[bool, option("Print the full report, not only its summary.", "--full", group="Output")]
+REPORT_FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
+"""The formats of every report."""
 Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
 
 

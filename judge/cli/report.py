@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from judge.cli.options import Full, Quiet, format_option, option, takes, to_config
+from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
 from judge.cli.qags import show_item
 from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import print_report, print_untrusted, use_color, write
 from judge.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from judge.data.samples import Values
-    from judge.results.result import Result
 
 _DRAWN = ("svg", "png")
 CHARTS = "charts"
@@ -126,45 +121,36 @@ def validate_command(
             known=("document", "item", "system"),
         ),
     ] = "document",
-    format: Annotated[str, format_option("console", "markdown", "json", "csv", "latex")] = "console",
+    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    full: Full = False,
+    output: Output = None,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
     """Compare a judge with human ratings.
 
-    Baselines without a judge and the agreement between annotators stand beside it."""
-    from judge.commands.validate import check_rated, check_run
+    Also compares baselines that need no judge, and the human raters with each other."""
+    from judge.commands.validate import check_rated, check_run, validate
     from judge.config import RunConfig
     from judge.data import samples
-    from judge.results.validation import check
+    from judge.results.validation import check_level
 
     runs = tuple(others or ())
-    check(format, level)
+    check_level(level)
     for run in runs:
         if not run.is_dir():
-            raise ConfigError(f"{run}: no folder of a run to set beside {data}")
+            raise ConfigError(f"{run}: no such folder; name the folder of a run to compare with {data}")
         check_run(run)
     if not samples.is_data(data):
-        refuse_options(ctx, data, besides=("others", "level", "quiet", "seed", "calibrate", "where"))
+        refuse_options(ctx, data, besides=("others", "level", "full", "output", "quiet", "seed", "calibrate", "where"))
         config = RunConfig.load(given=options)
-        _show((data, *runs), config.seed, format, level, calibrate=config.calibrate, where=config.where)
+        validation = validate(
+            data, *runs, seed=config.seed, calibrate=config.calibrate, where=config.where, level=level
+        )
+        print_report(validation, format, full=full, folder=None if runs else data, output=output)
         return
     config, folder = to_config(data, options, RunConfig)
     result, _ = execute(config, folder, quiet=quiet, check=check_rated)
-    _show((result, *runs), config.seed, format, level)
+    validation = validate(result, *runs, seed=config.seed, level=level)
+    print_report(validation, format, full=full, folder=None if runs else folder, output=output)
     exit_with_status(result)
-
-
-def _show(
-    runs: Sequence[Result | Path],
-    seed: int,
-    format: str,
-    level: str,
-    *,
-    calibrate: bool = False,
-    where: Values | None = None,
-) -> None:
-    from judge.commands.validate import validate
-
-    validation = validate(*runs, seed=seed, calibrate=calibrate, where=where)
-    print_untrusted(validation.report(format, level, colour=use_color()).rstrip("\n"), format)

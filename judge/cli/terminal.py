@@ -125,12 +125,25 @@ def print_untrusted(text: str, format: str = "") -> None:
 
 
 def print_report(
-    finished: Any, format: str = "console", *, full: bool = False, wide: bool = False, folder: Path | None = None
+    finished: Any,
+    format: str = "console",
+    *,
+    full: bool = False,
+    wide: bool = False,
+    folder: Path | None = None,
+    output: Path | None = None,
 ) -> None:
     """Print the report of a finished thing: on the console its summary, or with `full` everything.
 
     `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in the last line.
+    With `output`, write the report to this file and print its path.
     """
+    if output is not None:
+        write(
+            "--output", output, finished.report(format, full=True) if format == "console" else finished.report(format)
+        )
+        typer.echo(str(output))
+        return
     if format != "console":
         print_untrusted(
             finished.report(format, wide=wide).rstrip("\n") if wide else finished.report(format).rstrip("\n")

@@ -1,4 +1,4 @@
-"""`judge.validate`: compare the judges of finished runs with human ratings, and with baselines that need no judge."""
+"""`judge.validate`: compare the judges of finished runs with human ratings and with baselines that need no judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.core.records import Sample
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
-from judge.results.validation import Validation
+from judge.results.validation import Validation, check_level
 from judge.stats import calibration
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import criterion
@@ -31,21 +31,23 @@ def validate(
     n_resamples: int = 1000,
     calibrate: bool = False,
     where: Values | None = None,
+    level: str = "document",
 ) -> Validation:
-    """Hold a result, or the run in a folder, against the ratings that its samples have in `human`, by criterion.
+    """Compare the judges of a result, or of the run in a folder, with the ratings in `Sample.human`, by criterion.
 
-    A judge's column is held against the ratings of its criterion's name. Beside it stand the floors: the heuristic
-    baseline, the number of words and ROUGE-1, -2 and -L (mean over the references, stemmed), taken from the result
-    or measured now; and the ceiling, one annotator against the mean of the others, where `Sample.ratings` has
-    several. `judge.stats.correlation` says what the numbers are. A text without a score or rating does not count.
+    A judge's column is correlated with the ratings of its criterion. So are baselines that need no judge (the
+    heuristic, the number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken from the result or
+    computed now, and one rater with the mean of the others, if `Sample.ratings` has several. A text without a score or
+    rating does not count. See `judge.stats.correlation` for the numbers.
 
-    The judges of `others` are held against the same ratings on the texts that are the same in both, and every two
-    judges against each other. `calibrate` also brings the systems' means to people's scale
-    (`judge.stats.calibration`). `where` has the texts of all runs that count, by the values of their columns:
-    {"lang": "ja"}.
+    The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
+    `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts
+    by the values of their columns: {"lang": "ja"}. `level` is the one that reports show: document (within each item),
+    item (over all texts) or system (between the systems' means).
 
-    Raises ConfigError for what is no scored run, DataError where no text was rated or none is the same, StorageError.
+    Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared, StorageError.
     """
+    shown_level = check_level(level)
     runs = _load_runs((result, *others))
     first, *rest = (run.where(**where) for run in runs) if where else runs
     table = first.table
@@ -56,12 +58,11 @@ def validate(
     provenances = [build_provenance(run) for run in (first, *rest)]
     banners = dict.fromkeys(banner for provenance in provenances for banner in provenance.all_banners)
     columns = [column for run in (first, *rest) for column in run.table.columns]
-    # What the run has said itself, in a banner, is not said again.
     names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
     lacking = [name for name in names if name not in criteria]
     notes = []
     if lacking and unknown_criteria(table.samples, names) not in banners:
-        notes.append(f"No ratings by people for {', '.join(lacking)} (there are: {', '.join(criteria)}).")
+        notes.append(f"People did not rate {', '.join(lacking)}, only {', '.join(criteria)}.")
     scales = {
         criterion(column): (column.low, column.high)
         for column in table.columns
@@ -69,10 +70,11 @@ def validate(
     }
     notes += [note for note in out_of_scale(table.samples, scales) if note not in banners]
     return Validation(
-        title=f"Against people: {' and '.join(dict.fromkeys(provenance.title for provenance in provenances))}",
+        title=f"Agreement with people: {' and '.join(dict.fromkeys(provenance.title for provenance in provenances))}",
         rated=rated,
         notes=(*banners, *left_out, *notes),
         calibrated=first.calibrated or (calibration.calibrate(table) if calibrate else ()),
+        level=shown_level,
     )
 
 
@@ -88,14 +90,14 @@ def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
         runs.append(source if isinstance(source, Result) else load(Path(source)))
     for run in runs:
         if run.rankings or any(score.rival for score in run.table.scores):
-            raise ConfigError("a ranking compares texts two by two and scores none: judge run makes scores to validate")
+            raise ConfigError("a ranking has no scores to validate: it compares texts in pairs. Use judge run")
         if "streamed" in run.info:
-            raise ConfigError("this run measured its data as they were read, without a judge: validate some of them")
+            raise ConfigError("this run streamed its data and has no judge: validate a run with one")
     return runs
 
 
 def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:
-    """Return the judges of all runs on the texts of the first, under distinct names, and notes on texts left out."""
+    """Return the judges of all runs on the first run's texts, under distinct names, and notes on other texts."""
     texts = {(s.item, s.system): s.output for s in runs[0][1].table.samples}
     rated: list[tuple[str, RatedColumn]] = []
     notes = []
@@ -104,9 +106,9 @@ def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) 
         theirs = {(s.item, s.system): s.output for s in result.table.samples}
         same = {key for key, output in theirs.items() if texts.get(key) == output}
         if not same:
-            raise DataError(f"{name} has no text of the first run, by item, system and output")
+            raise DataError(f"{name} shares no text with the first run (same item, system and output)")
         if len(same) < len(theirs):
-            notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name} that the first run has not.")
+            notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run.")
         for judge in judges_of(result.table, str(result.info.get("model") or "")):
             values = {key: value for key, value in judge.values.items() if key in same}
             rated.append((name, replace(judge, values=values)))
@@ -122,8 +124,8 @@ def check_rated(samples: Sequence[Sample]) -> None:
     if not any(sample.human for sample in samples):
         named = option("map", {"human.relevance": "COLUMN"})
         raise DataError(
-            f"no text has a rating by people to validate against: name their column with {named}, "
-            'or write "human": {"relevance": 4} into each row (of several annotators [4, 5, 3])'
+            f"no text has a human rating: name their column with {named}, "
+            'or write "human": {"relevance": 4} into each row (with several raters: [4, 5, 3])'
         )
 
 

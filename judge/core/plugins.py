@@ -60,14 +60,16 @@ REPORTS = {
     "comparison": "judge.report.renderers.comparison:render",
     "criterion_diff": "judge.report.renderers.criterion_diff:render",
     "outcomes": "judge.report.renderers.suite:render",
-    "validation": "judge.report.renderers.validation:render",
     "notebook_result": "judge.report.renderers.html:of_result",
     "notebook_comparison": "judge.report.renderers.html:of_runs",
     "notebook_criterion_diff": "judge.report.renderers.html:of_prompts",
     "criterion_diff_sentences": "judge.report.views.criterion_diff:diff_sentences",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
-VIEWS = {"Result": "judge.report.views.result:view"}
+VIEWS = {
+    "Result": "judge.report.views.result:view",
+    "Validation": "judge.report.views.validation:view",
+}
 """The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {
     "metrics": METRICS,

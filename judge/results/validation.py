@@ -1,6 +1,6 @@
 """The result of `judge.validate`, and the records that JSON and run.json hold of each rated criterion.
 
-JSON has no keys of several parts: `flat` turns a criterion into records, `read` turns them back.
+JSON has no keys of several parts: `flat` turns a criterion into records, and `read` turns them back.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from judge.stats.coefficients import LEVELS, Coefficient, Level
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
 
-FORMATS = ("console", "markdown", "json", "csv", "latex")
-
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """A coefficient with people's ratings at a level; `n` counts items (document), texts (item) or systems (system)."""
+    """A correlation with people's ratings; `n` counts items (level document), texts (item) or systems (system)."""
 
     level: Level
     coefficient: Coefficient
@@ -51,16 +49,15 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A judge, a floor or an annotator against people's ratings of so many texts.
+class Compared:
+    """A judge, a baseline or one human rater, compared with people's ratings of `texts` texts.
 
-    `lacking` says why a level has nothing, `no_agreement` why a measure.
-    `agreement` is a judge's with people's mean, or of the annotators with one another. `few` says by level why a floor
-    is left out of what is said of floors.
+    `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a judge's with
+    people's mean, or that of the raters with one another. `few` says by level why a baseline cannot be compared.
     """
 
     name: str
-    kind: Literal["judge", "floor", "ceiling"]
+    kind: Literal["judge", "baseline", "rater"]
     signature: str
     texts: int
     correlations: tuple[Correlated, ...]
@@ -73,11 +70,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
-    """Spearman of a judge less that of a floor."""
+class BaselineDifference:
+    """Spearman of a judge minus that of a baseline."""
 
     judge: str
-    floor: str
+    baseline: str
     level: Level
     coefficient: Literal["spearman"]
     value: float
@@ -88,8 +85,8 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A coefficient of one judge less that of another; `p` of Williams' test, for Pearson but at level document."""
+class JudgeDifference:
+    """A coefficient of one judge minus that of another; Pearson's has `p` of Williams' test, except at document."""
 
     judge: str
     other: str
@@ -105,14 +102,14 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One criterion. `no_ceiling` says why there are no annotators to compare."""
+    """One criterion. `no_rater` says why no human rater can be compared with the others."""
 
     criterion: str
     texts: int
-    rows: tuple[Held, ...]
-    no_ceiling: str | None
-    differences: tuple[Below, ...]
-    versus: tuple[Beside, ...]
+    rows: tuple[Compared, ...]
+    no_rater: str | None
+    differences: tuple[BaselineDifference, ...]
+    versus: tuple[JudgeDifference, ...]
 
 
 def flat(rated: Rated) -> Criterion:
@@ -124,7 +121,7 @@ def flat(rated: Rated) -> Criterion:
         rated.criterion,
         rated.texts,
         tuple(
-            Held(
+            Compared(
                 row.name,
                 row.kind,
                 row.signature,
@@ -139,13 +136,13 @@ def flat(rated: Rated) -> Criterion:
             )
             for row in rated.rows
         ),
-        rated.no_ceiling or None,
+        rated.no_rater or None,
         tuple(
-            Below(judge, floor, level, "spearman", **_numbers(estimate))
-            for (judge, floor, level), estimate in rated.differences.items()
+            BaselineDifference(judge, baseline, level, "spearman", **_numbers(estimate))
+            for (judge, baseline, level), estimate in rated.differences.items()
         ),
         tuple(
-            Beside(versus.judge, versus.other, versus.level, coefficient, **_numbers(estimate), p=estimate.p)
+            JudgeDifference(versus.judge, versus.other, versus.level, coefficient, **_numbers(estimate), p=estimate.p)
             for versus, coefficient, estimate in coefficients
             if estimate is not None
         ),
@@ -183,10 +180,10 @@ def read(stored: Any) -> Rated:
         criterion.criterion,
         criterion.texts,
         tuple(row for row in rows if row.kind == "judge"),
-        tuple(row for row in rows if row.kind == "floor"),
-        next((row for row in rows if row.kind == "ceiling"), None),
-        criterion.no_ceiling or "",
-        {(entry.judge, entry.floor, entry.level): _estimate("difference", entry) for entry in criterion.differences},
+        tuple(row for row in rows if row.kind == "baseline"),
+        next((row for row in rows if row.kind == "rater"), None),
+        criterion.no_rater or "",
+        {(entry.judge, entry.baseline, entry.level): _estimate("difference", entry) for entry in criterion.differences},
         tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
     )
 
@@ -196,39 +193,40 @@ def _adapter() -> TypeAdapter[Criterion]:
     return TypeAdapter(Criterion)
 
 
-def _estimate(name: str, record: Correlated | Agreed | Below | Beside) -> Estimate:
-    p = record.p if isinstance(record, Beside) else None
+def _estimate(name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference) -> Estimate:
+    p = record.p if isinstance(record, JudgeDifference) else None
     return Estimate(name, record.value, record.low, record.high, record.n, record.method, p)
 
 
 @dataclass(frozen=True, repr=False)
 class Validation:
-    """A result against people's ratings, by criterion; `notes` are what there is to know beside.
+    """The agreement of judges with people's ratings, by criterion.
 
-    `calibrated` are the means on people's scale, where they were asked for.
+    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
+    that reports show.
     """
 
     title: str
     rated: tuple[Rated, ...]
     notes: tuple[str, ...] = ()
     calibrated: tuple[Calibrated, ...] = ()
+    level: Level = "document"
 
     def __repr__(self) -> str:
         named = ", ".join(f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated)
         return f"<Validation: {named}>"
 
-    def report(self, format: str = "console", level: str = "document", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown, json, csv or latex.
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
 
-        `level` is document, item or system; json and csv have every level. Raises ConfigError for another of either.
+        JSON and CSV have every level. Raises ConfigError for an unknown format.
         """
-        check(format, level)
-        return str(plugins.report("validation")(self, format, level, colour=colour))
+        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
-def check(format: str, level: str) -> None:
-    """Raises ConfigError for a format or level that there is not."""
-    if format not in FORMATS:
-        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))
-    if level not in LEVELS:
-        raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")
+def check_level(level: str) -> Level:
+    """Return the level. Raises ConfigError if it is unknown."""
+    for known in LEVELS:
+        if level == known:
+            return known
+    raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")

@@ -1,6 +1,6 @@
-"""Compare judges, baselines and annotators with the mean of people's ratings, criterion by criterion.
+"""Correlate judges, baselines and human raters with the mean of people's ratings, criterion by criterion.
 
-`people` compares all of them; `of_run` does so for a run's own page. `baselines_without_judge` are the floors that a
+`people` compares all of them; `of_run` does so for a run's own report. `baselines_without_judge` are the columns that a
 judge has to beat. `out_of_scale` and `unknown_criteria` check the ratings themselves.
 """
 
@@ -31,15 +31,15 @@ from judge.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What has been held against people's ratings: a judge's column, a floor, or an annotator.
+    """The correlation of a judge's column, a baseline or one human rater with people's ratings.
 
-    A judge also has its `agreement` with people's mean (kappa of both rounded to the scale) and its `calibration`, None
-    where `no_calibration` says why. An annotator's `agreement` is that of all annotators with one another. `few` says
-    by level that a floor has values for too few items to count as one.
+    A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale) and its `calibration`,
+    or else `no_calibration` says why not. A rater's `agreement` is that of all raters with one another. `few` says by
+    level why a baseline has too few values to be compared with.
     """
 
     name: str
-    kind: Literal["judge", "floor", "ceiling"]
+    kind: Literal["judge", "baseline", "rater"]
     signature: str
     correlation: Correlation
     agreement: Agreement = field(default_factory=Agreement)
@@ -47,16 +47,12 @@ class Row:
     no_calibration: str = ""
     few: Mapping[Level, str] = field(default_factory=dict)
 
-    @property
-    def label(self) -> str:
-        return self.name if self.kind == "judge" else f"{self.name} ({self.kind})"
-
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """One judge against another at a level: differences of their correlations with people, on the texts of both.
+    """The correlation with people of one judge minus that of another at a level, on the texts of both.
 
-    `pearson` has the p of Williams' test, but at level document, for which there is none.
+    `pearson` has the p of Williams' test, except at level document, for which there is no such test.
     """
 
     judge: str
@@ -68,30 +64,29 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One criterion that people rated so many texts on.
+    """One criterion that people rated on `texts` texts.
 
-    `ceiling` is one annotator against the mean of the others, None where `no_ceiling` says why. `differences` are
-    Spearman of a judge less that of a floor, by (judge, floor, level), where they are defined; `versus` are every two
-    judges.
+    `rater` is each rater against the mean of the others, or else `no_rater` says why there is none. `differences` are
+    Spearman of a judge minus that of a baseline, by (judge, baseline, level), if defined. `versus` has every pair.
     """
 
     criterion: str
     texts: int
     judges: tuple[Row, ...]
-    floors: tuple[Row, ...]
-    ceiling: Row | None
-    no_ceiling: str
+    baselines: tuple[Row, ...]
+    rater: Row | None
+    no_rater: str
     differences: Mapping[tuple[str, str, Level], Estimate]
     versus: tuple[Versus, ...] = ()
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        return (*self.judges, *self.floors, *([self.ceiling] if self.ceiling else []))
+        return (*self.judges, *self.baselines, *([self.rater] if self.rater else []))
 
 
 @dataclass(frozen=True, slots=True)
 class RatedColumn:
-    """A judge's column or a floor: of one criterion, or, where that is empty, of any. A judge's has its `scale`."""
+    """A judge's column or a baseline. An empty `criterion` means any. A judge's column has a `scale`."""
 
     name: str
     signature: str
@@ -101,12 +96,12 @@ class RatedColumn:
 
 
 def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
-    """A column of a run, under a name."""
+    """Return a column of a run under this name."""
     return column_from_metric(column, table.column_scores(column.name), name)
 
 
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
-    """A column from its rows among others."""
+    """Return a column from its rows among those of several columns."""
     values = {(r.item, r.system): r.value for r in rows if isinstance(r, Score) and r.column == column.name}
     scale = column if column.kind == "criterion" else None
     return RatedColumn(name, column.signature, values, column.criterion, scale)
@@ -119,10 +114,10 @@ Ends = tuple[float, float]
 
 
 def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
-    """A sentence on each criterion of which single ratings are outside its scale (`low`, `high`), with their rows.
+    """Yield a sentence per criterion that has single ratings outside its scale (`low`, `high`), with their rows.
 
-    Of annotators each rating counts. Where more than a tenth and more than three are outside, people have rated on
-    another scale, of which nothing is said here.
+    Each rater's rating counts. If more than a tenth and more than three ratings are outside, people used another scale,
+    and nothing is yielded.
     """
     for name, (low, high) in scales.items():
         rated = [
@@ -144,7 +139,7 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
 
 
 def unknown_criteria(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
-    """That people's ratings are of none of these criteria, with the nearest names; nothing where any is."""
+    """Return a message if people rated none of these criteria, with similar names; "" if they rated any."""
     names = list(dict.fromkeys(name for sample in samples for name in sample.human))
     if not names or not criteria or set(names) & set(criteria):
         return ""
@@ -152,22 +147,22 @@ def unknown_criteria(samples: Iterable[Sample], criteria: Sequence[str]) -> str:
     hint = "".join(f" Did you mean {meant} for {name}?" for name, meant in near.items())
     example = option("map", {f"human.{criteria[0]}": "COLUMN"})
     return (
-        f"People's ratings of {', '.join(names)} go with no criterion asked ({', '.join(criteria)}), and no judge is "
-        f"held against them.{hint} {example} names the ratings of a criterion."
+        f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}, so no judge is compared with "
+        f"them.{hint} {example} names the ratings of a criterion."
     )
 
 
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-L"}
 _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
-"""Parts of a ROUGE signature that the floor does not have."""
+"""Parts of a ROUGE signature that the baseline does not have."""
 
 
 def baselines_without_judge(
     table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool
 ) -> list[RatedColumn]:
-    """The heuristic's columns of these criteria, the length, and ROUGE where there are references.
+    """Return the heuristic's columns of these criteria, the length in words, and ROUGE if there are references.
 
-    Without `measure` the heuristic and ROUGE only where the table has them.
+    Without `measure` the heuristic and ROUGE are left out unless the table has them.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {(s.item, s.system): float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
@@ -186,7 +181,7 @@ def baselines_without_judge(
 
 
 def _heuristic(criteria: Sequence[str]) -> Metric | None:
-    """The baseline for these criteria, None where it does not know them."""
+    """Return the heuristic for these criteria, or None if it does not know them."""
     try:
         metric: Metric = plugins.load("metrics", "heuristic")(criteria=criteria)
     except ConfigError:
@@ -199,7 +194,7 @@ def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Rated
         return []
     existing = {}
     for column in table.columns:
-        # As the floor has it: F, stemmed, the mean over the references or that of one.
+        # The baseline is F, stemmed, with the mean over the references or a single one.
         parts = column.signature.split("|")
         changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
         if column.name in _ROUGE and "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts):
@@ -213,7 +208,7 @@ def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Rated
 
 
 _MANY = 5_000  # texts
-_FEWEST, _SHARE = 10, 0.5  # items, and the share of the judges', below which a floor is none
+_FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, below which a baseline is not compared
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -221,9 +216,9 @@ _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 def people(
     table: Table, judges: Sequence[RatedColumn], bootstrap: Bootstrap, *, measure: bool = True
 ) -> tuple[Rated, ...]:
-    """Every criterion that people rated, with the judges' columns of it, on the texts of this table.
+    """Compare the judges' columns with people's ratings on this table's texts, for every criterion that people rated.
 
-    Floors that the table lacks are measured, where that is wanted.
+    With `measure`, baselines that the table lacks are computed.
     """
     samples = [sample for sample in table.samples if sample.human]
     criteria = tuple(dict.fromkeys(name for sample in samples for name in sample.human))
@@ -235,9 +230,9 @@ def people(
 
 
 def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
-    """The comparison for a run's own page; empty if people rated no criterion that a judge scored.
+    """Return the comparison for a run's own report; empty if people rated no criterion that a judge scored.
 
-    For very many texts only floors that the run has measured are shown: measuring others would take too long.
+    For very many texts only baselines that the run has measured are shown, as computing others would take too long.
     """
     judges = judges_of(table, model)
     rated = {name for sample in table.samples for name in sample.human}
@@ -247,7 +242,7 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:
-    """The judges' columns: of a panel its mean and its judges', else each criterion's, which has the model's name."""
+    """Return the judges' columns: a panel's mean and its judges, or each criterion's under the model's name."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
     judges = []
@@ -261,26 +256,28 @@ def _rated(
     name: str,
     samples: Sequence[Sample],
     judges: Sequence[RatedColumn],
-    floors: Sequence[RatedColumn],
+    baselines: Sequence[RatedColumn],
     bootstrap: Bootstrap,
 ) -> Rated:
-    """One criterion: every column on the texts that were rated on it."""
+    """Compare every column with the ratings of one criterion, on the texts that have one."""
     texts = [sample for sample in samples if name in sample.human]
     ratings = matrix(texts, {(s.item, s.system): s.human[name] for s in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
     makers = [_scorer(column) for column in judges]
     below = [
         (column, matrix(texts, column.values))
-        for column in floors
+        for column in baselines
         if column.criterion in ("", name) and _scorer(column) not in makers
     ]
     against = CorrelationWithRatings(ratings, bootstrap, [values for _, values in (*judged, *below)])
-    ceiling, no_ceiling = _ceiling(texts, name, bootstrap)
-    few = {floor.name: _too_few_items(others, [values for _, values in judged], ratings) for floor, others in below}
+    rater, no_rater = _rater_row(texts, name, bootstrap)
+    few = {
+        baseline.name: _too_few_items(others, [values for _, values in judged], ratings) for baseline, others in below
+    }
     differences = {
-        (judge.name, floor.name, level): difference
-        for (judge, values), (floor, others), level in product(judged, below, LEVELS)
-        if level not in few[floor.name] and (difference := against.difference(values, others, level)) is not None
+        (judge.name, baseline.name, level): difference
+        for (judge, values), (baseline, others), level in product(judged, below, LEVELS)
+        if level not in few[baseline.name] and (difference := against.difference(values, others, level)) is not None
     }
     versus = tuple(
         Versus(judge.name, rival.name, level, spearman, against.difference(values, others, level, "pearson"))
@@ -292,47 +289,47 @@ def _rated(
         len(texts),
         tuple(_judge_row(column, values, ratings, against, bootstrap) for column, values in judged),
         tuple(
-            Row(column.name, "floor", column.signature, against.correlate(values), few=few[column.name])
+            Row(column.name, "baseline", column.signature, against.correlate(values), few=few[column.name])
             for column, values in below
         ),
-        ceiling,
-        no_ceiling,
+        rater,
+        no_rater,
         differences,
         versus,
     )
 
 
-def _too_few_items(floor: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
-    """By level, that a floor has values for too few of the items that the judges, or else people, have.
+def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
+    """Return by level why a baseline has values for too few of the items that the judges (or else people) have.
 
-    Too few are less than half of them, and fewer than 10 where they have 10 or more. At level document an item counts
-    in which both sides differ between texts.
+    Too few are less than half of them, or fewer than 10 if they have 10 or more. At level document only items in which
+    both sides differ between texts count.
     """
     reasons: dict[Level, str] = {}
     for level in LEVELS:
         most = max((_count_items(judge_values, ratings, level) for judge_values in judges or [ratings]), default=0)
-        n = _count_items(floor, ratings, level)
+        n = _count_items(baseline, ratings, level)
         if 0 < n < max(_SHARE * most, _FEWEST if most >= _FEWEST else 0):
-            reasons[level] = f"it has values for {n:,} of {most:,} items, too few to hold a judge against"
+            reasons[level] = f"it has values for {n:,} of {most:,} items, too few for a comparison"
     return reasons
 
 
 def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
-    """How many items a level has to compare."""
+    """Return the number of items that can be compared at this level."""
     if level == "document":
         return int((~np.isnan(within(*paired(values, ratings), "spearman"))).sum())
     return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
 
 
 def _scorer(column: RatedColumn) -> str:
-    """The scorer in a column's signature. With --model heuristic the judge itself is a floor."""
+    """Return the scorer in a column's signature. With --model heuristic the judge itself is a baseline."""
     return column.signature.partition("|")[2].partition("|")[0]
 
 
 def _judge_row(
     judge: RatedColumn, values: Floats, ratings: Floats, against: CorrelationWithRatings, bootstrap: Bootstrap
 ) -> Row:
-    """A judge with its agreement and calibration, where its scale is people's too."""
+    """Return a judge's row, with agreement and calibration if its scale is people's too."""
     correlation = against.correlate(values)
     scale = judge.scale
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
@@ -357,17 +354,14 @@ def _judge_row(
     return Row(judge.name, "judge", judge.signature, correlation, both, curve, reason)
 
 
-def _ceiling(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:
-    """The agreement of one annotator with the others, or why it is unknown."""
+def _rater_row(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:
+    """Return the correlation of one rater with the others, or why it is unknown."""
     ratings = {(s.item, s.system): s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
     if not any(sum(vote is not None for vote in each) > 1 for each in ratings.values()):
-        shortage = "one rating for each text" if not ratings else "no text with the ratings of two annotators"
-        return (
-            None,
-            f'the data have {shortage}; write each annotator\'s down, as in "human": {{"relevance": [4, 5, 3]}}',
-        )
+        shortage = "one rating per text" if not ratings else "no text with ratings by two raters"
+        return None, f'the data have {shortage}; write every rating, as in "human": {{"relevance": [4, 5, 3]}}'
     most = max(map(len, ratings.values()))
     by_place = [{key: each[n] for key, each in ratings.items() if n < len(each)} for n in range(most)]
     votes = np.stack([matrix(samples, rater_votes) for rater_votes in by_place])
     correlation = human_ceiling(votes, bootstrap)
-    return Row("annotator", "ceiling", f"{most} annotators", correlation, agree(votes, bootstrap=bootstrap)), ""
+    return Row("rater", "rater", f"{most} raters", correlation, agree(votes, bootstrap=bootstrap)), ""

@@ -75,8 +75,7 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     assert judge.validate(plain, n_resamples=20).calibrated == ()
     made = judge.validate(plain, n_resamples=20, calibrate=True)
     assert made.calibrated == result.calibrated
-    assert "### On people's scale: relevance" in made.report("markdown")
-    assert "On people's scale: relevance" in made.report()
+    assert "relevance: means on people's scale." in made.report("markdown")
     assert len(json.loads(made.report("json"))["calibrated"]) == 1
 
 

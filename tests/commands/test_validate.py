@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from dataclasses import asdict, replace
@@ -21,7 +20,6 @@ from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
-from judge.report.views.validation import brief
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
@@ -97,29 +95,29 @@ def usual() -> Validation:
 
 
 def names(rated: Rated) -> dict[str, list[str]]:
-    return {"judges": [row.name for row in rated.judges], "floors": [row.name for row in rated.floors]}
+    return {"judges": [row.name for row in rated.judges], "baselines": [row.name for row in rated.baselines]}
 
 
 def test_a_judge_stands_between_floors_and_ceiling() -> None:
     rated = of(usual())
-    floors = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
-    assert names(rated) == {"judges": ["grader"], "floors": floors}
+    baselines = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
     (own,) = rated.judges
     assert own.correlation.estimates["document", "spearman"].value == 1.0
     assert own.signature.startswith("relevance@")
-    length = rated.floors[1].correlation.estimates["document", "spearman"]
+    length = rated.baselines[1].correlation.estimates["document", "spearman"]
     assert (length.value, length.n) == (-1.0, 6)
     difference = rated.differences["grader", "length", "document"]
     assert (difference.value, difference.low, difference.high) == (2.0, 2.0, 2.0)
-    assert {key[:2] for key in rated.differences} == {("grader", floor) for floor in floors}
+    assert {key[:2] for key in rated.differences} == {("grader", baseline) for baseline in baselines}
 
 
 def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_the_others() -> None:
     rated = of(usual())
-    assert rated.no_ceiling == ""
-    assert rated.ceiling.signature == "3 annotators"
-    found = rated.ceiling.correlation.estimates["document", "kendall"]
+    assert rated.no_rater == ""
+    assert rated.rater.signature == "3 raters"
+    found = rated.rater.correlation.estimates["document", "kendall"]
     pairs = (([5, 4, 1], [4.5, 3.5, 2]), ([5, 3, 2], [4.5, 4, 1]), ([4, 4], [5, 3.5]))
     expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
     assert found.value == pytest.approx(sum(expected) / 2)  # the third does not vary where it rated
@@ -127,7 +125,7 @@ def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_
 
 def test_an_abstained_text_lacks_a_value_and_a_comparison_leaves_it_out() -> None:
     rated = of(usual())
-    (heuristic,) = [row for row in rated.floors if row.name == "heuristic"]
+    (heuristic,) = [row for row in rated.baselines if row.name == "heuristic"]
     assert heuristic.correlation.texts == 12
     assert rated.differences["grader", "heuristic", "item"].n == 12
     assert rated.differences["grader", "length", "item"].n == 18
@@ -137,20 +135,20 @@ def test_the_heuristic_is_asked_about_what_it_knows() -> None:
     human = {"relevance": 4, "wit": 2}
     found = judge.validate(judged(rows(lambda system, n: {k: v + GRADES[system] for k, v in human.items()})))
     assert StandIn.asked[-1] == ["relevance"]
-    assert "heuristic" in names(of(found))["floors"]
-    assert "heuristic" not in names(of(found, "wit"))["floors"]
+    assert "heuristic" in names(of(found))["baselines"]
+    assert "heuristic" not in names(of(found, "wit"))["baselines"]
 
 
 def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     result = judged(rows(), metrics=["rouge"], set=measured)
-    expected = of(judge.validate(result, n_resamples=50)).floors
+    expected = of(judge.validate(result, n_resamples=50)).baselines
     made = judge.metrics.rouge.Rouge.score
     monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again"))
-    again = of(judge.validate(result, n_resamples=50)).floors
+    again = of(judge.validate(result, n_resamples=50)).baselines
     assert again == expected
     monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", made)
-    assert of(usual()).floors == expected
+    assert of(usual()).baselines == expected
 
 
 @pytest.mark.parametrize(
@@ -171,14 +169,14 @@ def test_of_several_references_only_the_mean_is_the_floor(
 
 def test_without_references_there_is_no_rouge() -> None:
     data = [{key: value for key, value in row.items() if key != "references"} for row in rows()]
-    assert names(of(judge.validate(judged(data), n_resamples=10)))["floors"] == ["heuristic", "length"]
+    assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["heuristic", "length"]
 
 
 def test_the_heuristic_as_the_judge_is_no_floor_of_its_own() -> None:
     result = judged(rows())
     (column,) = result.table.columns
     its = replace(result.table, columns=(replace(column, signature="relevance|stand-in"),))
-    assert "heuristic" not in names(of(judge.validate(replace(result, table=its), n_resamples=10)))["floors"]
+    assert "heuristic" not in names(of(judge.validate(replace(result, table=its), n_resamples=10)))["baselines"]
 
 
 def test_a_panel_has_its_mean_and_its_judges() -> None:
@@ -194,17 +192,17 @@ def test_criteria_without_a_partner_are_named_once() -> None:
     assert names(of(found, "wit"))["judges"] == []
     said = [note for note in found.notes if "ratings" in note]
     assert len(said) == 1
-    assert said[0].startswith("People's ratings of wit go with no criterion asked (relevance, fluency)")
+    assert said[0].startswith("People rated wit, but the run judged relevance, fluency")
 
 
 def test_only_rated_texts_count() -> None:
     found = judge.validate(judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {})))
     rated = of(found)
-    assert (rated.texts, rated.floors[1].correlation.texts) == (12, 12)
-    assert rated.ceiling is None
-    assert rated.no_ceiling.startswith("the data have one rating for each text")
+    assert (rated.texts, rated.baselines[1].correlation.texts) == (12, 12)
+    assert rated.rater is None
+    assert rated.no_rater.startswith("the data have one rating per text")
     alone = of(judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]}))))
-    assert alone.no_ceiling.startswith("the data have no text with the ratings of two annotators")
+    assert alone.no_rater.startswith("the data have no text with ratings by two raters")
 
 
 def test_all_failed_is_no_zero() -> None:
@@ -216,7 +214,7 @@ def test_all_failed_is_no_zero() -> None:
 
 def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_their_mean() -> None:
     rated = of(usual())
-    agreed = rated.ceiling.agreement
+    agreed = rated.rater.agreement
     votes = np.array([[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float)
     expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
     assert agreed == expected
@@ -228,7 +226,7 @@ def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_the
     assert own.agreement.estimates["alpha_interval"] == alpha
     kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates["kappa_quadratic"]
     assert own.agreement.estimates["kappa_quadratic"] == kappa
-    assert all(not row.agreement.estimates and row.calibration is None for row in rated.floors)
+    assert all(not row.agreement.estimates and row.calibration is None for row in rated.baselines)
 
 
 def test_a_judge_is_calibrated_on_its_own_scale() -> None:
@@ -287,9 +285,9 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     found = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(found))["judges"] == names_
-    told = json.loads(found.report("json"))["criteria"][0]["told"]["document"]
-    assert told[-1].startswith(f"{names_[0]} goes with people better than {names_[1]}: +1.866 [1.866, 1.866]")
-    assert names(of(found))["floors"][-1] == "ROUGE-L"
+    told = json.loads(found.report("json"))["criteria"][0]["sentences"]["document"]
+    assert told[-1].startswith(f"{names_[0]} agrees with people better than {names_[1]}: +1.866 [1.866, 1.866]")
+    assert names(of(found))["baselines"][-1] == "ROUGE-L"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
     assert of(found).judges[0] == replace(one, name=names_[0])
 
@@ -301,8 +299,8 @@ def test_of_another_run_only_the_same_texts_count() -> None:
     other = judged(data[:9], model=ScriptedProvider(lambda _: "3", model="flat"))
     found = judge.validate(first, other, n_resamples=20)
     assert [row.correlation.texts for row in of(found).judges] == [18, 8]
-    assert "Left out: 1 text of run 2 that the first run has not." in found.notes
-    with pytest.raises(DataError, match="run 2 has no text of the first run, by item, system and output"):
+    assert "Left out: 1 text of run 2, not in the first run." in found.notes
+    with pytest.raises(DataError, match="run 2 shares no text with the first run"):
         judge.validate(first, judged([row | {"item": f"x{row['item']}"} for row in data]))
 
 
@@ -323,32 +321,32 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
 def test_the_page_of_very_many_texts_has_the_floors_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["judge.stats.human_agreement"], "_MANY", 17)
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
-    assert names(judged(rows()).rated[0])["floors"] == ["length"]
+    assert names(judged(rows()).rated[0])["baselines"] == ["length"]
     held = judged(rows(), metrics=["rouge"], set=measured)
-    assert names(held.rated[0])["floors"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
-    assert len(of(judge.validate(held, n_resamples=10)).floors) == 5
+    assert names(held.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
+    assert len(of(judge.validate(held, n_resamples=10)).baselines) == 5
 
 
 def test_annotators_ratings_are_stored(tmp_path: Path) -> None:
     judged(rows(), out=tmp_path)
     path = tmp_path / "samples.parquet"
     stored = pq.read_table(path)
-    assert of(judge.validate(tmp_path, n_resamples=10)).ceiling is not None
+    assert of(judge.validate(tmp_path, n_resamples=10)).rater is not None
     pq.write_table(stored.drop_columns(["human"]), path)
     with pytest.raises(StorageError):
         judge.validate(tmp_path)
 
 
 def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no text has a rating by people .* map=\{'human.relevance': 'COLUMN'\}"):
+    with pytest.raises(DataError, match=r"no text has a human rating.* map=\{'human.relevance': 'COLUMN'\}"):
         judge.validate(judged(rows(lambda system, n: {})))
     ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)
-    with pytest.raises(ConfigError, match="a ranking compares texts two by two"):
+    with pytest.raises(ConfigError, match="a ranking has no scores"):
         judge.validate(ranked)
     with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
         judge.validate(tmp_path)
     streamed = judged(rows())
-    with pytest.raises(ConfigError, match="without a judge"):
+    with pytest.raises(ConfigError, match="has no judge"):
         judge.validate(replace(streamed, info={**streamed.info, "streamed": {"texts": {}, "failures": []}}))
 
 
@@ -372,14 +370,14 @@ def test_a_floor_of_few_items_is_shown_and_left_out_of_what_is_said() -> None:
     ]
     table = replace(result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores))
     found = judge.validate(replace(result, table=table))
-    (floor,) = [row for row in of(found).floors if row.name == "heuristic"]
-    assert floor.correlation.estimates["document", "spearman"].value == 1.0
-    assert floor.few["document"] == "it has values for 4 of 24 items, too few to hold a judge against"
-    assert not any(floor == "heuristic" for _, floor, _ in of(found).differences)
+    (baseline,) = [row for row in of(found).baselines if row.name == "heuristic"]
+    assert baseline.correlation.estimates["document", "spearman"].value == 1.0
+    assert baseline.few["document"] == "it has values for 4 of 24 items, too few for a comparison"
+    assert not any(baseline == "heuristic" for _, baseline, _ in of(found).differences)
     said = found.report("markdown")
-    assert "Left out as a floor: heuristic: it has values for 4 of 24 items" in said
-    assert "heuristic" not in str(brief(found.rated, "document").rows)
-    assert read(json.loads(json.dumps(asdict(flat(of(found)))))).floors == of(found).floors
+    assert "Not compared with the judges: heuristic: it has values for 4 of 24 items" in said
+    assert "heuristic" not in found.report()
+    assert read(json.loads(json.dumps(asdict(flat(of(found)))))).baselines == of(found).baselines
 
 
 def test_a_judge_above_the_ceiling_is_explained() -> None:
@@ -388,23 +386,18 @@ def test_a_judge_above_the_ceiling_is_explained() -> None:
         return {"relevance": [GRADES[system], GRADES[system], stray]}
 
     noisy = judged(rows(votes, items=12))
-    assert "is above the ceiling" in judge.validate(noisy).report("markdown")
-    assert "above the ceiling" not in judge.validate(judged(rows(lambda s, n: {"relevance": [GRADES[s]] * 2}))).report()
+    assert "does not make the judge better than people" in judge.validate(noisy).report("markdown")
+    same = judge.validate(judged(rows(lambda s, n: {"relevance": [GRADES[s]] * 2})))
+    assert "better than people" not in same.report("markdown")
 
 
-def test_tables_for_a_paper_and_for_a_spreadsheet() -> None:
-    found = judge.validate(judged(rows()))
-    told = list(csv.DictReader(found.report("csv").splitlines()))
-    estimates = [(row, key, e) for row in of(found).rows for key, e in row.correlation.estimates.items()]
-    assert [
-        (line["name"], line["kind"], line["level"], line["coefficient"], float(line["value"])) for line in told
-    ] == [(row.name, row.kind, level, name, e.value) for row, (level, name), e in estimates]
-    paper = found.report("latex", "item")
-    assert paper.count("\\begin{table}") == len(found.rated) == 1
-    for row in of(found).rows:
+def test_tables_for_a_paper_are_at_the_level() -> None:
+    paper = judge.validate(judged(rows()), level="item").report("latex")
+    for row in of(judge.validate(judged(rows()))).rows:
         assert f"{row.correlation.estimates['item', 'spearman'].value:.3f}".removeprefix("-") in paper
-        assert row.label in paper
-    assert "\\label{tab:people-1}" in paper
+    assert "correlation with people over all texts" in paper
+    with pytest.raises(ConfigError, match=r"--level: .* did you mean 'item'"):
+        judge.validate(judged(rows()), level="items")
 
 
 def test_a_rating_off_the_scale_is_named() -> None:

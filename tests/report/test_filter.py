@@ -43,7 +43,7 @@ def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
     for name in ("estimates", "comparisons", "overall", "drivers", "rated", "matrices", "repeats"):
         assert getattr(whole, name) == getattr(alone, name), name
     assert whole.table == alone.table
-    assert whole.rated[0].ceiling is not None
+    assert whole.rated[0].rater is not None
 
 
 def test_of_a_panel_and_of_a_ranking_too() -> None:

@@ -1,24 +1,30 @@
-"""A validation as text: golden files, the sentences that the differences support, and what stands in for no number."""
+"""The report of judges against people: golden files, the sentences that the differences support, missing values."""
 
 from __future__ import annotations
 
 import json
+from csv import DictReader
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from judge.core.errors import ConfigError
+import judge
+from judge.core import plugins
 from judge.core.records import Estimate
+from judge.report.views.summary import schema
+from judge.report.views.validation import agreement_facts, agreement_tile, calibration_blocks, people_blocks
+from judge.results.result import Result, load
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement
-from judge.stats.calibration import Bin, Calibration
+from judge.stats.calibration import Bin, Calibrated, Calibration, Powered
 from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
 
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"
-FORMATS = {"console": "txt", "markdown": "md", "json": "json"}
 
 
 def estimate(value: float, low: float | None, high: float | None, n: int = 12, name: str = "spearman") -> Estimate:
@@ -58,11 +64,11 @@ def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versu
 
 
 def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
-    """A criterion with one judge, whose differences at level document are these."""
-    floors = tuple(row(name, "floor", 0.2) for name in differences)
+    """A criterion with one judge and these differences at level document."""
+    baselines = tuple(row(name, "baseline", 0.2) for name in differences)
     keyed = {("small-judge", name, "document"): one for name, one in differences.items()}
     judges = (row("small-judge", "judge", 0.6),)
-    made = {"judges": judges, "floors": floors, "ceiling": None, "no_ceiling": "", "differences": keyed, **fields}
+    made = {"judges": judges, "baselines": baselines, "rater": None, "no_rater": "", "differences": keyed, **fields}
     return Rated("coherence", 36, **made)
 
 
@@ -72,6 +78,7 @@ BETTER = estimate(0.31, 0.2, 0.4)
 @pytest.fixture
 def validation() -> Validation:
     nothing = "no text has both a value and a rating"
+    baselines = {"heuristic": 0.35, "length": -0.1, "ROUGE-1": 0.2}
     first = Rated(
         "coherence",
         36,
@@ -88,8 +95,8 @@ def validation() -> Validation:
             ),
             row("mute", "judge", 0, levels=(), why=nothing),
         ),
-        (row("heuristic", "floor", 0.35, texts=30), row("length", "floor", -0.1), row("ROUGE-1", "floor", 0.2)),
-        replace(row("annotator", "ceiling", 0.7), signature="3 annotators", agreement=agreed(0.625, *MEASURES)),
+        tuple(row(name, "baseline", value) for name, value in baselines.items()),
+        replace(row("rater", "rater", 0.7), signature="3 raters", agreement=agreed(0.625, *MEASURES)),
         "",
         {
             ("panel mean", "heuristic", "document"): estimate(0.25, -0.05, 0.4, 10),
@@ -104,31 +111,50 @@ def validation() -> Validation:
         12,
         (),
         (
-            row("length", "floor", 0.1, texts=12, **pooled),
-            row("ROUGE-1", "floor", 0, levels=(), why="all values are equal"),
+            row("length", "baseline", 0.1, texts=12, **pooled),
+            row("ROUGE-1", "baseline", 0, levels=(), why="all values are equal"),
         ),
         None,
-        "the data have one rating for each text",
+        "the data have one rating per text",
         {},
     )
-    return Validation("Against people: council.jsonl, judged by a|b", (first, second), ("A note with \x1b[31m in it.",))
+    return Validation(
+        "Agreement with people: council.jsonl, judged by a|b", (first, second), ("A note with \x1b[31m in it.",)
+    )
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_golden(validation: Validation, golden: Any, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("validation.txt", {}),
+        ("validation.full.txt", {"full": True}),
+        ("validation.md", {"format": "markdown"}),
+        ("validation.tex", {"format": "latex"}),
+    ],
+)
+def test_golden(
+    validation: Validation, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    golden(f"validation.{FORMATS[format]}", validation.report(format))
+    golden(name, validation.report(**options))
 
 
-def test_nothing_is_wider_than_the_terminal(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_fits_a_terminal(validation: Validation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for level in LEVELS:
-        assert all(len(text) <= 80 for text in validation.report(level=level).split("\n"))
+        lines = replace(validation, level=level).report().splitlines()
+        assert len(lines) <= 20
+        assert all(len(line) <= 80 for line in lines)
 
 
-def test_colour_is_for_those_who_ask(validation: Validation) -> None:
+def test_only_a_terminal_gets_escape_codes(validation: Validation) -> None:
     assert "\x1b" not in validation.report()
     assert "\x1b[1m" in validation.report(colour=True)
+
+
+def sentences(rated: Rated, level: str = "document") -> list[str]:
+    told: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0]["sentences"][level]
+    return told
 
 
 @pytest.mark.parametrize(
@@ -136,71 +162,89 @@ def test_colour_is_for_those_who_ask(validation: Validation) -> None:
     [
         (
             {"length": estimate(0.5, 0.3, 0.7), "ROUGE-1": BETTER},
-            "small-judge beats every floor: +0.310 [0.200, 0.400] in Spearman over ROUGE-1, the nearest.",
+            "small-judge is significantly better than every baseline; the nearest is ROUGE-1 (+0.310 [0.200, 0.400] "
+            "in Spearman).",
         ),
         (
             {"length": estimate(0.02, -0.03, 0.07), "ROUGE-1": BETTER},
-            "small-judge is not told apart from length (+0.020 [−0.030, 0.070]); beats ROUGE-1 "
-            "(differences in Spearman).",
+            "small-judge: no significant difference from length (+0.020 [−0.030, 0.070]); significantly better than "
+            "ROUGE-1.",
         ),
         (
             {"length": estimate(-0.2, -0.3, -0.1), "ROUGE-1": estimate(-0.1, -0.2, 0)},
-            "small-judge is below length (−0.200 [−0.300, −0.100]); is not told apart from ROUGE-1 "
-            "(−0.100 [−0.200, 0.000]) (differences in Spearman).",
+            "small-judge: significantly worse than length (−0.200 [−0.300, −0.100]); no significant difference from "
+            "ROUGE-1 (−0.100 [−0.200, 0.000]).",
         ),
         (
             {"length": estimate(0.07, 0.0003, 0.15)},
-            "small-judge is not told apart from length (+0.070 [0.000, 0.150]) (differences in Spearman).",
+            "small-judge: no significant difference from length (+0.070 [0.000, 0.150]).",
         ),
         (
             {"length": estimate(0.9, None, None)},
-            "small-judge is not told apart from length (+0.900 without an interval) (differences in Spearman).",
+            "small-judge: no significant difference from length (+0.900 (no interval)).",
         ),
-        ({}, "small-judge could not be compared with a floor."),
+        ({}, "small-judge could not be compared with a baseline."),
     ],
 )
-def test_the_sentence_is_what_the_differences_support(differences: dict[str, Estimate], sentence: str) -> None:
-    text = Validation("t", (rated(differences),)).report("markdown").replace("\\", "")
-    assert f"\n{sentence}\n" in text
-    assert (
-        sentence in json.loads(Validation("t", (rated(differences),)).report("json"))["criteria"][0]["told"]["document"]
-    )
-
-
-@pytest.mark.parametrize(("systems", "said"), [(4, True), (5, False)])
-def test_few_systems_get_no_verdict_between_their_means(systems: int, said: bool) -> None:
-    means = {("system", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
-    judges, floors = (
-        (replace(row(name, kind, 0.6), correlation=Correlation(36, means, {})),)
-        for name, kind in (("small-judge", "judge"), ("length", "floor"))
-    )
-    one = rated({}, judges=judges, floors=floors)
-    text = Validation("t", (one,)).report("markdown", "system")
-    assert ("4 systems are too few for a verdict between their means: it takes 5 or more." in text) is said
-    assert ("could not be compared" not in text and "goes the other way" not in text) is said
-
-
-@pytest.mark.parametrize(("value", "said"), [(-0.45, True), (-0.05, False)])
-def test_a_floor_that_goes_the_other_way_is_said(value: float, said: bool) -> None:
-    floors = (row("length", "floor", value),)
-    text = Validation("t", (rated({"length": BETTER}, floors=floors),)).report("markdown")
-    sentence = f"length goes the other way, −{abs(value):.3f} [−0.650, −0.350]: its opposite is a floor of 0.450."
-    assert (sentence in text.replace("\\", "")) is said
-
-
-def test_a_floor_without_values_is_not_beaten() -> None:
-    lacking = (*rated({"length": BETTER}).floors, row("heuristic", "floor", 0, levels=(), why="it abstained"))
-    text = Validation("t", (rated({"length": BETTER}, floors=lacking),)).report("markdown")
-    assert "beats every floor that has values: +0.310" in text
-    assert "No value for heuristic: it abstained." in text
+def test_a_sentence_says_what_the_differences_support(differences: dict[str, Estimate], sentence: str) -> None:
+    one = rated(differences)
+    assert sentences(one) == [sentence]
+    assert sentence in Validation("t", (one,)).report("markdown").replace("\\", "")
 
 
 @pytest.mark.parametrize(
-    ("format", "level", "message"), [("html", "item", "'html'"), ("json", "items", "--level: .* did you mean 'item'")]
+    ("differences", "finding"),
+    [
+        ([{"length": BETTER}] * 2, ["small-judge agrees with people better than every baseline on all 2 criteria"]),
+        ([{"length": BETTER}], ["small-judge agrees with people better than every baseline on coherence"]),
+        (
+            [{"length": BETTER}, {"length": estimate(0.1, -0.1, 0.3)}],
+            [
+                "small-judge agrees with people better than every baseline on 1 of 2 criteria",
+                "c1: no significant difference from length (+0.100 [−0.100, 0.300]).",
+            ],
+        ),
+        (
+            [{"length": estimate(-0.2, -0.3, -0.1)}],
+            [
+                "small-judge is not significantly better than the baselines on coherence",
+                "coherence: significantly worse than length (−0.200 [−0.300, −0.100]).",
+            ],
+        ),
+        ([{}], ["small-judge could not be compared with a baseline"]),
+    ],
 )
-def test_other_formats_and_levels_are_refused(validation: Validation, format: str, level: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        validation.report(format, level)
+def test_the_finding(differences: list[dict[str, Estimate]], finding: list[str]) -> None:
+    criteria = [replace(rated(each), criterion=f"c{n}" if n else "coherence") for n, each in enumerate(differences)]
+    assert list(plugins.document(Validation("t", tuple(criteria))).finding) == finding
+
+
+@pytest.mark.parametrize("systems", [4, 5])
+def test_means_of_few_systems_are_not_compared(systems: int) -> None:
+    means = {("system", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
+    judges, baselines = (
+        (replace(row(name, kind, 0.6), correlation=Correlation(36, means, {})),)
+        for name, kind in (("small-judge", "judge"), ("length", "baseline"))
+    )
+    one = rated({}, judges=judges, baselines=baselines)
+    few = "4 systems are too few to compare correlations of means; 5 are needed"
+    assert (sentences(one, "system") == [f"{few}."]) is (systems == 4)
+    (finding,) = plugins.document(Validation("t", (one,), level="system")).finding
+    assert finding == (few if systems == 4 else "small-judge could not be compared with a baseline")
+
+
+@pytest.mark.parametrize(("value", "negative"), [(-0.45, True), (-0.05, False)])
+def test_a_negative_correlation_is_a_baseline_if_reversed(value: float, negative: bool) -> None:
+    one = rated({"length": BETTER}, baselines=(row("length", "baseline", value),))
+    sentence = "length correlates negatively, −0.450 [−0.650, −0.350]; reversed, it is a baseline of 0.450."
+    assert (sentence in sentences(one)) is negative
+
+
+def test_a_baseline_without_values_is_not_compared() -> None:
+    without = row("heuristic", "baseline", 0, levels=(), why="it abstained")
+    one = rated({"length": BETTER}, baselines=(*rated({"length": BETTER}).baselines, without))
+    assert "better than every baseline that has values; the nearest is length" in sentences(one)[0]
+    assert "No value for heuristic: it abstained." in Validation("t", (one,)).report("markdown")
 
 
 @pytest.mark.parametrize(
@@ -209,40 +253,43 @@ def test_other_formats_and_levels_are_refused(validation: Validation, format: st
         (
             0.2,
             0.0004,
-            "a goes with people better than b: +0.200 [0.100, 0.300] in Spearman; Williams' test of Pearson over all "
-            "texts: p < .001.",
+            "a agrees with people better than b: +0.200 [0.100, 0.300] in Spearman; Williams' test of Pearson over all "
+            "texts: p < 0.001.",
         ),
         (
             0.05,
             0.0421,
-            "a is not told apart from b: +0.050 [−0.050, 0.150] in Spearman; Williams' test of Pearson over all "
-            "texts: p = .042.",
+            "No significant difference between a and b: +0.050 [−0.050, 0.150]; Williams' test of Pearson over all "
+            "texts: p = 0.042.",
         ),
         (
             -0.3,
             0.5,
-            "b goes with people better than a: +0.300 [0.200, 0.400] in Spearman; Williams' test of Pearson over all "
-            "texts: p = .500.",
+            "b agrees with people better than a: +0.300 [0.200, 0.400] in Spearman; Williams' test of Pearson over all "
+            "texts: p = 0.500.",
         ),
     ],
 )
-def test_of_two_judges_the_better_one_is_named_first(value: float, p: float, sentence: str) -> None:
+def test_the_better_of_two_judges_comes_first(value: float, p: float, sentence: str) -> None:
     judges = (row("a", "judge", 0.5 + value), row("b", "judge", 0.5))
     one = rated({}, judges=judges, versus=versus("a", "b", value, p))
-    assert sentence in Validation("t", (one,)).report("markdown").replace("\\", "")
+    assert sentences(one)[-1] == sentence
 
 
-def test_of_many_judges_the_best_is_held_against_each_other_one() -> None:
+def test_the_best_of_many_judges_is_compared_with_each_other_one() -> None:
     judges = tuple(row(name, "judge", value) for name, value in (("a", 0.4), ("b", 0.6), ("c", 0.5)))
     pairs = (*versus("a", "b", -0.2), *versus("a", "c", -0.1), *versus("b", "c", 0.1))
-    text = Validation("t", (rated({}, judges=judges, versus=pairs),)).report("markdown")
-    assert text.count(" better than ") + text.count("told apart from") == 2
-    assert "b goes with people better than a" in text
-    assert "b is not told apart from c" in text
-    assert "The best judge is held against each other one without a correction for their number." in text
+    one = Validation("t", (rated({}, judges=judges, versus=pairs),))
+    compared = [sentence.partition(":")[0] for sentence in sentences(one.rated[0])[3:]]
+    assert compared == ["b agrees with people better than a", "No significant difference between b and c"]
+    assert plugins.document(one).finding[1:] == (
+        "It agrees with people better than a on coherence.",
+        "No significant difference from c.",
+    )
+    assert "p-values are not corrected for their number" in one.report("markdown")
 
 
-def test_what_was_rated_comes_back_from_json(validation: Validation) -> None:
+def test_ratings_survive_json(validation: Validation) -> None:
     for one in validation.rated:
         stored = json.loads(json.dumps(asdict(flat(one))))
         again = read(stored)
@@ -251,5 +298,111 @@ def test_what_was_rated_comes_back_from_json(validation: Validation) -> None:
         assert [row.calibration for row in again.rows] == [row.calibration for row in one.rows]
 
 
-def test_it_says_what_it_is(validation: Validation) -> None:
+def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
+    lines = list(DictReader(validation.report("csv").splitlines()))
+    estimates = [
+        (rated.criterion, row.name, row.kind, *key, e.value)
+        for rated in validation.rated
+        for row in rated.rows
+        for key, e in row.correlation.estimates.items()
+    ]
+    keys = ("criterion", "name", "kind", "level", "coefficient")
+    assert [(*(line[key] for key in keys), float(line["value"])) for line in lines] == estimates
+
+
+def test_repr_names_criteria_and_texts(validation: Validation) -> None:
     assert repr(validation) == "<Validation: coherence (36 texts), 一貫性|<b> (12 texts)>"
+
+
+# The sections in the report of a run
+
+
+def test_facts_for_the_chart(validation: Validation, result: Result) -> None:
+    made = replace(result, rated=validation.rated)
+    facts = [(fact.criterion, fact.name, fact.kind, fact.value) for fact in agreement_facts(made)]
+    assert facts == [
+        ("coherence", "panel mean", "judge", 0.6),
+        ("coherence", "small-judge", "judge", 0.55),
+        ("coherence", "one rater", "rater", 0.7),
+        ("coherence", "heuristic", "baseline", 0.35),
+        ("coherence", "length", "baseline", -0.1),
+        ("coherence", "ROUGE-1", "baseline", 0.2),
+    ]
+    tile = agreement_tile(made)
+    assert tile is not None
+    assert (tile.value, tile.label) == ("ρ 0.60", "agreement of the judge with your 3 raters (coherence)")
+    assert agreement_tile(result) is None
+    assert people_blocks(result) == calibration_blocks(()) == ()
+
+
+def powered(
+    system: str, other: str = "", value: float = 3.5, adjusted: float | None = None, half: float = 0.2
+) -> Powered:
+    """An estimate with this half width, where the ratings alone give .4."""
+    name = "difference" if other else "mean"
+    made = [Estimate(name, value, value - side, value + side, 30, "how") for side in (half, 0.4)]
+    return Powered(made[0], made[1], 0.754, 1470, system, other, adjusted)
+
+
+def calibrated(systems: str, **fields: Any) -> Calibrated:
+    pairs = [(one, other) for place, one in enumerate(systems) for other in systems[place + 1 :]]
+    differences = [powered(*pair, value=0.25, adjusted=0.0004 if pair[0] == "a" else 0.3) for pair in pairs]
+    return Calibrated("fluency", tuple(powered(name) for name in systems), tuple(differences), **fields)
+
+
+def cells(table: Any) -> list[list[str]]:
+    return [[cell.text + cell.mark for cell in row] for row in table.rows]
+
+
+def test_means_and_differences_on_peoples_scale() -> None:
+    _, means, differences, text, how = calibration_blocks([calibrated("abc")])
+    assert cells(means)[0] == ["a", "3.50", "3.50", "30", "1,470", "0.75", "120"]
+    assert [cell.note for cell in means.rows[0][1:3]] == ["[3.30, 3.70]", "[3.10, 3.90]"]
+    assert [(row[0], row[1], row[-1]) for row in cells(differences)] == [
+        ("a − b", "+0.25*", "<.001"),
+        ("a − c", "+0.25*", "<.001"),
+        ("b − c", "+0.25", ".300"),
+    ]
+    assert text.text == (
+        "30 ratings and the judge are worth 120 ratings (median over systems). "
+        "2 of 3 pairs of systems differ significantly."
+    )
+    assert how.blocks[0].items[-1].startswith("* significant")
+
+
+def test_many_differences_are_limited_to_the_best_system() -> None:
+    _, _, differences, text, _ = calibration_blocks([calibrated("abcde", note="x" * 9_000)])
+    assert [row[0] for row in cells(differences)] == ["a − b", "a − c", "a − d", "a − e"]
+    assert "4 of 10 pairs of systems differ significantly; the table has the 4 with the best system." in text.text
+    assert text.text.endswith(f" X{'x' * 298}….")
+
+
+def test_an_unknown_estimate_has_no_number() -> None:
+    bare = Estimate("mean", 5.0, None, None, 12, "all equal")
+    one = Calibrated("c", (Powered(bare, bare, 0.0, 40, "a"),), (Powered(bare, bare, 0.0, 40, "a", "b"),), "too few")
+    _, means, differences, text, _ = calibration_blocks([one])
+    assert cells(means)[0][-1] == cells(differences)[0][-1] == "–"
+    assert text.text == "0 of 1 pair of systems differ significantly. Too few."
+    _, only, _ = calibration_blocks([Calibrated("c", note="fewer than 10 rated items with a score: a")])
+    assert only.text == "Fewer than 10 rated items with a score: a."
+
+
+def test_a_run_keeps_its_ratings(tmp_path: Path) -> None:
+    rows = [
+        {
+            "item": f"i{n}",
+            "system": s,
+            "source": "A bridge.",
+            "output": f"{s} text {n}",
+            "human": {"relevance": r + n % 2},
+        }
+        for n in range(4)
+        for s, r in (("x", 4), ("y", 2), ("z", 1))
+    ]
+    provider = judge.ScriptedProvider(lambda request: "5" if "x text" in str(request.messages) else "2")
+    made = judge.evaluate(rows, ["relevance"], model=provider, cache=False, metrics=[], out=tmp_path)
+    assert people_blocks(load(tmp_path)) == people_blocks(made) != ()
+    document = json.loads(made.report("json"))
+    Draft202012Validator(schema()).validate(document)
+    assert document["rated"] == json.loads((tmp_path / "run.json").read_text("utf-8"))["rated"]
+    assert [row["kind"] for row in document["rated"][0]["rows"]] == ["judge", "baseline", "baseline"]

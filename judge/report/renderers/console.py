@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from judge.core.format import one_line
-from judge.report.views import validation
+from judge.report.views import people as validation
 from judge.report.views.columns import ALPHA
 from judge.report.views.leaderboard_old import Cell, build_leaderboard, verdict
 from judge.report.views.provenance import Provenance

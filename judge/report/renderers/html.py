@@ -25,18 +25,19 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
 from judge.report import charts
 from judge.report.charts import scatters
-from judge.report.views import items, validation
+from judge.report.views import items
+from judge.report.views import people as validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.items import Item, gaps, means, shares
 from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard, verdict
+from judge.report.views.people import HEADS as HEADS_OF_PEOPLE
 from judge.report.views.provenance import Provenance, abstained, failed
 from judge.report.views.qags import HEADS
 from judge.report.views.ranking_old import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
-from judge.report.views.validation import HEADS as HEADS_OF_PEOPLE
 from judge.results.comparison import CriterionDiff, RunComparison
 from judge.results.result import Result
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 
 from judge.core.format import one_line, plural
-from judge.report.views import validation
+from judge.report.views import people as validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.leaderboard_old import Cell, Leaderboard, build_leaderboard, verdict
+from judge.report.views.people import LEVEL
 from judge.report.views.ranking_old import RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
-from judge.report.views.validation import LEVEL
 from judge.results.result import Result
 
 LIMIT = 60_000

@@ -24,9 +24,9 @@ from judge.report.charts import scatters
 from judge.report.renderers import html
 from judge.report.views.heat_maps import Wins, heats, wins
 from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard
+from judge.report.views.people import people
 from judge.report.views.ranking_old import RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
-from judge.report.views.validation import people
 from judge.results.result import Result
 from judge.table import store
 

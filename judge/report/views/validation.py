@@ -1,239 +1,317 @@
-"""Judges against human ratings, laid out for all formats.
+"""The report of `judge validate`, and the sections on human ratings in the report of a run.
 
-First the prediction-powered means on people's scale, then correlations, agreement and calibration of each criterion,
-then the calibration curves of the HTML page.
+`view` makes the report. `people_blocks` and `calibration_blocks` make the sections, `agreement_facts` the numbers of
+the chart "Judge against people".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import sqrt
-from statistics import median
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import Any, Literal
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
-from judge.core.records import Column, Estimate
-from judge.report import charts
+from judge.core.format import decimals, format_interval, format_p, number, one_line, percent, plural, signed
+from judge.core.records import Estimate
+from judge.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Details,
+    Document,
+    Heading,
+    Notice,
+    Paragraph,
+    Section,
+    Table,
+    Tile,
+    Tone,
+)
 from judge.report.views.columns import p_cell
 from judge.results.result import Result
+from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.calibration import Calibrated, Calibration, Powered
-from judge.stats.coefficients import COEFFICIENTS, Level
+from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
 from judge.stats.correlation import CONCLUSIVE, UNITS
 from judge.stats.human_agreement import Rated, Row, Versus
 
-TITLE = "On people's scale"
-_METHOD = (
-    "Prediction-powered estimates (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's scores of all "
-    "items, less what it is off by on the rated ones. They hold whatever the judge is like, if the rated items were "
-    "drawn at random. λ: how much the judge counts, 0 to 1. Worth: the ratings that alone would give as narrow an "
-    "interval. Fewer than were rated: the judge follows people too little to make up for what estimating λ costs, and "
-    "the interval is wider than that of the ratings alone."
-)
-_DIFFER = (
-    "A difference is estimated and tested by itself, within items and with a λ of its own: it is not that of the means "
-    "above it."
-)
-_APART = "≠ told apart: p < .05 after Holm over the criterion's pairs."
+_PLACES = 3
+_SHORT = 2  # decimals of the summary
+_MAX_NAMED = 3  # criteria and judges in the finding
+_MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
 _NOTE = 300  # characters of the note on what could not be estimated
-_MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best one are shown
-_MEANS = ("system", "with the judge", "ratings alone", "rated", "judged", "λ", "worth")
-_DIFFERENCES = ("difference", "with the judge", "ratings alone", "rated", "judged", "λ", "worth", "p")
-
-CalibrationCell = tuple[str, str]
-"""A value and its interval, or "" if it has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table: headings and rows, of which the first cell is a name."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[CalibrationCell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationBlock:
-    """One criterion; `sentences` stand below its tables."""
-
-    name: str
-    grids: tuple[Grid, ...]
-    sentences: tuple[str, ...]
-
-
-def blocks(criteria: Sequence[Calibrated], *, every: bool = False) -> tuple[CalibrationBlock, ...]:
-    """Lay out every criterion, with `every` difference or, if there are many, those with the best system."""
-    laid_out = []
-    for calibrated in criteria:
-        differences = calibrated.differences
-        if not every and len(differences) > _MAX_DIFFERENCES:
-            best = calibrated.means[0].system
-            differences = tuple(difference for difference in differences if difference.system == best)
-        places = decimals([mean.estimate.value for mean in calibrated.means])
-        grids = []
-        if calibrated.means:
-            rows = [((one_line(mean.system), ""), *_cells(mean, places)) for mean in calibrated.means]
-            grids.append(Grid(_MEANS, tuple(rows)))
-        if differences:
-            rows = [
-                (
-                    (f"{one_line(powered.system)} {'≠' if powered.apart else '−'} {one_line(powered.other)}", ""),
-                    *_cells(powered, places),
-                    (p_cell(powered.adjusted), ""),
-                )
-                for powered in differences
-            ]
-            grids.append(Grid(_DIFFERENCES, tuple(rows)))
-        sentences = []
-        worth = [
-            (mean.estimate.n, mean.effective_ratings) for mean in calibrated.means if mean.effective_ratings is not None
-        ]
-        if worth:
-            rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
-            together = f"{plural(rated, 'rating')} and the judge together"
-            sentences.append(f"{together} are worth {alone:,} (median over the systems).")
-        if n_pairs := len(calibrated.differences):
-            apart = sum(powered.apart for powered in calibrated.differences)
-            those = f"; shown are the {len(differences):,} with the best system" if len(differences) < n_pairs else ""
-            sentences.append(f"{apart:,} of {plural(n_pairs, 'pair')} of systems are told apart{those}.")
-        if calibrated.note:
-            sentences.append(f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}.")
-        laid_out.append(CalibrationBlock(one_line(calibrated.column), tuple(grids), tuple(sentences)))
-    return tuple(laid_out)
-
-
-def calibration_note(criteria: Sequence[Calibrated]) -> str:
-    """Explain the method, and the marks in use."""
-    marked = any(difference.apart for calibrated in criteria for difference in calibrated.differences)
-    differ = any(calibrated.differences for calibrated in criteria)
-    return " ".join([_METHOD, *[_DIFFER] * differ, *[_APART] * marked])
-
-
-def show(console: Console, criteria: Sequence[Calibrated]) -> None:
-    """Print all criteria; nothing if there are none."""
-    for block in blocks(criteria):
-        console.print(Text(f"\n{TITLE}: {block.name}", "bold"))
-        for grid in block.grids:
-            console.print(table(grid))
-        for sentence in block.sentences:
-            console.print(Text(sentence))
-    if criteria:
-        console.print(Text(calibration_note(criteria), "dim"))
-
-
-def table(grid: Grid) -> Table:
-    """Return a grid for a terminal, with intervals below their values."""
-    rich_table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1), collapse_padding=True)
-    for place, head in enumerate(grid.heads):
-        folded = Text(head.replace(" ", "\n") if place else head)
-        rich_table.add_column(folded, justify="right" if place else "left", no_wrap=bool(place), overflow="fold")
-    for row in grid.rows:
-        rich_table.add_row(*(Text.assemble(value, (f"\n{below}" if below else "", "dim")) for value, below in row))
-    return rich_table
-
-
-def _cells(powered: Powered, places: int) -> tuple[CalibrationCell, ...]:
-    counts = f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2)
-    worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
-    format_value = signed if powered.other else number
-    ends = [
-        (format_value(estimate.value, places), format_interval(estimate.low, estimate.high, places))
-        for estimate in (powered.estimate, powered.people)
-    ]
-    return (*ends, *((text, "") for text in (*counts, worth)))
-
-
-HEADS = ("Spearman", "Kendall tau-b", "Pearson")
+_HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _LEVELS: Mapping[Level, str] = {
     "document": "between the systems of an item, mean over items",
     "item": "over all texts",
     "system": "between the systems' means",
 }
-_PLACES = 3
-FEW = MEASURES[:4]
-"""The measures of agreement that fit a narrow table."""
+_ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A row as text: its coefficients, the number of units they cover, and the number of texts."""
-
-    label: str
-    kind: str
-    cells: tuple[CalibrationCell, ...]
-    n: str
-    texts: str
+# The report of `judge validate`
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A judge's calibration: a summary, and its bins."""
+def view(validation: Validation) -> Document:
+    """Make the report at the validation's level; JSON and CSV have every level."""
+    rated, level = validation.rated, validation.level
+    sections = [Section("people", "Agreement with people", lambda: _criteria_blocks(rated, level))]
+    if validation.calibrated:
+        sections.append(Section("calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)))
+    return Document(
+        title=one_line(validation.title),
+        finding=tuple(_finding(rated, level)),
+        scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
+        notices=tuple(map(one_line, validation.notes)),
+        summary=(_overview(rated, level),),
+        sections=tuple(sections),
+        next=("judge validate RUN --full",),
+        data=_data(validation),
+        records=tuple(_records(rated)),
+    )
 
-    judge: str
-    summary: str
-    bins: Grid
 
-    @property
-    def title(self) -> str:
-        return f"Calibration of {self.judge}: {self.summary}"
+def _data(validation: Validation) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "title": validation.title,
+        "notes": validation.notes,
+        "criteria": [
+            {**asdict(flat(rated)), "sentences": {level: list(_sentences(rated, level)) for level in LEVELS}}
+            for rated in validation.rated
+        ],
+    }
+    if validation.calibrated:
+        data["calibrated"] = [asdict(calibrated) for calibrated in validation.calibrated]
+    return data
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationBlock:
-    """A criterion as text, at the level that could be shown.
+def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
+    """Yield a record per judge, baseline and rater, level and coefficient."""
+    for rated in criteria:
+        for row in rated.rows:
+            for (level, coefficient), e in row.correlation.estimates.items():
+                yield {
+                    "criterion": rated.criterion,
+                    "name": row.name,
+                    "kind": row.kind,
+                    "level": level,
+                    "coefficient": coefficient,
+                    "value": e.value,
+                    "low": e.low,
+                    "high": e.high,
+                    "n": e.n,
+                    "texts": row.correlation.texts,
+                    "not_compared": row.few.get(level, ""),
+                    "signature": row.signature,
+                    "method": e.method,
+                }
 
-    `sentences` say what the correlations support. `agreement` has a row for each judge and for the annotators, None if
-    there are neither; `curves` are the calibration of each judge that has one; `notes` say what is missing.
+
+# The finding and the overview
+
+
+def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
+    """Say whether the best judge beats the baselines, then where it does not, then how it compares with other judges.
+
+    The best judge is a panel's mean, or else the one with the highest mean correlation.
     """
+    judged = [rated for rated in criteria if rated.judges]
+    if not judged:
+        yield f"No judge scored {_names(rated.criterion for rated in criteria)}; only baselines are shown"
+        return
+    best = _best_judge(judged, level)
+    comparisons = {
+        rated.criterion: against
+        for rated in judged
+        if (against := _against_baselines(rated, best, _usable(rated, level)))
+    }
+    if not comparisons:
+        few = [sentence for rated in judged[:1] if (sentence := _too_few_systems(rated, level))]
+        yield few[0] if few else f"{one_line(best)} could not be compared with a baseline"
+    else:
+        beaten = [name for name, against in comparisons.items() if against.beats_all]
+        agrees = f"{one_line(best)} agrees with people"
+        if len(comparisons) == 1:
+            on = f"on {one_line(next(iter(comparisons)))}"
+        else:
+            every = "all" if len(beaten) == len(comparisons) else f"{len(beaten)} of" if beaten else "any of"
+            on = f"on {every} {len(comparisons)} criteria"
+        if beaten:
+            yield f"{agrees} better than every baseline {on}"
+        else:
+            yield f"{one_line(best)} is not significantly better than the baselines {on}"
+        for against in [against for against in comparisons.values() if not against.beats_all][:_MAX_NAMED]:
+            yield f"{one_line(against.criterion)}: {against.sentence}"
+    pairs = [
+        (rated, versus)
+        for rated in judged
+        for versus in rated.versus
+        if versus.level == _usable(rated, level) and best in (versus.judge, versus.other)
+    ]
+    rivals = list(dict.fromkeys(_rival(versus, best) for _, versus in pairs))
+    for rival in rivals[:_MAX_NAMED]:
+        won = {rated.criterion: _lead(versus, best) for rated, versus in pairs if _rival(versus, best) == rival}
+        better = [one_line(name) for name, e in won.items() if _above_zero(e)]
+        if better:
+            yield f"It agrees with people better than {one_line(rival)} on {_names(better)}."
+        else:
+            yield f"No significant difference from {one_line(rival)}."
 
-    title: str
-    over: str
-    unit: str
-    lines: tuple[Line, ...]
-    sentences: tuple[str, ...]
-    agreement: Grid | None
-    curves: tuple[Curve, ...]
-    notes: tuple[str, ...]
+
+def _best_judge(criteria: Sequence[Rated], level: Level) -> str:
+    values: dict[str, list[float]] = {}
+    for rated in criteria:
+        for row in rated.judges:
+            estimate = _spearman(row, _usable(rated, level))
+            values.setdefault(row.name, []).append(-1.0 if estimate is None else estimate.value)
+    if "panel mean" in values:
+        return "panel mean"
+    return max(values, key=lambda name: fmean(values[name]))
 
 
-def block(rated: Rated, level: Level) -> ValidationBlock:
-    """Lay out a criterion at a level, or over all texts if that level has no values."""
+def _rival(versus: Versus, judge: str) -> str:
+    return versus.other if versus.judge == judge else versus.judge
+
+
+def _overview(criteria: Sequence[Rated], level: Level) -> Table:
+    """Tabulate Spearman's correlation with people: a row per criterion and judge."""
+    baselines = dict.fromkeys(
+        _short_name(row.name) for rated in criteria for row in rated.baselines if _counts(row, _usable(rated, level))
+    )
+    has_rater = any(rated.rater for rated in criteria)
+    single = len({row.name for rated in criteria for row in rated.judges}) < 2
+    heads = ["judge", *(["one rater"] if has_rater else []), *baselines, "texts"]
+    rows = []
+    for rated in criteria:
+        usable = _usable(rated, level)
+        rater = [_correlation_cell(_spearman(rated.rater, usable) if rated.rater else None, _SHORT)] * has_rater
+        others = []
+        for name in baselines:
+            same = [row for row in rated.baselines if _short_name(row.name) == name and _counts(row, usable)]
+            known = [(e.value, row.name, e) for row in same if (e := _spearman(row, usable))]
+            _, full_name, estimate = max(known, default=(0.0, "", None))
+            others.append(_correlation_cell(estimate, _SHORT, title=full_name))
+        for judge in rated.judges or (None,):
+            name = one_line(rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}")
+            against = _against_baselines(rated, judge.name, usable) if judge else None
+            best = against is not None and against.beats_all
+            own = _correlation_cell(
+                _spearman(judge, usable) if judge else None, _SHORT, mark="*" * best, tone="good" if best else "strong"
+            )
+            texts = judge.correlation.texts if judge else rated.texts
+            rows.append((Cell(name), own, *rater, *others, Cell(f"{texts:,}", value=texts)))
+    used = list(dict.fromkeys(_LEVELS[_usable(rated, level)] for rated in criteria))
+    key = f"Spearman's correlation with people, {'; or '.join(used)}."
+    if any(cells[1].mark for cells in rows):
+        key += " * significantly above every baseline."
+    if "ROUGE" in baselines:
+        key += " ROUGE: the highest of ROUGE-1, -2 and -L."
+    if has_rater:
+        key += " One rater: compared with the mean of the others."
+    columns = (Column("", numeric=False), *(Column(head, better="" if head == "texts" else "higher") for head in heads))
+    return Table(columns, tuple(rows), key=key, name="agreement", caption="Agreement with people.")
+
+
+def _counts(row: Row, level: Level) -> bool:
+    """Return whether a baseline has values for enough items."""
+    return level not in row.few and _spearman(row, level) is not None
+
+
+def _short_name(baseline: str) -> str:
+    return "ROUGE" if baseline in _ROUGE else baseline
+
+
+def _correlation_cell(
+    estimate: Estimate | None,
+    places: int = _PLACES,
+    *,
+    mark: str = "",
+    title: str = "",
+    tone: Tone = "",
+) -> Cell:
+    if estimate is None:
+        return Cell("–")
+    return Cell(
+        number(estimate.value, places),
+        note=format_interval(estimate.low, estimate.high, places),
+        mark=mark,
+        title=title,
+        tone=tone,
+        value=estimate.value,
+    )
+
+
+# Each criterion in detail
+
+
+def people_blocks(result: Result) -> tuple[Block, ...]:
+    """Make the section on human ratings in the report of a run; empty if people rated no criterion of its judges."""
+    return tuple(_criteria_blocks(result.rated, "document"))
+
+
+def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
+    for rated in criteria:
+        yield Heading(f"{one_line(rated.criterion)}: {plural(rated.texts, 'rated text')}")
+        yield from _criterion_blocks(rated, level)
+    if criteria:
+        yield Details("How to read these tables", (Bullets(tuple(_explanations(criteria, level))),))
+
+
+def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     usable = _usable(rated, level)
-    notes = []
+    name = one_line(rated.criterion)
+    units = dict.fromkeys((f"{UNITS[usable]}s", "texts"))
+    heads = (*(Column(head, better="higher") for head in _HEADS), *map(Column, units))
+    rows = []
+    for row in rated.rows:
+        estimates = [row.correlation.estimates.get((usable, name)) for name in COEFFICIENTS]
+        n = next((f"{e.n:,}" for e in estimates if e is not None), "–")
+        counts = [n, f"{row.correlation.texts:,}"][: len(units)]
+        tone: Tone = "" if row.kind == "judge" else "muted"
+        label = Cell(_label(row), tone=tone)
+        rows.append((label, *(_correlation_cell(e, tone=tone) for e in estimates), *map(Cell, counts)))
+    yield Table(
+        (Column("", numeric=False), *heads),
+        tuple(rows),
+        caption=f"{name}: correlation with people {_LEVELS[usable]}.",
+        name=f"people-{name}",
+    )
+    if sentences := tuple(_sentences(rated, usable)):
+        yield Bullets(sentences)
+    if (agreement := _agreement_table(rated)) is not None:
+        yield agreement
+    for row in rated.judges:
+        if row.calibration:
+            yield from _curve(row.name, name, row.calibration)
+    for note in _notes(rated, level):
+        yield Notice(note)
+
+
+def _label(row: Row) -> str:
+    return {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}[row.kind]
+
+
+def _notes(rated: Rated, level: Level) -> Iterator[str]:
+    usable = _usable(rated, level)
     if usable != level:
         # A row that has texts gives the better reason.
         rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
         reason = next(correlation.lacking[level] for correlation in rows if level in correlation.lacking)
-        notes.append(f"Nothing at level {level}: {reason}. Shown is what there is {_LEVELS[usable]}.")
-    reasons: dict[str, list[str]] = {}
+        yield f"No values at level {level}: {reason}. The table is {_LEVELS[usable]}."
+    missing: dict[str, list[str]] = {}
     few: dict[str, list[str]] = {}
     for row in rated.rows:
         if usable in row.correlation.lacking:
-            reasons.setdefault(row.correlation.lacking[usable], []).append(one_line(row.name))
+            missing.setdefault(row.correlation.lacking[usable], []).append(row.name)
         elif usable in row.few:
-            few.setdefault(row.few[usable], []).append(one_line(row.name))
-    notes += [f"No value for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
-    notes += [f"Left out as a floor: {', '.join(names)}: {reason}." for reason, names in few.items()]
-    notes += [
-        f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
-        for row in rated.judges
-        if row.no_calibration and row.correlation.texts
-    ]
-    return ValidationBlock(
-        title=f"{one_line(rated.criterion)}: {plural(rated.texts, 'text')} rated by people",
-        over=f"Correlation {_LEVELS[usable]}",
-        unit=f"{UNITS[usable]}s",
-        lines=tuple(_line(row, usable) for row in rated.rows),
-        sentences=tuple(correlation_sentences(rated, usable)),
-        agreement=_agreement(rated),
-        curves=tuple(_curve(row.name, row.calibration) for row in rated.judges if row.calibration),
-        notes=tuple(notes),
-    )
+            few.setdefault(row.few[usable], []).append(row.name)
+    yield from (f"No value for {_names(names)}: {reason}." for reason, names in missing.items())
+    yield from (f"Not compared with the judges: {_names(names)}: {reason}." for reason, names in few.items())
+    for row in rated.judges:
+        if row.no_calibration and row.correlation.texts:
+            yield f"No agreement and calibration for {one_line(row.name)}: {row.no_calibration}."
 
 
 def _usable(rated: Rated, level: Level) -> Level:
@@ -245,53 +323,40 @@ def _usable(rated: Rated, level: Level) -> Level:
     return level
 
 
-def _line(row: Row, level: Level) -> Line:
-    estimates = [row.correlation.estimates.get((level, name)) for name in COEFFICIENTS]
-    n = next((f"{e.n:,}" for e in estimates if e is not None), "–")
-    texts = "" if level == "item" else f"{row.correlation.texts:,}"
-    return Line(one_line(row.label), row.kind, tuple(map(_cell_or_dash, estimates)), n, texts)
+def _spearman(row: Row, level: Level) -> Estimate | None:
+    return row.correlation.estimates.get((level, "spearman"))
 
 
-def _cell_or_dash(estimate: Estimate | None, places: int = _PLACES) -> CalibrationCell:
-    if estimate is None:
-        return "–", ""
-    return number(estimate.value, places), format_interval(estimate.low, estimate.high, places)
-
-
-# What the correlations support
-
-
-def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
-    """Compare each judge with the floors and the ceiling, then the best judge with each other one."""
+def _sentences(rated: Rated, level: Level) -> Iterator[str]:
+    """Compare each judge with the baselines and the raters, then the best judge with each other one."""
     if not rated.judges:
-        yield f"No judge scored {one_line(rated.criterion)}: the floors stand alone."
-    estimates = [row.correlation.estimates.get((level, "spearman")) for row in rated.rows]
-    n_systems = max((e.n for e in estimates if e is not None), default=CONCLUSIVE)
-    if level == "system" and n_systems < CONCLUSIVE:
-        needed = f"it takes {CONCLUSIVE} or more"
-        yield f"{plural(n_systems, 'system')} are too few for a verdict between their means: {needed}."
+        yield f"No judge scored {one_line(rated.criterion)}; only baselines are shown."
+    if few := _too_few_systems(rated, level):
+        yield f"{few}."
         return
     for judge in rated.judges:
         if level in judge.correlation.lacking:
             continue
-        against = {floor.name: rated.differences.get((judge.name, floor.name, level)) for floor in rated.floors}
-        yield f"{one_line(judge.name)} {_floors_sentence(against)}"
-        estimate = judge.correlation.estimates.get((level, "spearman"))
-        ceiling = rated.ceiling and rated.ceiling.correlation.estimates.get((level, "spearman"))
-        if estimate and ceiling and round(estimate.value, _PLACES) > round(ceiling.value, _PLACES):
-            yield (  # which looks as if the judge were better than people
-                f"{one_line(judge.name)} is above the ceiling ({number(estimate.value, _PLACES)} over "
-                f"{number(ceiling.value, _PLACES)}): "
-                "it is nearer to the annotators' mean than one of them is to the mean of the others, which is the "
-                "noisier; that does not make it better than people."
+        name = one_line(judge.name)
+        against = _against_baselines(rated, judge.name, level)
+        if against:
+            yield f"{name} is {against.sentence}" if against.beats_all else f"{name}: {against.sentence}"
+        else:
+            yield f"{name} could not be compared with a baseline."
+        estimate = _spearman(judge, level)
+        rater = _spearman(rated.rater, level) if rated.rater else None
+        if estimate and rater and round(estimate.value, _PLACES) > round(rater.value, _PLACES):
+            yield (  # else it would seem that the judge is better than people
+                f"{name} correlates with the raters' mean more than one rater does with the mean of the others "
+                f"({number(estimate.value, _PLACES)} and {number(rater.value, _PLACES)}). One rater is noisier than "
+                "the mean, so this does not make the judge better than people."
             )
-    for floor in _counted(rated, level) if rated.judges else ():
-        estimate = floor.correlation.estimates.get((level, "spearman"))
+    for baseline in rated.baselines if rated.judges else ():
+        estimate = None if level in baseline.few else _spearman(baseline, level)
         if estimate is not None and estimate.high is not None and round(estimate.high, _PLACES) < 0:
             opposite = number(-estimate.value, _PLACES)
-            yield f"{floor.name} goes the other way, {_difference(estimate)}: its opposite is a floor of {opposite}."
-    estimates_by_judge = {row.name: row.correlation.estimates.get((level, "spearman")) for row in rated.judges}
-    values = {name: estimate.value for name, estimate in estimates_by_judge.items() if estimate is not None}
+            yield f"{baseline.name} correlates negatively, {_size(estimate)}; reversed, it is a baseline of {opposite}."
+    values = {row.name: e.value for row in rated.judges if (e := _spearman(row, level))}
     if len(values) > 1:
         best = max(values, key=lambda name: values[name])
         for versus in rated.versus:
@@ -299,233 +364,281 @@ def correlation_sentences(rated: Rated, level: Level) -> Iterator[str]:
                 yield _versus_sentence(rated, versus, best)
 
 
-def _counted(rated: Rated, level: Level) -> list[Row]:
-    """Return the floors that have values for enough of the items."""
-    return [floor for floor in rated.floors if level not in floor.few]
+def _too_few_systems(rated: Rated, level: Level) -> str:
+    """Return why correlations between the systems' means cannot be compared, or ""."""
+    n = max((e.n for row in rated.rows if (e := _spearman(row, level))), default=CONCLUSIVE)
+    if level != "system" or n >= CONCLUSIVE:
+        return ""
+    return f"{plural(n, 'system')} are too few to compare correlations of means; {CONCLUSIVE} are needed"
 
 
-def _floors_sentence(floors: Mapping[str, Estimate | None]) -> str:
-    """Say which floors the judge beats, and which not."""
-    against = {name: estimate for name, estimate in floors.items() if estimate is not None}
-    if not against:
-        return "could not be compared with a floor."
-    # Compare the ends as they are shown: +0.072 [0.000, 0.147] beats nothing.
-    beaten = {name: e for name, e in against.items() if e.low is not None and round(e.low, _PLACES) > 0}
-    if len(beaten) == len(against):
-        name, nearest = min(against.items(), key=lambda pair: pair[1].value)
-        every = "every floor" if len(against) == len(floors) else "every floor that has values"
-        return f"beats {every}: {_difference(nearest)} in Spearman over {name}, the nearest."
-    below = {name: e for name, e in against.items() if e.high is not None and round(e.high, _PLACES) < 0}
-    level = {name: e for name, e in against.items() if name not in beaten and name not in below}
-    parts = [f"is below {_difference_list(below)}"] if below else []
-    parts += [f"is not told apart from {_difference_list(level)}"] if level else []
-    parts += [f"beats {', '.join(beaten)}"] if beaten else []
-    return f"{'; '.join(parts)} (differences in Spearman)."
+@dataclass(frozen=True, slots=True)
+class _AgainstBaselines:
+    """A judge's Spearman less that of each baseline that has enough values, and a sentence about them."""
+
+    criterion: str
+    beats_all: bool
+    sentence: str
 
 
-def _difference_list(against: Mapping[str, Estimate]) -> str:
-    return ", ".join(f"{name} ({_difference(estimate)})" for name, estimate in against.items())
+def _against_baselines(rated: Rated, judge: str, level: Level) -> _AgainstBaselines | None:
+    """Compare a judge with the baselines; None if there are no differences."""
+    if _too_few_systems(rated, level):
+        return None
+    differences = {row.name: e for row in rated.baselines if (e := rated.differences.get((judge, row.name, level)))}
+    if not differences:
+        return None
+    # Compare the ends as they are shown: +0.072 [0.000, 0.147] is not significant.
+    better = {name: e for name, e in differences.items() if _above_zero(e)}
+    if len(better) == len(differences):
+        name, nearest = min(differences.items(), key=lambda pair: pair[1].value)
+        every = "every baseline" if len(differences) == len(rated.baselines) else "every baseline that has values"
+        sentence = f"significantly better than {every}; the nearest is {name} ({_size(nearest)} in Spearman)."
+        return _AgainstBaselines(rated.criterion, True, sentence)
+    worse = {name: e for name, e in differences.items() if e.high is not None and round(e.high, _PLACES) < 0}
+    equal = {name: e for name, e in differences.items() if name not in better and name not in worse}
+    parts = [f"significantly worse than {_sizes(worse)}"] if worse else []
+    parts += [f"no significant difference from {_sizes(equal)}"] if equal else []
+    parts += [f"significantly better than {', '.join(better)}"] if better else []
+    return _AgainstBaselines(rated.criterion, False, f"{'; '.join(parts)}.")
 
 
-def _difference(estimate: Estimate) -> str:
-    sign = "+" if estimate.value >= 0 else ""
+def _above_zero(estimate: Estimate) -> bool:
+    return estimate.low is not None and round(estimate.low, _PLACES) > 0
+
+
+def _sizes(differences: Mapping[str, Estimate]) -> str:
+    return ", ".join(f"{name} ({_size(estimate)})" for name, estimate in differences.items())
+
+
+def _size(estimate: Estimate) -> str:
     interval = format_interval(estimate.low, estimate.high, _PLACES)
-    return f"{sign}{number(estimate.value, _PLACES)} {interval or 'without an interval'}"
+    return f"{signed(estimate.value, _PLACES)} {interval or '(no interval)'}"
+
+
+def _lead(versus: Versus, judge: str) -> Estimate:
+    """Return the Spearman of `judge` less that of the other judge."""
+    e = versus.spearman
+    if versus.judge == judge:
+        return e
+    low, high = (None if end is None else -end for end in (e.high, e.low))
+    return Estimate(e.name, -e.value, low, high, e.n, e.method)
 
 
 def _versus_sentence(rated: Rated, versus: Versus, best: str) -> str:
-    sign, rival = (1, versus.other) if versus.judge == best else (-1, versus.judge)
-    e = versus.spearman
-    ends = (e.low, e.high) if sign > 0 else (e.high and -e.high, e.low and -e.low)
-    turned = Estimate(e.name, sign * e.value, *ends, e.n, e.method)
-    apart = turned.low is not None and round(turned.low, _PLACES) > 0
+    rival, lead = _rival(versus, best), _lead(versus, best)
     # There is no Williams' test at level document: quote the one over all texts.
     level = "item" if versus.level == "document" else versus.level
     tested = ""
     for other in rated.versus:
         same_pair = (other.judge, other.other, other.level) == (versus.judge, versus.other, level)
         if same_pair and other.pearson is not None and other.pearson.p is not None:
-            p = other.pearson.p
-            equation = "p < .001" if p < 0.001 else f"p = {number(p, 3).removeprefix('0')}"
-            tested = f"; Williams' test of Pearson {_LEVELS[level]}: {equation}"
-    verdict = "goes with people better than" if apart else "is not told apart from"
-    return f"{one_line(best)} {verdict} {one_line(rival)}: {_difference(turned)} in Spearman{tested}."
+            tested = f"; Williams' test of Pearson {_LEVELS[level]}: {format_p(other.pearson.p)}"
+    if _above_zero(lead):
+        return f"{one_line(best)} agrees with people better than {one_line(rival)}: {_size(lead)} in Spearman{tested}."
+    return f"No significant difference between {one_line(best)} and {one_line(rival)}: {_size(lead)}{tested}."
 
 
-# Agreement and calibration
-
-
-def _agreement(rated: Rated) -> Grid | None:
-    """Tabulate the agreement of the judges with people's mean, and of the annotators with one another."""
+def _agreement_table(rated: Rated) -> Table | None:
+    """Tabulate the agreement of the judges with people's mean, and of the raters with one another."""
     rows = [(one_line(row.name), row.agreement) for row in rated.judges]
-    rows += [(rated.ceiling.signature, rated.ceiling.agreement)] if rated.ceiling else []
+    rows += [(rated.rater.signature, rated.rater.agreement)] if rated.rater else []
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
     measures = [measure for measure in MEASURES if any(measure in agreement.estimates for _, agreement in rows)]
     if not measures:
         return None
-    return Grid(
-        ("agreement", *(TITLES[measure] for measure in measures)),
+    return Table(
+        (Column("", numeric=False), *(Column(TITLES[measure], better="higher") for measure in measures)),
         tuple(
-            ((name, ""), *(_cell_or_dash(agreement.estimates.get(measure)) for measure in measures))
+            (Cell(name), *(_correlation_cell(agreement.estimates.get(measure)) for measure in measures))
             for name, agreement in rows
         ),
+        caption=f"{one_line(rated.criterion)}: agreement with people's mean, and of the raters with one another.",
+        name=f"raters-{one_line(rated.criterion)}",
     )
 
 
-def _curve(name: str, calibration: Calibration) -> Curve:
+def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Block]:
+    """Yield the calibration of a judge: a sentence, and its bins folded."""
     places = decimals([calibration.low, calibration.high])
-    side = "above" if calibration.bias.value >= 0 else "below"
-    ends = (calibration.bias.low, calibration.bias.high)
-    if calibration.bias.value < 0 and ends[0] is not None and ends[1] is not None:
-        ends = -ends[1], -ends[0]
-    bias = f"{number(abs(calibration.bias.value), places)} {format_interval(*ends, places)}".rstrip()
     low, high = (None if end is None else 100 * end for end in (calibration.error.low, calibration.error.high))
     error = f"{percent(calibration.error.value)} {format_interval(low, high, 1)}".rstrip()
+    bias = calibration.bias
+    size = f"{signed(bias.value, places)} {format_interval(bias.low, bias.high, places)}".rstrip()
+    yield Paragraph(f"Calibration of {one_line(judge)}: error {error} of the scale, bias {size} points.")
     rows = tuple(
         (
-            (f"{number(bin.low, 1)}–{number(bin.high, 1)}", ""),
-            (f"{bin.people.n:,}", ""),
-            (number(bin.value, places), ""),
-            *((text, "") for text in _cell_or_dash(bin.people, places)),
+            Cell(f"{number(bin.low, 1)}–{number(bin.high, 1)}"),
+            Cell(f"{bin.people.n:,}"),
+            Cell(number(bin.value, places)),
+            _correlation_cell(bin.people, places),
         )
         for bin in calibration.bins
     )
-    sentence = f"error {error} of the scale; on average {bias} points {side} people"
-    return Curve(one_line(name), sentence, Grid(("scores", "texts", "judge", "people", "interval"), rows))
+    heads = (Column("scores", numeric=False), Column("texts"), Column("judge"), Column("people"))
+    caption = f"{criterion}: mean score and mean rating by {one_line(judge)}'s score."
+    table = Table(heads, rows, caption=caption, name=f"calibration-{criterion}-{one_line(judge)}")
+    yield Details(f"Calibration bins of {one_line(judge)}", (table,))
 
 
-# What holds for all criteria
-
-
-def brief(criteria: Sequence[Rated], level: Level) -> Grid:
-    """Tabulate each judge of each criterion: its Spearman, the highest floor, the ceiling."""
-    rows: list[tuple[CalibrationCell, ...]] = []
-    for rated in criteria:
-        usable = _usable(rated, level)
-        floors = [
-            (floor.name, floor.correlation.estimates.get((usable, "spearman"))) for floor in _counted(rated, usable)
-        ]
-        name, highest = max(floors, key=lambda pair: -2.0 if pair[1] is None else pair[1].value, default=("", None))
-        best = "–" if highest is None else f"{number(highest.value, _PLACES)} ({one_line(name)})"
-        ceiling = rated.ceiling.correlation.estimates.get((usable, "spearman")) if rated.ceiling else None
-        rows += [
-            (
-                (one_line(rated.criterion), ""),
-                (one_line(row.name), ""),
-                _cell_or_dash(row.correlation.estimates.get((usable, "spearman"))),
-                (best, ""),
-                (_cell_or_dash(ceiling)[0], ""),
-                (f"{row.correlation.texts:,}", ""),
-            )
-            for row in rated.judges
-        ]
-    return Grid(("criterion", "judge", "Spearman", "highest floor", "ceiling", "texts"), tuple(rows))
-
-
-def closing(rated: Sequence[Rated], level: Level) -> Iterator[str]:
-    """Explain floors, ceiling, agreement, calibration and the intervals."""
-    yield "Floors need no judge: one that does not beat them adds nothing to them."
-    if any(criterion.ceiling for criterion in rated):
-        yield "Ceiling: one annotator against the mean of the others, averaged over the annotators."
+def _explanations(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
+    yield "Baselines need no judge. A judge that does not beat them adds nothing."
+    if any(rated.rater for rated in criteria):
+        yield "One rater: each rater is compared with the mean of the others; the value is the mean over the raters."
     missing: dict[str, list[str]] = {}
-    for criterion in rated:
-        if criterion.no_ceiling:
-            missing.setdefault(criterion.no_ceiling, []).append(one_line(criterion.criterion))
-    for why, names in missing.items():
-        yield f"No ceiling for {', '.join(names)}: {why}."
-    levels = {_usable(criterion, level) for criterion in rated}
+    for rated in criteria:
+        if rated.no_rater:
+            missing.setdefault(rated.no_rater, []).append(rated.criterion)
+    for reason, names in missing.items():
+        yield f"No value for one rater on {_names(names)}: {reason}."
+    levels = {_usable(rated, level) for rated in criteria}
     if "document" in levels:
-        yield "An item counts in which both the values and the ratings differ between texts."
-    rows = [row for criterion in rated for row in criterion.rows]
+        yield "Only items whose values and ratings both differ between texts are counted."
+    rows = [row for rated in criteria for row in rated.rows]
     kinds = {row.kind for row in rows if row.agreement.estimates}
     if kinds:
-        yield "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights)."
-    if "judge" in kinds:
-        yield "A judge's is that with people's mean, for kappa both rounded to the scale."
-    if "ceiling" in kinds:
-        yield "ICC(2,1) is of one annotator, ICC(2,k) of their mean."
+        yield (
+            "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the judge's "
+            "score and people's mean are rounded to the scale)."
+        )
+    if "rater" in kinds:
+        yield "ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters."
     if any(row.calibration for row in rows):
         yield (
-            "Calibration: texts by the judge's score, with people's mean of them; the error is how far the two are "
-            "apart, in per cent of the scale; points are steps of the scale itself."
+            "Calibration: texts are binned by the judge's score. The error is the mean distance between the judge's "
+            "mean and people's mean in a bin. The bias is the judge's mean minus people's."
         )
-    if any(len(criterion.judges) > 2 for criterion in rated):
-        yield "The best judge is held against each other one without a correction for their number."
-    estimates = [
-        row.correlation.estimates.get((at, "spearman"))
-        for criterion in rated
-        for row in criterion.rows
-        for at in levels
-    ]
+    if any(len(rated.judges) > 2 for rated in criteria):
+        yield "The best judge is compared with each other judge; p-values are not corrected for their number."
+    estimates = [row.correlation.estimates.get((at, "spearman")) for row in rows for at in levels]
     bounded = dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None)
-    paired = "; differences are on the texts that both have, from the same resamples"
+    paired = "; a difference uses the texts with both values, and the same resamples"
     for method in bounded:
-        yield f"[low, high]: {method}{paired if any(criterion.differences for criterion in rated) else ''}."
+        yield f"[low, high]: {method}{paired if any(rated.differences for rated in criteria) else ''}."
 
 
-LEVEL: Level = "document"
-_LARGEST = 7.0  # radius of the point with the most texts
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(one_line, names))
+
+
+# Prediction-powered means
+
+
+def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
+    """Make the section on means on people's scale; empty if there are none."""
+    blocks: list[Block] = []
+    for calibrated in criteria:
+        name = one_line(calibrated.column)
+        blocks.append(Heading(name))
+        places = decimals([mean.estimate.value for mean in calibrated.means])
+        if calibrated.means:
+            rows = tuple((Cell(one_line(mean.system)), *_powered_cells(mean, places)) for mean in calibrated.means)
+            blocks.append(_powered_table("system", rows, f"{name}: means on people's scale.", f"calibrated-{name}"))
+        differences = calibrated.differences
+        if len(differences) > _MAX_DIFFERENCES:
+            differences = tuple(d for d in differences if d.system == calibrated.means[0].system)
+        if differences:
+            rows = tuple(
+                (
+                    Cell(f"{one_line(difference.system)} − {one_line(difference.other)}"),
+                    *_powered_cells(difference, places),
+                    Cell(p_cell(difference.adjusted)),
+                )
+                for difference in differences
+            )
+            caption = f"{name}: differences on people's scale."
+            blocks.append(_powered_table("difference", rows, caption, f"calibrated-differences-{name}", "p"))
+        if sentences := list(_powered_sentences(calibrated, len(differences))):
+            blocks.append(Paragraph(" ".join(sentences)))
+    if blocks:
+        blocks.append(Details("How to read these tables", (Bullets(tuple(_powered_explanations(criteria))),)))
+    return tuple(blocks)
+
+
+def _powered_table(first: str, rows: tuple[tuple[Cell, ...], ...], caption: str, name: str, *more: str) -> Table:
+    heads = ("with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
+    return Table((Column(first, numeric=False), *map(Column, heads)), rows, caption=caption, name=name)
+
+
+def _powered_cells(powered: Powered, places: int) -> tuple[Cell, ...]:
+    format_value = signed if powered.other else number
+    estimates = [
+        Cell(format_value(e.value, places), note=format_interval(e.low, e.high, places), value=e.value, mark=mark)
+        for e, mark in ((powered.estimate, "*" if powered.apart else ""), (powered.people, ""))
+    ]
+    worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
+    counts = f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2), worth
+    return (*estimates, *map(Cell, counts))
+
+
+def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:
+    worth = [(mean.estimate.n, mean.effective_ratings) for mean in calibrated.means if mean.effective_ratings]
+    if worth:
+        rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
+        if alone != rated:
+            yield f"{plural(rated, 'rating')} and the judge are worth {plural(alone, 'rating')} (median over systems)."
+    if n_pairs := len(calibrated.differences):
+        apart = sum(powered.apart for powered in calibrated.differences)
+        only = f"; the table has the {shown:,} with the best system" if shown < n_pairs else ""
+        yield f"{apart:,} of {plural(n_pairs, 'pair')} of systems differ significantly{only}."
+    if calibrated.note:
+        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}."
+
+
+def _powered_explanations(criteria: Sequence[Calibrated]) -> Iterator[str]:
+    yield (
+        "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all "
+        "items, minus its mean error on the rated items. They are valid for any judge if the rated items are a random "
+        "sample."
+    )
+    yield (
+        "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow interval without "
+        "the judge. If it is below the number of rated items, use the ratings alone."
+    )
+    differences = [difference for calibrated in criteria for difference in calibrated.differences]
+    if differences:
+        yield "A difference is estimated within items, with its own λ, so it can deviate from the difference of means."
+    if any(difference.apart for difference in differences):
+        yield "* significant: p < .05 after Holm's correction over the criterion's pairs."
+
+
+# Numbers for the page of a run
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """A bin in percent of the axes: `x` is the judge's mean, `y` people's with its interval."""
+class AgreementFact:
+    """Spearman's correlation with people of a judge, one human rater or a baseline on a criterion."""
 
-    x: float
-    y: float
+    criterion: str
+    name: str
+    value: float
     low: float | None
     high: float | None
-    radius: float
-    title: str
+    kind: Literal["judge", "rater", "baseline"]
+    n: int
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePlot:
-    """A judge's calibration on two equal axes."""
+def agreement_facts(result: Result) -> tuple[AgreementFact, ...]:
+    """Return the correlations for the chart "Judge against people": judges first, then one rater, then baselines.
 
-    title: str
-    summary: str
-    axis: charts.Axis
-    points: tuple[CurvePoint, ...]
-
-    @property
-    def label(self) -> str:
-        return f"{self.title}: {'; '.join(point.title for point in self.points)}"
-
-
-@dataclass(frozen=True, slots=True)
-class RatedCriterion:
-    """A criterion, with a plot for each calibration curve."""
-
-    block: ValidationBlock
-    curves: tuple[CurvePlot, ...]
-
-
-def people(result: Result) -> tuple[RatedCriterion, ...]:
-    """Lay out every criterion that people rated, of a run with judges."""
-    criteria = []
+    They are means over items of the correlation between the systems of an item, or over all texts if an item has too
+    few systems. A criterion that no judge scored has none.
+    """
+    facts = []
     for rated in result.rated:
-        text_block = block(rated, LEVEL)
-        calibrations = [row.calibration for row in rated.judges if row.calibration]
-        plots = [_plot(curve, calibration) for curve, calibration in zip(text_block.curves, calibrations, strict=True)]
-        criteria.append(RatedCriterion(text_block, tuple(plots)))
-    return tuple(criteria)
+        level = _usable(rated, "document")
+        for row in (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines) if rated.judges else ():
+            if (e := _spearman(row, level)) and level not in row.few:
+                name = "one rater" if row.kind == "rater" else one_line(row.name)
+                facts.append(AgreementFact(one_line(rated.criterion), name, e.value, e.low, e.high, row.kind, e.n))
+    return tuple(facts)
 
 
-def curve_note(result: Result) -> str:
-    """Explain the numbers; "" if nothing was rated."""
-    return " ".join(closing(result.rated, LEVEL)) if result.rated else ""
-
-
-def _plot(curve: Curve, calibration: Calibration) -> CurvePlot:
-    axis = charts.axis(Column("", "criterion", "", calibration.low, calibration.high), [])
-    most = max(bin.people.n for bin in calibration.bins)
-    places = decimals([calibration.low, calibration.high])
-    points = []
-    for bin in calibration.bins:
-        rated = bin.people
-        low, high = (None if end is None else round(100 - axis.at(end), 2) for end in (rated.low, rated.high))
-        radius = round(_LARGEST * sqrt(rated.n / most), 1)
-        title = f"judge {number(bin.value, places)}, people {number(rated.value, places)}, {plural(rated.n, 'text')}"
-        points.append(CurvePoint(axis.at(bin.value), round(100 - axis.at(rated.value), 2), low, high, radius, title))
-    return CurvePlot(curve.judge, f"{curve.summary[0].upper()}{curve.summary[1:]}.", axis, tuple(points))
+def agreement_tile(result: Result) -> Tile | None:
+    """Return the tile for the first criterion that people rated and a judge scored, or None."""
+    fact = next((fact for fact in agreement_facts(result) if fact.kind == "judge"), None)
+    if fact is None:
+        return None
+    rater = next(rated.rater for rated in result.rated if one_line(rated.criterion) == fact.criterion)
+    raters = f"your {rater.signature.partition(' ')[0]} raters" if rater else "people"
+    return Tile(f"ρ {number(fact.value, 2)}", f"agreement of the judge with {raters} ({fact.criterion})", link="people")
