@@ -13,8 +13,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -47,7 +47,7 @@ for name in ("connect", "connect_ex"):
 
 @dataclass(frozen=True)
 class Block:
-    """Code on a page: `language` is "" where none is named, `title` a file to write, `left_out` why it is not run."""
+    """Code on a page: `title` is the file to write, `left_out` the reason why it is not run."""
 
     language: str
     text: str
@@ -55,16 +55,6 @@ class Block:
     exit: int = 0
     title: str = ""
     left_out: str = ""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """About blocks without a language: patterns of commands that are not run, of others how they end; and what Python
-    blocks are not run, by page and by a text that they hold."""
-
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    exits: Mapping[str, int] = field(default_factory=dict)
-    python: frozenset[tuple[str, str]] = frozenset()
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -88,7 +78,7 @@ def commands(block: Block) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     goes_on = False
     for line in block.text.splitlines():
-        starts = line.startswith("$ ") or (block.language == "" and line.startswith("judge "))
+        starts = line.startswith("$ ")
         if goes_on:
             found[-1] = (found[-1][0].rstrip("\\") + line.removeprefix("> ").strip(), "")
         elif starts:
@@ -97,11 +87,6 @@ def commands(block: Block) -> list[tuple[str, str]]:
             found[-1] = (found[-1][0], found[-1][1] + line + "\n")
         goes_on = (goes_on or starts) and line.endswith("\\")
     return found
-
-
-def bare(command: str) -> str:
-    """A command without its comment."""
-    return shlex.join(shlex.split(command, comments=True))
 
 
 def plain(text: str) -> str:
@@ -246,7 +231,7 @@ class Ground:
         target.write_text(text, "utf-8")
 
 
-def run_page(text: str, ground: Ground, rules: Rules) -> None:
+def run_page(text: str, ground: Ground) -> None:
     """Run a page, block by block. Raises AssertionError with the line at the first thing that is not as it says."""
     for block in blocks(text):
         at = f"{ground.page}:{block.line}"
@@ -255,30 +240,29 @@ def run_page(text: str, ground: Ground, rules: Rules) -> None:
             ground.write(block.title, block.text)
         elif block.language == "python":
             assert not (wrong := unknown_names(block.text)), f"{at}: no {', '.join(wrong)}"
-            if not block.left_out and not any(page == ground.page and it in block.text for page, it in rules.python):
+            if not block.left_out:
                 ground.python(placed)
         elif block.language == "pycon" and not block.left_out:
             ground.session(placed)
-        elif block.language in ("console", ""):
-            _run_commands(block, ground, rules, at)
+        elif block.language == "console":
+            _run_commands(block, ground, at)
+        else:
+            assert not re.search(r"^(\$ )?judge ", block.text, re.MULTILINE), f"{at}: a command outside a console block"
 
 
-def _run_commands(block: Block, ground: Ground, rules: Rules, at: str) -> None:
+def _run_commands(block: Block, ground: Ground, at: str) -> None:
     found = commands(block)
-    assert found or not block.language, f"{at}: a console block without a line that begins with $"
+    assert found, f"{at}: a console block without a line that begins with $"
     for place, (command, shown) in enumerate(found, 1):
         expected = block.exit if place == len(found) else 0
-        left_out = bool(block.left_out)
-        if block.language == "":
-            expected = next((code for rule, code in rules.exits.items() if re.match(rule, bare(command))), 0)
-            left_out = left_out or any(re.match(rule, bare(command)) for rule in rules.left_out)
-        if left_out:
+        if block.left_out:
             assert not (wrong := unknown(command)), f"{at}: {command}: {wrong}"
             continue
         code, printed = ground.run(command)
         assert code == expected, f"{at}: {command}\nleft with {code}, not {expected}:\n{printed}"
-        part = missing(shown, printed) if block.language else ""
-        assert not part, f"{at}: {command}\ndoes not print, at its place:\n{part}\nbut:\n{printed}"
+        assert not (part := missing(shown, printed)), (
+            f"{at}: {command}\ndoes not print, at its place:\n{part}\nbut:\n{printed}"
+        )
 
 
 @pytest.fixture(scope="session")

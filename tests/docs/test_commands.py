@@ -1,23 +1,20 @@
-"""Every command and every Python block of the documentation runs, and prints what its page says it prints.
+"""Every command and every Python block of the documentation runs, and prints what its page shows.
 
-A page is run from its top in a folder of its own that holds copies of `examples/`, `prompts/` and what `make demo`
-leaves in a fresh clone, without keys and with no network but loopback. Of its blocks
+Each page runs from top to bottom in a folder with copies of `examples/`, `prompts/` and the `runs/` of `make demo`,
+without keys and with no network beyond loopback. Its blocks are
 
-- ```console: lines `$ COMMAND`, each followed by what it prints. Commands leave with 0; `console exit=1` says of the
-  last one that it leaves with 1. What is shown has to be printed in this order; `…` stands for anything, and white
-  space and rules do not count. A terminal is 120 columns wide.
-- ```python: run one after the other in one module; ```pycon: lines `>>> CODE` in it too, and what they print.
+- ```console: lines `$ COMMAND`, each followed by its output. Commands exit with 0; with `console exit=1`, the last one
+  exits with 1. The output must appear in this order; `…` stands for anything, and white space and rules do not count.
+  The terminal has 120 columns.
+- ```python: run one after the other in one module. ```pycon: lines `>>> CODE` in this module, with their output.
 - `title="FILE"` behind any language: the file is written.
-- no language (pages older than this form): the lines that begin with `judge` are run, their output is not compared.
 
-`<!-- not run: REASON -->` before a block, and RULES below, leave a block or a command out; that its commands, options
-and names exist is looked up all the same.
+`<!-- not run: REASON -->` before a block skips it; its commands, options and names must exist all the same.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -32,48 +29,10 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob(
 PAGES += sorted(ROOT.glob("examples/*/README.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
-# Of commands in blocks without a language.
-ASKING = r"judge (run|rank|test|audit|validate|criteria (diff|steps)) .*--model "
-NOT_RUN = {
-    ASKING + r"(gpt-|anthropic/|my-model|NAME)": "asks a model",
-    r"judge .*\b(politeness|relevance|new)\.jinja": "a criterion of the reader's",
-    r"judge run data\.jsonl --replay calls\.jsonl": "a recording of the reader's",
-    r"judge init --suite summaries\.jsonl": "begins with people's ratings, which the example has not",
-    r"judge .*--metrics bertscore": "needs the extra bertscore",
-    r"judge .*--workers 4": "starts four processes, which takes longer than all the rest",
-}
-EXITS = {
-    r"judge (run|audit) .*--model heuristic": 1,  # it abstains on some texts
-}
-PYTHON_NOT_RUN = frozenset({("README.md", "result = judge.evaluate(")})  # asks a model
-# What older pages take for granted: files of the reader's, and names in Python.
-STAND_INS = dict.fromkeys(["README.md", "docs/audit.md", "docs/metrics.md"], ("data.jsonl", "summaries.jsonl"))
-TEXTS: dict[str, Any] = {"outputs": ["A tram ran.", "A bus."], "references": ["The tram ran.", "The bus."]}
-NAMES = {"README.md": TEXTS, "docs/metrics.md": {**TEXTS, "sources": TEXTS["references"]}}
-
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_a_page_does_what_it_says(page: Path, harness: ModuleType, make_ground: Callable[[str], Any]) -> None:
-    name = str(page.relative_to(ROOT))
-    ground = make_ground(name)
-    for file in STAND_INS.get(name, ()):
-        shutil.copy(ROOT / "examples/compare_systems/data.jsonl", ground.folder / file)
-    ground.names.update(NAMES.get(name, {}))
-    harness.run_page(page.read_text("utf-8"), ground, harness.Rules(NOT_RUN, EXITS, PYTHON_NOT_RUN))
-
-
-def test_every_rule_about_what_is_not_run_is_needed(harness: ModuleType) -> None:
-    every = [(name, block) for name in IDS for block in harness.blocks((ROOT / name).read_text("utf-8"))]
-    written = [
-        harness.bare(command)
-        for _, block in every
-        if not block.language and not block.left_out
-        for command, _ in harness.commands(block)
-    ]
-    assert [rule for rule in {**NOT_RUN, **EXITS} if not any(re.match(rule, command) for command in written)] == []
-    assert [
-        rule for rule in PYTHON_NOT_RUN if not any(rule[0] == name and rule[1] in b.text for name, b in every)
-    ] == []
+    harness.run_page(page.read_text("utf-8"), make_ground(str(page.relative_to(ROOT))))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
