@@ -1,7 +1,7 @@
 """The report of `judge validate`, and the sections on human ratings in the report of a run.
 
-`view` makes the report. `people_blocks` and `calibration_blocks` make the sections, `agreement_facts` the numbers of
-the chart "Judge against people".
+`view` makes the report. `people_blocks` and `calibration_blocks` make the sections; `agreement_facts`,
+`agreement_chart` and `agreement_tile` show the correlations at a glance.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from judge.core.format import decimals, format_interval, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
+from judge.report.charts import intervals, squares
 from judge.report.document import (
     Block,
     Bullets,
     Cell,
+    Chart,
     Column,
     Details,
     Document,
@@ -280,6 +282,8 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     )
     if sentences := tuple(_sentences(rated, usable)):
         yield Bullets(sentences)
+    if rated.judges and (facts := tuple(_facts(rated, usable))):
+        yield agreement_chart(facts)
     if (agreement := _agreement_table(rated)) is not None:
         yield agreement
     for row in rated.judges:
@@ -477,8 +481,23 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
     )
     heads = (Column("scores", numeric=False), Column("texts"), Column("judge"), Column("people"))
     caption = f"{criterion}: mean score and mean rating by {one_line(judge)}'s score."
-    table = Table(heads, rows, caption=caption, name=f"calibration-{criterion}-{one_line(judge)}")
-    yield Details(f"Calibration bins of {one_line(judge)}", (table,))
+    name = f"calibration-{criterion}-{one_line(judge)}"
+    table = Table(heads, rows, caption=caption, name=name)
+    points = [
+        squares.Bin(
+            bin.value,
+            bin.people.value,
+            bin.people.low,
+            bin.people.high,
+            bin.people.n,
+            f"judge {number(bin.value, places)}, people {number(bin.people.value, places)}, "
+            f"{plural(bin.people.n, 'text')}",
+        )
+        for bin in calibration.bins
+    ]
+    ends = calibration.low, calibration.high
+    chart = squares.calibration(name, f"{criterion}: calibration of {one_line(judge)}", points, ends)
+    yield Details(f"Calibration bins of {one_line(judge)}", (chart, table))
 
 
 def _explanations(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
@@ -624,14 +643,29 @@ def agreement_facts(result: Result) -> tuple[AgreementFact, ...]:
     They are means over items of the correlation between the systems of an item, or over all texts if an item has too
     few systems. A criterion that no judge scored has none.
     """
-    facts = []
-    for rated in result.rated:
-        level = _usable(rated, "document")
-        for row in (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines) if rated.judges else ():
-            if (e := _spearman(row, level)) and level not in row.few:
-                name = "one rater" if row.kind == "rater" else one_line(row.name)
-                facts.append(AgreementFact(one_line(rated.criterion), name, e.value, e.low, e.high, row.kind, e.n))
-    return tuple(facts)
+    judged = [rated for rated in result.rated if rated.judges]
+    return tuple(fact for rated in judged for fact in _facts(rated, _usable(rated, "document")))
+
+
+def _facts(rated: Rated, level: Level) -> Iterator[AgreementFact]:
+    for row in (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines):
+        if (e := _spearman(row, level)) and level not in row.few:
+            name = "one rater" if row.kind == "rater" else one_line(row.name)
+            yield AgreementFact(one_line(rated.criterion), name, e.value, e.low, e.high, row.kind, e.n)
+
+
+def agreement_chart(facts: Sequence[AgreementFact]) -> Chart:
+    """Draw the correlations on one criterion: the judges, one rater and the baselines."""
+    criterion = facts[0].criterion
+    bars = [
+        intervals.Bar(
+            fact.value, fact.low, fact.high, number(fact.value, _SHORT), tone="best" if fact.kind == "judge" else ""
+        )
+        for fact in facts
+    ]
+    name, title = f"judge-against-people-{criterion}", f"{criterion}: judge against people"
+    caption = "Spearman's correlation with people's ratings, with 95% intervals."
+    return intervals.bars(name, title, [fact.name for fact in facts], bars, caption=caption)
 
 
 def agreement_tile(result: Result) -> Tile | None:
