@@ -179,7 +179,7 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    screen.console.print(Padding(_text(block.text), (0, 0, 0, 2)), soft_wrap=True)
+    screen.console.print(Padding(_text(block.text), (0, 0, 0, 2)))
 
 
 @_print.register
@@ -222,7 +222,8 @@ def _(block: blocks.Details, screen: _Screen) -> None:
 def _(block: blocks.Table, screen: _Screen) -> None:
     """Print the table; columns that do not fit follow in tables below, or in the summary are only counted.
 
-    The first one or two columns, if they hold no numbers, name the rows and stand in each of these tables.
+    The first one or two columns, if they hold no numbers, name the rows and stand in each of these tables. If no column
+    holds numbers, the widest ones are folded until all fit.
     """
     console = screen.console
     if block.caption and screen.full:
@@ -235,8 +236,10 @@ def _(block: blocks.Table, screen: _Screen) -> None:
             shorter = [_column(block, place, screen, bar=bar) for place in range(len(every))]
             every = [replace(old, cells=new.cells) for old, new in zip(every, shorter, strict=True)]
     n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
+    if not any(column.numeric for column in block.columns):
+        n_names = len(every)
     names, columns = every[:n_names], every[n_names:]
-    widths = [min(_NAME, column.width) for column in names]
+    widths = [min(_NAME, column.width) for column in names] if columns else _folded(names, console.width)
     taken = sum(column.width + _GAP for column in columns) + sum(width + _GAP for width in widths[:-1])
     if widths[-1] + taken > console.width >= taken + _MIN_NAME:
         widths[-1] = console.width - taken
@@ -295,6 +298,14 @@ def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _C
 
 def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width + _GAP for column in columns) - _GAP
+
+
+def _folded(columns: Sequence[_Column], room: int) -> list[int]:
+    """Return the widths of columns of text, the widest ones narrowed until all fit into `room` cells."""
+    widths = [column.width for column in columns]
+    while sum(widths) + _GAP * (len(widths) - 1) > room and max(widths) > _MIN_NAME:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 def _parts_that_fit(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:

@@ -43,9 +43,12 @@ _CHARACTERS = {
     "…": "\\ldots{}",
     "≈": "$\\approx$",
     "≤": "$\\leq$",
+    "≥": "$\\geq$",
     "−": "$-$",
     "↑": "$\\uparrow$",
     "↓": "$\\downarrow$",
+    "✓": "$\\surd$",
+    "✗": "$\\times$",
     "\0": "{}",  # between two characters that would become one; `line` lets no such character through
 }
 _ESCAPED = str.maketrans(_CHARACTERS)
@@ -104,15 +107,18 @@ class _Column:
 
 
 def render(document: Document) -> str:
-    """Write the tables of the sections, or of the summary if the sections have none; folded tables are left out.
+    """Write the tables of the sections, or if they have none of the summary, or else the folded ones.
 
     A row has a line of values and below it one of small intervals. A table is no wider than a line of the article
     class, as far as that can be estimated: names are broken, and columns that still do not fit follow in a part below.
     """
     summary = [block for block in document.summary if isinstance(block, blocks.Table)]
-    tables = [block for section in document.sections for block in section.blocks if isinstance(block, blocks.Table)]
+    inner = [block for section in document.sections for block in section.blocks]
+    tables = [block for block in inner if isinstance(block, blocks.Table)]
+    details = [block for block in inner if isinstance(block, blocks.Details)]
+    folded = [block for each in details for block in each.blocks if isinstance(block, blocks.Table)]
     parts = [_HEAD, *(f"% {one_line(notice)}\n" for notice in document.notices)]
-    for place, table in enumerate(tables or summary, 1):
+    for place, table in enumerate(tables or summary or folded, 1):
         name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(place)
         parts.append(("" if place == 1 else "\n") + _table(_upright(table), f"tab:judge-{name}"))
     return "".join(parts)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 
-from judge.core.format import one_line, plural
+from judge.core.format import escape_controls, one_line, plural
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -179,6 +179,7 @@ def _cell(cell: blocks.Cell) -> str:
 
 def _fenced(text: str, language: str) -> str:
     """Return a code block with a fence that is longer than any in the text."""
+    text = escape_controls(text)
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
     return f"{fence}{language}\n{text}\n{fence}"
 
