@@ -112,7 +112,10 @@ def _no_difference(
     each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
     headline = f"No significant difference between {each} on {title}"
     end = "lowest" if _column(result, comparison).better == "lower" else "highest"
+    level = [rank.system for rank in comparison.ranks if rank.rank == 1]
     lead = f"{_name(first)} has the {end} mean ({mean})"
+    if len(level) > 1:
+        lead = f"{_names(level)} have the same mean ({mean})"
     closest = pairs.get(frozenset((first, second)))
     n = max((d.estimate.n for d in comparison.differences), default=0)
     (scatter,) = result.power(comparison.column)
@@ -124,7 +127,7 @@ def _no_difference(
             f"With {plural(n, 'item')}, no difference between {len(order)} systems can be significant: "
             f"you need at least {least}.",
         ]
-    if closest is None or not closest.estimate.value:
+    if closest is None or len(level) > 1:
         return [headline, f"{lead}."]
     (two,) = result.power(comparison.column, pair=(first, second))
     needed = two.pairs[0].needed() if two.pairs else None

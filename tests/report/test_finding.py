@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import judge
+from judge.cli import app
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.report.views.columns import main_comparison
+from judge.report.views.finding import finding
+from judge.results.result import Result
+from judge.stats.analyze import analyze
+
+SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
+
+
+def made(values: Mapping[str, Mapping[str, Sequence[float]]], **better: str) -> Result:
+    """A run from values by system, column and item."""
+    names = list(dict.fromkeys(name for columns in values.values() for name in columns))
+    columns = [
+        Column(name, "metric", name, better="lower")
+        if better.get(name) == "lower"
+        else Column(name, "criterion", name, *SCALE)
+        for name in names
+    ]
+    samples = [Sample(f"i{k}", s, "o") for s, rows in values.items() for k in range(max(map(len, rows.values())))]
+    rows = [
+        Score(f"i{k}", system, name, value, Provenance("single"))
+        for system, columns_of_system in values.items()
+        for name, row in columns_of_system.items()
+        for k, value in enumerate(row)
+    ]
+    analysis = analyze(samples, columns, rows)
+    return Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons, overall=analysis.overall)
+
+
+def wave(mean: float, n: int = 16) -> list[float]:
+    return [mean + (k % 3 - 1) / 2 for k in range(n)]
+
+
+def of(*names: str, **values: list[float]) -> dict[str, dict[str, list[float]]]:
+    """Each system's values on one criterion, or on the criteria `names`."""
+    return {system: dict.fromkeys(names or ("fluency",), row) for system, row in values.items()}
+
+
+def test_the_only_best_system_is_named_with_its_lead() -> None:
+    noisy = [value + (0.2 if k % 2 else -0.2) for k, value in enumerate(wave(3.0))]
+    assert finding(made(of(a=wave(4.0), b=noisy))) == (
+        "a beats b",
+        "b trails by 1.00 (p < 0.001) and is worse on 16 of 16 items.",
+    )
+    headline, trailing = finding(made(of(a=wave(4.0), b=noisy, c=wave(2.0))))
+    assert headline == "a beats all 2 other systems"
+    assert trailing.startswith("b, the next best, trails by 1.00 ")
+
+
+def test_the_lowest_is_best_if_lower_is_better() -> None:
+    noisy = [value + (2.0 if k % 2 else -2.0) for k, value in enumerate(wave(60.0))]
+    headline, trailing = finding(made({"a": {"ter": noisy}, "b": {"ter": wave(40.0)}}, ter="lower"))
+    assert headline == "b beats a"
+    assert trailing.startswith("a trails by 20.00 ")
+
+
+def test_systems_that_share_the_first_place_are_named_together() -> None:
+    a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
+    headline, *_ = finding(made(of(a=a, b=b, c=[1.0, 1.5] * 10)))
+    assert headline == "a and b beat c; no significant difference between them"
+
+
+def test_a_pair_behind_the_best_without_a_difference_is_named() -> None:
+    b, c = [2.0, 2.5, 3.0, 2.0] * 5, [2.5, 2.0, 2.0, 3.0] * 5
+    assert "No significant difference between b and c." in finding(made(of(a=wave(4.5, 20), b=b, c=c)))
+
+
+def test_without_a_difference_the_items_to_detect_it_are_named() -> None:
+    a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
+    headline, detail = finding(made(of(a=a, b=b)))
+    assert headline == "No significant difference between the two systems on fluency"
+    # The standard deviation of the differences is 0.916: (1.960 + 0.842)² · 0.916² / 0.125² = 421.2.
+    assert detail == (
+        "a has the highest mean (3.50), 0.12 above b. If that is real, detecting it needs about 422 items (80 % power)."
+    )
+
+
+TWO = [0.5, -0.5, 1.0, -1.0, 0.25, 0.0, -0.5, 1.0, 0.5]
+RUNS: dict[str, dict[str, list[float]]] = {
+    "two systems": {"a": wave(3.0, 9), "b": [v - d for v, d in zip(wave(3.0, 9), TWO, strict=True)]},
+    "five systems": {name: [3 + (k * k + n) % (5 + k) / 4 for n in range(24)] for k, name in enumerate("abcde")},
+    "equal means": {"a": wave(3.0), "b": wave(3.0)[::-1]},
+    "two items": {"a": [4.0, 2.0], "b": [3.0, 2.5], "c": [2.0, 1.0]},
+    "enough items for two, not for five": {
+        name: [3 + (k + n) % 3 / 4 for n in range(7)] for k, name in enumerate("abcde")
+    },
+}
+
+
+@pytest.mark.parametrize("values", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("criteria", [["fluency"], ["fluency", "style"]])
+def test_the_items_in_the_finding_are_those_of_power(
+    values: dict[str, list[float]], criteria: list[str], tmp_path: Path
+) -> None:
+    """The sentence, the Python result and `judge power --pair` answer with one number, or none of them with any."""
+    result = made(of(*criteria, **values))
+    comparison = main_comparison(result)
+    assert comparison is not None
+    first, second = (rank.system for rank in comparison.ranks[:2])
+    text = " ".join(finding(result))
+    assert text.startswith("No significant difference")
+    named = re.search(r"needs about ([\d,]+) items", text)
+    (scatter,) = result.power(comparison.column, pair=(first, second))
+    items = scatter.pairs[0].needed() if scatter.pairs else None
+    if len(result.table.items) < scatter.least:
+        assert f"you need at least {scatter.least}" in text or "you need at least 6" in text
+        assert named is None
+    else:
+        assert (int(named[1].replace(",", "")) if named else None) == items
+    result.save(tmp_path, pages=False)
+    pair = ["--pair", f"{first},{second}", "--column", comparison.column, "--format", "json"]
+    done = CliRunner().invoke(app, ["power", str(tmp_path), *pair])
+    assert json.loads(done.stdout)["columns"][0]["items_for_it"] == items
+
+
+def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
+    *_, last = finding(made(of(a=[4.0, 2.0], b=[3.0, 2.5])))
+    assert last == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
+
+
+def test_equal_means_have_no_first_system() -> None:
+    values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(3.0)[::-1]}
+    assert finding(made(of(**values))) == (
+        "No significant difference between the 3 systems on fluency",
+        "a, b and c have the same mean (2.97).",
+    )
+
+
+def test_many_names_are_counted() -> None:
+    many = {f"s{k}": wave(3.0 - k / 50)[k:] + wave(3.0 - k / 50)[:k] for k in range(6)}
+    headline, *_ = finding(made(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2))))
+    assert headline == "6 systems beat 4 systems; no significant difference among the 6"
+
+
+def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
+    good = {"consistency": wave(4.5), "fluency": wave(4.0), "rouge1": [0.3 + k / 100 for k in range(16)]}
+    copy = {"consistency": wave(1.5), "fluency": wave(4.0), "rouge1": [0.8 + k / 100 for k in range(16)]}
+    result = made({"good": good, "copy": copy})
+    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
+    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
+    analysis = analyze(result.table.samples, columns, result.table.rows())
+    result = Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons, overall=analysis.overall)
+    assert finding(result)[-1] == "ROUGE-1 ranks copy first; the judge ranks it last (consistency 1.47)."
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.75, 3.19] over 16 texts"),
+        ({"a": [3.0], "b": [4.0]}, "The systems cannot be compared on fluency: one item: too few for intervals"),
+        ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "The systems cannot be compared on fluency: all values are equal"),
+    ],
+)
+def test_without_a_comparison_the_mean_or_the_reason_is_given(values: dict[str, list[float]], sentence: str) -> None:
+    assert finding(made(of(**values)))[0].startswith(sentence)
+
+
+def test_a_pass_fail_scale_reads_as_a_share() -> None:
+    result = made(of(a=[1.0, 0.0, 1.0, 1.0] * 4))
+    column = Column("fluency", "criterion", "f", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
+    analysis = analyze(result.table.samples, [column], result.table.rows())
+    (sentence,) = finding(Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons))
+    assert re.fullmatch(r"fluency: 75 % pass \[\d+, \d+\] over 16 texts", sentence)
+
+
+def test_nothing_is_claimed_if_nothing_was_tested(result: Result, tested: Result) -> None:
+    assert finding(result) == ()
+    assert finding(replace(tested, comparisons=())) == ()
+
+
+ROWS = [
+    {"item": f"i{k}", "system": s, "source": "x", "output": f"{s} {k}", "references": ["a 1"]}
+    for k in range(8)
+    for s in "ab"
+]
+
+
+def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Result:
+    judges = [judge.ScriptedProvider(reply, model=model) for model in models]
+    return judge.evaluate(ROWS, model=judges, cache=False, **{"criteria": ["coherence"], "metrics": [], **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "headline"),
+    [
+        ({}, "All 16 judgments failed (ParseError): there is nothing to compare"),
+        ({"models": "mn"}, "All 32 judgments failed (ParseError): there is nothing to compare"),
+        (
+            {"metrics": ["rouge"], "set": {"rouge": {"types": ["rouge1"]}}},
+            "All 16 judgments failed (ParseError); only metrics compare the systems",
+        ),
+    ],
+)
+def test_if_all_judgments_failed_the_headline_says_so(options: dict[str, Any], headline: str) -> None:
+    assert finding(judged(lambda _: "no", **options))[0] == headline
+
+
+def test_failures_of_comparisons_and_of_metrics_count_too() -> None:
+    ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
+    assert finding(ranked) == ("All 4 judgments failed (ParseError): there is nothing to compare",)
+    bare = [{**row, "references": []} for row in ROWS]
+    assert finding(judge.evaluate(bare, criteria=[], metrics=["bleu", "chrf"]))[0].startswith("All 32 values failed (")
+    assert finding(judge.evaluate(bare[:1], criteria=[], metrics=["chrf"]))[0].startswith("The only value failed (")
+
+
+def test_kinds_of_failures_are_counted(result: Result) -> None:
+    rows = [Failure(f"i{k}", "a", "coherence", "request", "Refused" if k else "Other", "no") for k in range(3)]
+    table = replace(result.table, scores=(), failures=tuple(rows))
+    (headline,) = finding(replace(result, table=table, estimates={}))
+    assert headline == "All 3 judgments failed (2 Refused, 1 Other): there is nothing to compare"
+
+
+def test_one_judgment_is_enough_to_compare() -> None:
+    assert "failed" not in " ".join(finding(judged(lambda request: "4" if "a 3" in str(request) else "no")))
+
+
+def test_a_column_that_can_be_tested_comes_before_one_that_cannot() -> None:
+    values = {"a": {"fluency": [4.0], "style": wave(4.0)}, "b": {"fluency": [3.0], "style": wave(3.0)}}
+    comparison = main_comparison(made(values))
+    assert comparison is not None
+    assert comparison.column == "style"
+
+
+def test_a_name_stays_on_its_line_and_within_bounds() -> None:
+    headline, *_ = finding(made({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}}))
+    assert headline.startswith("a\\x1b[31m bxxx")
+    assert headline.index(" beats c") == 60
+
+
+def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: Result) -> None:
+    (ranked,) = ranking.rankings
+    first, second = ranked.standings[:2]
+    headline, detail, *_ = finding(ranking)
+    assert headline.startswith(
+        f"{first.system} wins most comparisons on {ranked.column}: {100 * first.win_rate:.0f} % ["
+    )
+    assert detail.startswith(f"{second.system} follows with {100 * second.win_rate:.0f} %; the intervals ")
+    apart = replace(first, low=0.99, high=1.0)
+    clear = replace(ranking, rankings=(replace(ranked, standings=(apart, *ranked.standings[1:])),))
+    assert finding(clear)[1].endswith("; the intervals do not overlap.")
+
+
+@pytest.mark.parametrize(
+    ("preferred", "sentences"),
+    [
+        ({}, ("a and b win equally often on better: 50 % of their comparisons",)),
+        (
+            {"clear": "ab"},
+            ("a and b win equally often on better: 50 % of their comparisons", "a also wins most on clear."),
+        ),
+        ({"better": "ac bc"}, ("a and b win equally often on better: 75 % of their comparisons",)),
+    ],
+)
+def test_equal_win_rates_have_no_winner(preferred: dict[str, str], sentences: tuple[str, ...]) -> None:
+    names = "abc" if "ac bc" in preferred.values() else "ab"
+    columns = [Column(name, "criterion", name, 0.0, 1.0) for name in dict.fromkeys(("better", *preferred))]
+    rows = [
+        Score(item, a, column.name, 0.5 + (a + b in won) / 2 - (b + a in won) / 2, Provenance("single"), b)
+        for column in columns
+        for won in (preferred.get(column.name, "").split(),)
+        for item in ("i1", "i2")
+        for a, b in permutations(names, 2)
+    ]
+    samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in names]
+    analysis = analyze(samples, columns, rows, orders=2)
+    assert finding(Result(analysis.table, {}, rankings=analysis.rankings)) == sentences
