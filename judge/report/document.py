@@ -30,8 +30,8 @@ class Cell:
 
     `note` stands small below or beside the text, such as an interval; the console's summary leaves it out. `mark` is
     appended to the text, such as `*`. `title` is a longer text for a tooltip. `shade`, from -1 (worst) to 1 (best),
-    colours the cell on the page. `value` is the number to sort by. `link` is a fragment of the page, such as
-    `items?system=bart`.
+    colours the cell on the page. `value` is the number to sort by. `link` is a fragment of the page, such as the one
+    that `judge.report.views.items.link` makes.
     """
 
     text: str
@@ -189,9 +189,12 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class ItemBrowser:
-    """All items with their texts, scores and controls. Only the page shows it; `judge.report.views.items` makes it."""
+    """All items with their texts, scores and controls. Only the page shows it and calls `content`.
 
-    content: Any
+    `judge.report.views.items.browser` makes it.
+    """
+
+    content: Callable[[], Any]
 
 
 Block = (
@@ -231,11 +234,14 @@ class TestCase:
 class Document:
     """A report, ready for any format.
 
-    `finding` answers the reader's question: the headline, then one or two sentences. `scope` says on how much data, in
-    two or three words. `about` are facts below the title, such as the judge and the number of texts. `notices` must be
-    read before any number. `summary` fits a screen: the console prints no more unless asked. `sections` have
-    everything else. `footer` lines end the summary on the console: counts, paths. `next` are commands that may help
-    now; RUN in them stands for the folder of the run.
+    `finding` answers the reader's question: the headline, then one or two sentences; `tone` is `good` if it names a
+    winner or says that all is well. `scope` says on how much data, in two or three words. `about` are facts
+    below the title, such as the judge and the number of texts. `notices` must be read before any number. `summary` fits
+    a screen: the console prints no more unless asked. `sections` have everything else. `footer` lines end the summary
+    on the console: counts, paths. `next` are commands that may help now; RUN in
+    them stands for the folder of the run.
+
+    `language` is the code of the judged texts' language, such as `ja`, if known.
 
     `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
     with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the cases of the JUnit file.
@@ -254,3 +260,5 @@ class Document:
     records: tuple[Mapping[str, Any], ...] = ()
     wide_records: Callable[[], Iterable[Mapping[str, Any]]] | None = None
     tests: tuple[TestCase, ...] = ()
+    tone: Tone = ""
+    language: str = ""

@@ -49,7 +49,7 @@ def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
 
 def score_text(column: Column, value: float, places: int = 2) -> str:
     """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
-    if column.values and not _numeric(column.labels):
+    if in_words(column):
         return min(zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value))[0]
     text = number(value, places)
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -74,6 +74,11 @@ def share_of_scale(column: Column, value: float) -> float | None:
         return None
     share = (value - column.low) / (column.high - column.low)
     return min(1.0, max(0.0, 1 - share if column.better == "lower" else share))
+
+
+def in_words(column: Column) -> bool:
+    """Return whether the labels of the column's scale are words, such as `pass` and `fail`."""
+    return bool(column.values) and not _numeric(column.labels)
 
 
 def _numeric(labels: Iterable[str]) -> bool:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.views.items import Pair, compared
+from judge.report.renderers.old_items import Pair, compared
 from judge.results.result import Result
 from judge.stats.pairwise import rankings
 

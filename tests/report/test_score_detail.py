@@ -5,7 +5,7 @@ import json
 import pytest
 
 from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.views.items import build_score_detail
+from judge.report.renderers.old_items import build_score_detail
 
 LABELS = ("1", "2", "3", "4", "5")
 

@@ -25,13 +25,13 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Score
 from judge.criteria import render as prompts
 from judge.report import charts
 from judge.report.charts import scatters
-from judge.report.views import items
+from judge.report.renderers import old_items as items
+from judge.report.renderers.old_items import Item, gaps, means, shares
 from judge.report.views import people as validation
 from judge.report.views.columns import ALPHA, ARROWS
 from judge.report.views.comparison import Section, layout
 from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
-from judge.report.views.items import Item, gaps, means, shares
 from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard, verdict
 from judge.report.views.people import HEADS as HEADS_OF_PEOPLE
 from judge.report.views.provenance import Provenance, abstained, failed

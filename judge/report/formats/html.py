@@ -1,0 +1,100 @@
+"""Render a Document as one self-contained HTML page, or its summary as a fragment for notebooks.
+
+The page needs no network and is complete without JavaScript. Every value that a template writes passes
+`escape_controls` and Jinja's autoescape, and stands only in element content or quoted attributes. The content security
+policy names the page's own script by its hash, so that no other script can run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from judge.core.format import escape_controls, one_line, plural
+from judge.criteria.render import fence_digest
+from judge.report import document as blocks
+from judge.report.document import Document
+from judge.report.formats import csv
+
+_ASSETS = Path(__file__).parents[1] / "html"
+_HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
+
+
+def render(document: Document) -> str:
+    """Write the page: the finding and the summary on its first screen, then the sections."""
+    script = _asset("page.js") + _asset("items.js")
+    page: str = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            document=document,
+            style=Markup(_asset("page.css") + _asset("items.css")),  # noqa: S704  (our own file)
+            script=Markup(script),  # noqa: S704  (our own file)
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            table_data="data:text/csv;charset=utf-8," + quote(csv.render(document)) if document.records else "",
+        )
+    )
+    return page
+
+
+def fragment(document: Document) -> str:
+    """Write the finding, the notices, the summary's tables and what failed, without a script or a stylesheet."""
+    return str(_environment().get_template("fragment.html.jinja").render(document=document))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_ASSETS),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_cleaned,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    environment.filters |= {
+        "count": plural,
+        "digest": fence_digest,
+        "heads": _heads,
+        "kind": lambda block: type(block).__name__,
+        "line": one_line,
+        "percent": lambda share: f"{100 * share:.4g}%",
+        "rows_of_blocks": _rows_of_blocks,
+        "svg": Markup,
+    }
+    return environment
+
+
+def _cleaned(value: Any) -> Any:
+    """Escape the controls of every text that a template writes; its own markup stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else escape_controls(value)
+
+
+def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, list[blocks.Block]]]:
+    """Yield the blocks of a summary: those that stand side by side together, any other alone."""
+    for half, group in groupby(summary, key=lambda block: isinstance(block, _HALVES)):
+        if half:
+            yield True, list(group)
+        else:
+            yield from ((False, [block]) for block in group)
+
+
+def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
+    """Return the headings above the columns, each with its columns and their places; a column without one is alone."""
+    places = groupby(enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0]))
+    return [(group, list(found)) for (group, _), found in places]
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")

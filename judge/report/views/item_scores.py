@@ -1,0 +1,222 @@
+"""Scores, failures and verdicts as the item browser shows them: value, distribution, method, reason and replies."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.core.format import minus, number, plural
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Score
+from judge.report.format import score_text, share_of_scale
+from judge.stats.pairwise import TIE, verdict
+
+_BRIEF = 24  # characters of a reply that fits beside others
+PREFERENCE = Column("preference", "criterion", "", 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """The replies behind a value with their counts, the most common first."""
+
+    texts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def brief(self) -> bool:
+        """Whether all of them fit on a line."""
+        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts) and len(self.texts) <= _BRIEF
+
+    @property
+    def total(self) -> int:
+        return sum(n for _, n in self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A score, or the failure to get one (`value` is then empty).
+
+    `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
+    over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
+    produced. `place` is its column's among the measures, None if it stands for several columns.
+    """
+
+    name: str
+    value: str
+    replies: Replies
+    judge: str = ""
+    shade: float | None = None
+    bars: str = ""
+    shares: str = ""
+    labels: int = 0
+    method: str = ""
+    reason: str = ""
+    failure: Failure | None = None
+    place: int | None = None
+
+    @property
+    def abstained(self) -> bool:
+        """Whether a metric declined to give a value."""
+        return self.failure is not None and self.failure.error == ABSTAINED
+
+
+def build_finding(row: Score | Failure, column: Column, places: int = 2, **names: Any) -> Finding:
+    """Lay out a row; its value has this many decimals."""
+    names.setdefault("name", column.name)
+    if isinstance(row, Failure):
+        drawn = _sampled_replies(row.raw)
+        known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
+        return Finding(value="", replies=_replies(drawn if known else [row.raw]), failure=row, **names)
+    p = row.provenance
+    bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
+    drawn = _sampled_replies(p.raw or "") if p.method == "samples" else []
+    share = share_of_scale(column, row.value) if column.better else None
+    return Finding(
+        value=score_text(column, row.value, places),
+        replies=_replies(drawn or [p.raw or ""]),
+        shade=None if share is None else round(2 * share - 1, 2),
+        bars=bars,
+        shares=shares,
+        labels=len(column.labels or p.distribution or ()),
+        method=_method_text(p, places),
+        reason=p.reason or "",
+        **names,
+    )
+
+
+def _sampled_replies(raw: str) -> list[str]:
+    """Return the replies of a score by samples, which are stored as a JSON list; none for any other text."""
+    try:
+        replies = json.loads(raw) if raw.startswith("[") else []
+    except ValueError:
+        return []
+    return replies if all(isinstance(text, str) for text in replies) else []
+
+
+def _replies(texts: Sequence[str]) -> Replies:
+    return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
+
+
+def _distribution(distribution: Mapping[str, float], labels: Sequence[str]) -> tuple[str, str]:
+    """Draw the shares of the mass on the scale as bars, and write them in words."""
+    total = sum(distribution.values()) or 1.0
+    path, words = [], []
+    for place, label in enumerate(labels or tuple(distribution)):
+        share = distribution.get(label, 0.0) / total
+        if share > 0:
+            path.append(f"M{8 * place + 4} 20V{min(19, 20 - round(20 * share))}")
+            words.append(f"{minus(label)}: {share:.0%}" if share >= 0.005 else f"{minus(label)}: <1%")
+    return "".join(path), ", ".join(words)
+
+
+def _method_text(p: Provenance, places: int) -> str:
+    """Say in a few words how a score was produced."""
+    if p.method in ("panel", IDENTICAL):
+        return p.note or p.method
+    parts = [p.method]
+    if p.method == "samples":
+        draws = round(p.n / p.mass) if p.mass else p.n
+        parts.append(f"{p.n:,} of {draws:,} draws" if draws != p.n else plural(p.n, "draw"))
+    elif p.mass is not None:
+        parts.append(f"mass {p.mass:.2f}")
+    ends = [number(end, places) for end in (p.low, p.high) if end is not None]
+    if len(set(ends)) > 1:
+        parts.append(f"bounds {'–'.join(ends)}")
+    if p.entropy is not None:
+        parts.append(f"entropy {p.entropy:.2f}")
+    return ", ".join(parts) + (f"; {p.note}" if p.note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in one order: the system preferred ("" for a tie), how strongly (0–1), and its finding."""
+
+    first: str
+    preferred: str
+    strength: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two systems' texts on one item. `verdicts` are those with the `first` and with the `second` system shown first.
+
+    `preference` is the mean preference for the `first` (0–1), None if an order lacks its answer.
+    """
+
+    first: str
+    second: str
+    verdicts: tuple[Verdict | None, Verdict | None]
+    preference: float | None
+    flipped: bool
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The pairs of one item on one criterion."""
+
+    label: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def flips(self) -> int:
+        return sum(pair.flipped for pair in self.pairs)
+
+    def preference(self, system: str) -> float | None:
+        """Return the mean preference for a system over its pairs."""
+        sides = [(p.preference, p.first) for p in self.pairs if p.preference is not None and system in _names(p)]
+        values = [value if name == system else 1 - value for value, name in sides]
+        return sum(values) / len(values) if values else None
+
+
+def _names(pair: Pair) -> tuple[str, str]:
+    return pair.first, pair.second
+
+
+def compared(
+    rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
+) -> tuple[Compared, ...]:
+    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair together."""
+    place = {system: at for at, system in enumerate(systems)}
+    by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {column: {} for column in labels}
+    for row in rows:
+        if row.column in by_column and {row.system, row.rival} <= place.keys():
+            swapped = place[row.system] > place[row.rival]
+            key = (row.rival, row.system) if swapped else (row.system, row.rival)
+            by_column[row.column].setdefault(key, [None, None])[swapped] = row
+    return tuple(
+        Compared(
+            labels[column],
+            tuple(
+                _pair(*names, pairs[names], orders)
+                for names in sorted(pairs, key=lambda names: (place[names[0]], place[names[1]]))
+            ),
+        )
+        for column, pairs in by_column.items()
+    )
+
+
+def _pair(first: str, second: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
+    scores = [row if isinstance(row, Score) else None for row in answers]
+    answered = [score for score in scores if score is not None]
+    pair_verdict = verdict(*scores) if answered else None
+    return Pair(
+        first,
+        second,
+        (_verdict(first, second, answers[0]), _verdict(second, first, answers[1])),
+        pair_verdict.preference if pair_verdict and len(answered) >= orders else None,
+        bool(pair_verdict and pair_verdict.flipped),
+        any(score.provenance.method == IDENTICAL for score in answered),
+    )
+
+
+def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | None:
+    if row is None:
+        return None
+    finding = build_finding(row, PREFERENCE)
+    if isinstance(row, Failure):
+        return Verdict(first, "", "", finding)
+    preferred = "" if row.value == TIE else first if row.value > TIE else second
+    return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), finding)
