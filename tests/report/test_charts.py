@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.core.format import one_line
 from judge.report.charts.axes import around, even, scale
 from judge.report.charts.distributions import bins, histograms
 from judge.report.charts.heat_map import Heat, heat_map
@@ -17,6 +18,7 @@ from judge.report.formats import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIVE = ("1", "2", "3", "4", "5")
+SCALE = {label: float(label) for label in FIVE}
 HOSTILE = "</svg><script>x</script>\x1b\u202e\uffff\"'"
 
 
@@ -45,8 +47,8 @@ def _examples() -> list[Chart]:
     return [
         intervals("mean", "Relevance ↑", names, [Panel(scale(1, 5), [mean, low, None, mean])]),
         intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
-        bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), Bar(-0.2, text="−0.20")]),
-        histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, FIVE, (1, 5), caption="By system."),
+        bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), r]),
+        histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, SCALE, (1, 5), caption="By system."),
         scatter("scatter", "Scatter", [(1, 1), (1, 1), (3, 5)], (1, 5)),
         calibration("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
         heat_map("heat", "Correlations", ("a", "b"), ("a", "b"), cells),
@@ -61,7 +63,7 @@ def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
     hostile = [
         intervals(HOSTILE, HOSTILE, [HOSTILE], [Panel(scale(0, 1), [Bar(1, text=HOSTILE, note=HOSTILE)], HOSTILE)]),
         bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
-        histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, caption=HOSTILE),
+        histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, {}, (0, 1), caption=HOSTILE),
         scatter(HOSTILE, HOSTILE, [(1, 1)], caption=HOSTILE),
         calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1), caption=HOSTILE),
         heat_map(HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], [[Heat(HOSTILE, 1, HOSTILE)]], caption=HOSTILE),
@@ -69,7 +71,7 @@ def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
     for chart in [*_examples(), *hostile]:
         root = ElementTree.fromstring(chart.svg)
         assert (root.get("viewBox"), root.get("role")) == (f"0 0 {chart.width} {chart.height}", "img")
-        assert root.get("aria-label") == chart.alt.replace("\uffff", "�")
+        assert root.get("aria-label") == f"{one_line(chart.title)}: {chart.alt}".replace("\uffff", "�")
         tags = {element.tag.removeprefix(SVG) for element in root.iter()}
         assert tags <= {"svg", "g", "title", "text", "rect", "line", "circle"}
         assert not {name for element in root.iter() for name in element.attrib} & {"style", "href", "onload"}
@@ -149,11 +151,11 @@ def test_the_best_is_bold_and_colours_are_classes() -> None:
         "pegasus", "a name of more than twenty-…", "4.36*", "4.36*",
     ]  # fmt: skip
     assert [e.get("class") for e in _elements(chart, "rect")] == ["bar best", "bar worse", "bar best"]
-    assert chart.alt.startswith("Relevance ↑: pegasus 4.36*; システム二 2.00; evil|<b>*sys* –;")
+    assert chart.alt.startswith("pegasus 4.36*; システム二 2.00; evil|<b>*sys* –;")
 
 
 def test_scores_fall_into_the_bin_of_the_nearest_label() -> None:
-    chart = histograms("n", "T", {"s": [1.0, 1.4, 1.5, 4.49, 4.5, 5.0], "t": []}, FIVE, (1, 5))
+    chart = histograms("n", "T", {"s": [1.0, 1.4, 1.5, 4.49, 4.5, 5.0], "t": []}, SCALE, (1, 5))
     tips = [title.text for title in _elements(chart, "title")]
     assert tips[:5] == [
         "1: 2 of 6 scores",
@@ -167,17 +169,20 @@ def test_scores_fall_into_the_bin_of_the_nearest_label() -> None:
 
 @given(st.lists(st.floats(1, 5), max_size=30))
 def test_every_score_is_in_one_bin(values: list[float]) -> None:
-    chart = histograms("n", "T", {"s": values}, FIVE, (1, 5))
+    chart = histograms("n", "T", {"s": values}, SCALE, (1, 5))
     counts = [title.text.split()[1] for title in _elements(chart, "title") if title.text]
     assert sum(map(int, counts)) == len(values)
 
 
-def test_a_scale_of_words_or_many_labels_has_ten_bins() -> None:
-    assert bins(("fail", "pass"), (0, 1), [])[1][::9] == ["0.000–0.100", "0.900–1.000"]
-    assert bins(tuple(map(str, range(101))), (0, 100), [])[1][:2] == ["0.00–10.00", "10.00–20.00"]
-    edges, _ = bins((), (None, None), [2.0, 12.0, 12.0])
+def test_a_scale_of_words_has_a_bin_per_word() -> None:
+    chart = histograms("n", "T", {"s": [0.0, 0.4, 1.0]}, {"pass": 1.0, "fail": 0.0}, (0, 1))
+    assert [title.text for title in _elements(chart, "title")] == ["fail: 2 of 3 scores", "pass: 1 of 3 scores"]
+
+
+def test_a_scale_of_many_or_unknown_values_has_ten_bins() -> None:
+    assert bins({str(k): k for k in range(101)}, (0, 100), [])[1][:2] == ["0.00–10.00", "10.00–20.00"]
+    edges, _ = bins({}, (None, None), [2.0, 12.0, 12.0])
     assert (edges[0], edges[-1]) == (3.0, 11.0)
-    assert bins(("3", "2", "1"), (1, 3), []) == ([1.5, 2.5], ["1", "2", "3"])
 
 
 def test_equal_points_are_drawn_side_by_side_and_inside_the_frame() -> None:
@@ -230,7 +235,7 @@ def test_of_many_rows_the_first_hundred_are_drawn() -> None:
     names = [f"s{k}" for k in range(3_000)]
     drawn = [
         intervals("n", "T", names, [Panel(scale(0, 1), [Bar(1)] * 3_000)], caption="C."),
-        histograms("n", "T", {name: [1.0] for name in names}, caption="C."),
+        histograms("n", "T", {name: [1.0] for name in names}, {}, (0, 1), caption="C."),
         heat_map("n", "T", names, ["s0"], [[Heat("1", 1)]] * 3_000, caption="C."),
     ]
     assert [chart.caption for chart in drawn] == [

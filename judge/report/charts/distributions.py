@@ -19,13 +19,13 @@ def histograms(
     name: str,
     title: str,
     values: Mapping[str, Sequence[float]],
-    labels: Sequence[str] = (),
-    ends: tuple[float | None, float | None] = (None, None),
+    scale: Mapping[str, float],
+    ends: tuple[float | None, float | None],
     *,
     caption: str = "",
 ) -> Chart:
-    """Draw a histogram per system; `labels` are a scale's and `ends` its lowest and highest value."""
-    edges, heads = bins(labels, ends, [value for scores in values.values() for value in scores])
+    """Draw a histogram per system; `scale` has the value of each label, if it has any."""
+    edges, heads = bins(scale, ends, [value for scores in values.values() for value in scores])
     if len(values) > MAX_ROWS:
         caption = f"The first {MAX_ROWS} of {plural(len(values), 'system')}. {caption}".rstrip()
     counts = {}
@@ -54,20 +54,16 @@ def histograms(
 
 
 def bins(
-    labels: Sequence[str], ends: tuple[float | None, float | None], values: Sequence[float]
+    scale: Mapping[str, float], ends: tuple[float | None, float | None], values: Sequence[float]
 ) -> tuple[list[float], list[str]]:
     """Return the inner edges of the bins and the bins' labels.
 
-    A scale of up to eleven numbers has a bin per number, for the scores nearest to it (halves go up); any other has
-    ten equal bins.
+    A scale of up to eleven labels has a bin per label, for the scores nearest to it (halves go up); any other has ten
+    equal bins.
     """
-    try:
-        points = sorted((float(label), label) for label in labels)
-    except ValueError:  # the labels are words, whose values are not known here
-        points = []
-    if 2 <= len(points) <= 11:
-        numbers = [point for point, _ in points]
-        return [(first + second) / 2 for first, second in pairwise(numbers)], [minus(label) for _, label in points]
+    if 2 <= len(scale) <= 11:
+        labels = sorted(scale, key=lambda label: scale[label])
+        return [(scale[a] + scale[b]) / 2 for a, b in pairwise(labels)], [minus(label) for label in labels]
     low = min(values, default=0.0) if ends[0] is None else ends[0]
     high = max(values, default=1.0) if ends[1] is None else ends[1]
     width = ((high - low) or 1.0) / 10

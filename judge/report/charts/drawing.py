@@ -20,7 +20,7 @@ CELL = 7.5
 """Pixels of a character at 13 px; a CJK character takes two."""
 _NAME = 28  # cells of a name
 _NONCHARACTERS = {0xFFFE: "�", 0xFFFF: "�"}  # not allowed in XML
-_ALT = 30  # values that a chart's description lists
+_ALT = 20  # values that a chart's description lists
 Anchor = Literal["start", "middle", "end"]
 
 
@@ -30,10 +30,11 @@ def chart(
     """Return the chart of these elements; `values` describe it to readers who cannot see it."""
     width, height = (round(side) for side in size)
     more = f"; and {plural(len(values) - _ALT, 'more value')}" if len(values) > _ALT else ""
-    alt = one_line(f"{title}: {'; '.join(values[:_ALT])}{more}" if values else title)
+    alt = one_line(f"{'; '.join(values[:_ALT])}{more}")
+    label = escaped(f"{title}: {alt}" if alt else title)
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-size="13" role="img" aria-label="{escaped(alt)}">{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-size="13" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     )
     return Chart(name, title, svg, alt, width, height, caption)
 

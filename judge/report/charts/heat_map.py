@@ -43,7 +43,8 @@ def heat_map(
     numbered = longest > _CELLS and list(rows) == list(columns)
     wide = max(_MIN_WIDE, 0 if numbered else CELL * min(longest, _CELLS) + 6)
     labels = [f"{k} {row}" for k, row in enumerate(rows, 1)] if numbered else rows
-    left, parts, described = label_width(labels), [], []
+    left, parts = label_width(labels), []
+    described: dict[frozenset[str], tuple[float, str]] = {}
     for k, head in enumerate(columns):
         shown = f"{k + 1}" if numbered else head
         drawn = name_text(left + wide * (k + 0.5), 15, shown, "middle", cells=_CELLS)
@@ -58,6 +59,7 @@ def heat_map(
             depth = _DEEPEST * min(1.0, abs(heat.shade))
             drawn = rect(kind, (x + 1, y + 1), (wide - 2, _TALL - 2), depth) if heat.shade else ""
             parts.append(group(heat.note, drawn, text(x + wide / 2, y + 18, heat.text, "value", "middle")))
-            described.append(f"{row} against {head} {heat.text}")
+            if heat.shade:
+                described.setdefault(frozenset((row, head)), (-abs(heat.shade), f"{row} and {head} {heat.text}"))
     size = (left + wide * len(columns), _HEAD + _TALL * len(rows))
-    return chart(name, title, size, parts, values=described, caption=caption)
+    return chart(name, title, size, parts, values=[value for _, value in sorted(described.values())], caption=caption)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from judge.core.format import plural
-from judge.report.charts.axes import Axis, around
+from judge.report.charts.axes import Axis
 from judge.report.charts.drawing import (
     CELL,
     MAX_ROWS,
@@ -84,10 +84,10 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
 
 
 def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = "") -> Chart:
-    """Draw few thick bars, each with its value behind it; negative ones go to the left of 0."""
+    """Draw few thick bars of shares or correlations, each with its value behind it; negative ones go to the left."""
     pitch, thick, plot = 34, 18, 240
-    left = label_width(rows)
-    axis = around(end for bar in values for end in (bar.value, bar.low, bar.high) if end is not None)
+    left, lowest = label_width(rows), min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
+    axis = Axis(min(0.0, lowest), 1.0, ())
     room = CELL * max((cells(bar.text) for bar in values), default=0) + 10
     parts = []
     for k, (row, bar) in enumerate(zip(rows, values, strict=True)):

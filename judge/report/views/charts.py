@@ -1,0 +1,142 @@
+"""The charts of a result: means, distributions, rankings, and the judge against people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from judge.core.format import format_interval, number, one_line, percent, plural
+from judge.core.records import Column, Estimate
+from judge.report.charts.axes import Axis, around, even, scale
+from judge.report.charts.distributions import histograms
+from judge.report.charts.heat_map import Heat, heat_map
+from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.charts.squares import scatter
+from judge.report.document import Chart
+from judge.report.format import column_title, interval_text, mean_text
+from judge.report.views.columns import ARROWS, compared_columns, in_display_order, places
+from judge.results.result import Result
+from judge.stats.pairwise import Ranking
+
+_MAX_SYSTEMS = 40  # in a matrix of win rates
+
+
+def titles(result: Result) -> dict[str, str]:
+    """Return a title for each column: its name, the judge of a panel, and an arrow to the better end."""
+    return {
+        column.name: f"{', '.join(filter(None, names))} {ARROWS[group.better]}".rstrip()
+        for group in in_display_order(result)
+        for column in group.columns
+        for names in [(column_title(group.name), one_line(group.parts[column.name]))]
+    }
+
+
+def means_charts(result: Result) -> Iterator[Chart]:
+    """Yield the systems' means with their intervals: a chart per column, named like the column."""
+    heads, compared = titles(result), compared_columns(result)
+    for column in (column for group in in_display_order(result) for column in group.columns):
+        comparison, decimals = compared.get(column.name), places(result, column)
+        best = comparison.best if comparison else ()
+        ranked = [rank.system for rank in comparison.ranks] if comparison else []
+        systems = [*ranked, *(system for system in result.table.systems if system not in ranked)]
+        drawn: list[Bar | None] = []
+        for system in systems:
+            estimate = result.estimates.get((system, column.name))
+            bar = _mean(system, column, estimate, decimals) if estimate else None
+            if bar and best == (system,):
+                bar = replace(bar, tone="best", text=f"{bar.text}*")
+            elif bar and best and system not in best:
+                bar = replace(bar, tone="worse")
+            drawn.append(bar)
+        if any(drawn):
+            marks = ["*: significantly best."] * (len(best) == 1 < len(ranked))
+            marks += ["Orange: significantly worse than the best."] * any(bar and bar.tone == "worse" for bar in drawn)
+            panels = [Panel(_axis(column, drawn), drawn)]
+            yield intervals(column.name, heads[column.name], systems, panels, caption=" ".join(marks))
+
+
+def distribution_blocks(result: Result) -> Iterator[Chart]:
+    """Yield the distribution of each criterion's scores: a histogram per system."""
+    heads = titles(result)
+    for column in (column for group in in_display_order(result) for column in group.columns):
+        values: dict[str, list[float]] = {system: [] for system in result.table.systems}
+        for score in result.table.column_scores(column.name) if column.kind == "criterion" else ():
+            values[score.system].append(score.value)
+        if any(values.values()):
+            name, title = f"scores-{column.name}", f"{heads[column.name]}: scores"
+            labels = dict(zip(column.labels, column.values, strict=False))
+            yield histograms(name, title, values, labels, (column.low, column.high))
+
+
+def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
+    """Yield win rates and strengths with their intervals, and the win rate of each pair of systems."""
+    rates: dict[str, Bar] = {}
+    strengths: dict[str, Bar] = {}
+    for s in ranking.standings:
+        low, high = (None if end is None else 100 * end for end in (s.low, s.high))
+        rates[s.system] = _bar(s.system, Estimate("", 100 * s.win_rate, low, high, s.n, ""), 1, "%")
+        if s.strength is not None:
+            strength = Estimate("", s.strength, s.strength_low, s.strength_high, s.n, "")
+            strengths[s.system] = _bar(s.system, strength, 2)
+    systems = list(dict.fromkeys([*rates, *ranking.systems]))
+    for name, drawn, axis in (
+        ("win rate", rates, even(0, 100, 25)),
+        ("strength", strengths, _around(list(strengths.values()))),
+    ):
+        if drawn:
+            file, panels = name.replace(" ", "-"), [Panel(axis, [drawn.get(system) for system in systems])]
+            yield intervals(f"{file}-{ranking.column}", f"{label}: {name}", systems, panels)
+    if 2 < len(systems) <= _MAX_SYSTEMS:
+        cells = [[_win_rate(ranking, row, column) for column in systems] for row in systems]
+        title = f"{label}: win rates of rows against columns (%)"
+        yield heat_map(f"win-rates-{ranking.column}", title, systems, systems, cells)
+
+
+def _win_rate(ranking: Ranking, row: str, column: str) -> Heat | None:
+    i, k = ranking.systems.index(row), ranking.systems.index(column)
+    share = ranking.win_rate[i][k]
+    if share is None:
+        return None if row == column else Heat("–", note=f"{row} never met {column}")
+    note = f"{row} against {column}: {percent(share)} of {plural(ranking.n[i][k], 'pair')}"
+    return Heat(number(100 * share, 1), 2 * share - 1, note)
+
+
+def scatter_charts(result: Result) -> Iterator[Chart]:
+    """Yield each judge's scores against people's ratings, criterion by criterion."""
+    for rated in result.rated:
+        name = rated.criterion
+        ratings = {(s.item, s.system): s.human[name] for s in result.table.samples if name in s.human}
+        columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == name]
+        for column, row in zip(columns, rated.judges, strict=False):
+            scores = result.table.column_scores(column.name)
+            points = [(s.value, ratings[s.item, s.system]) for s in scores if (s.item, s.system) in ratings]
+            rho = row.correlation.estimates.get(("item", "spearman"))
+            if points:
+                title = f"{one_line(name)}, {one_line(row.name)}: scores and ratings"
+                interval = rho and f"{number(rho.value, 2)} {format_interval(rho.low, rho.high, 2)}".rstrip()
+                caption = f"Spearman {interval} over all texts." if interval else ""
+                yield scatter(f"scatter-{name}-{row.name}", title, points, (column.low, column.high), caption=caption)
+
+
+def _mean(system: str, column: Column, e: Estimate, decimals: int) -> Bar:
+    text, interval = mean_text(column, e.value, decimals), interval_text(column, e.low, e.high, decimals)
+    note = f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, 'text')}"
+    return Bar(e.value, e.low, e.high, text, note)
+
+
+def _bar(system: str, e: Estimate, places: int, sign: str = "") -> Bar:
+    text, interval = number(e.value, places) + sign, format_interval(e.low, e.high, places)
+    return Bar(
+        e.value, e.low, e.high, text, f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, 'pair')}"
+    )
+
+
+def _axis(column: Column, drawn: Sequence[Bar | None]) -> Axis:
+    """Return the whole scale of a criterion; for a metric an axis that starts at 0 or below."""
+    if column.kind == "criterion" and column.low is not None and column.high is not None and column.low < column.high:
+        return scale(column.low, column.high)
+    return _around([bar for bar in drawn if bar])
+
+
+def _around(drawn: Sequence[Bar]) -> Axis:
+    return around(end for bar in drawn for end in (bar.value, bar.low, bar.high) if end is not None)

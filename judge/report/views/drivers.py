@@ -1,0 +1,138 @@
+"""What a judge's scores correlate with: length, copying and position of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from judge.core.format import format_interval, one_line, signed
+from judge.core.records import Estimate
+from judge.report import document as blocks
+from judge.report.charts.axes import even
+from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.document import Block, Cell
+from judge.report.views.columns import groups
+from judge.results.result import Result
+from judge.stats.score_drivers import NAMES, Driver, Drivers
+
+TITLE = "What the scores correlate with"
+_MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
+_MIN_SHARE = 0.25  # drivers that explain less get no sentence
+_ABOUT = "A correlation is no proof of bias: a judge may prefer longer texts because they are better."
+_COMPARE = " Compare it with that of people's ratings."
+_KEY = (
+    "Explained: share of the score variance that all of them explain (R²). By chance: what random numbers would "
+    "explain. Others: Pearson's r. Length: log of the number of words. Copying: share of word pairs in the source. "
+    "Position: place of the copied words in the source."
+)
+_SCOPES = {True: "Scores are compared within items.", False: "Scores are pooled over all texts."}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A judge's column, or people's ratings of its criterion."""
+
+    name: str
+    criterion: str
+    drivers: Drivers
+
+
+def drivers_blocks(result: Result) -> Iterator[Block]:
+    """Yield how far scores correlate with a text's length, copying and position; nothing if that is not known."""
+    rows = list(_rows(result))
+    drawn = [driver for row in rows for driver in row.drivers.each]
+    if not any(row.drivers.each for row in rows if not row.drivers.people):
+        return
+    yield blocks.Paragraph(_ABOUT + _COMPARE * any(row.drivers.people and row.drivers.each for row in rows))
+    ends = [end for d in drawn for e in [d.correlation] for end in (e.value, e.low, e.high) if end is not None]
+    limit = 0.5 if max(map(abs, ends)) <= 0.5 else 1.0
+    names = [name for name in NAMES if any(driver.name == name for driver in drawn)]
+    known = [row for row in rows if row.drivers.each]
+    axis = even(-limit, limit, limit)
+    panels = [Panel(axis, [_bar(_each(row).get(name)) for row in known], head=name) for name in names]
+    yield intervals("drivers", TITLE, [row.name for row in known], panels)
+    scopes = {row.drivers.within for row in known}
+    heads = ("scores", "explained", "by chance", *names, "texts")
+    yield blocks.Table(
+        tuple(blocks.Column(head, numeric=bool(place)) for place, head in enumerate(heads)),
+        tuple(_cells(row, names, scoped=len(scopes) > 1) for row in rows),
+        key=" ".join([_KEY, *(_SCOPES[scope] for scope in scopes if len(scopes) == 1)]),
+        name="drivers",
+    )
+
+
+def drivers_sentence(result: Result) -> str:
+    """Name the columns in which drivers explain at least a quarter of the variance, clearly more than chance.
+
+    Returns "" if there are none.
+    """
+    rated = {row.criterion: row.drivers.together for row in _rows(result) if row.drivers.people}
+    parts, names = [], set[str]()
+    for row in _rows(result):
+        share, chance = row.drivers.together, row.drivers.chance or 0.0
+        if row.drivers.people or share is None or share.value < _MIN_SHARE or (share.low or 0.0) <= chance:
+            continue
+        people = rated.get(row.criterion)
+        beside = f" ({_percent(people)} in people's ratings)" if people else ""
+        parts.append(f"{_percent(share)} {_interval(share)} of the variance of {one_line(row.drivers.column)}{beside}")
+        names.update(driver.name for driver in row.drivers.each)
+    if not parts:
+        return ""
+    *first, last = [name for name in NAMES if name in names]
+    subject = f"{', '.join(first)} and {last} explain" if first else f"{last} explains"
+    return f"{subject[0].upper()}{subject[1:]} {', '.join(parts)}."
+
+
+def _rows(result: Result) -> Iterator[_Row]:
+    known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
+    for group in groups(result):
+        judged = [column.name for column in group.columns if (column.name, False) in known]
+        for name in judged:
+            part = group.parts[name]
+            yield _Row(f"{group.name}, {part}" if part else group.name, group.name, known[name, False])
+        if judged and (group.name, True) in known:
+            yield _Row(f"{group.name}, people", group.name, known[group.name, True])
+
+
+def _each(row: _Row) -> dict[str, Driver]:
+    return {driver.name: driver for driver in row.drivers.each}
+
+
+def _bar(driver: Driver | None) -> Bar | None:
+    if driver is None:
+        return None
+    e = driver.correlation
+    sure = e.low is not None and e.high is not None and e.low * e.high > 0
+    effect = ("score higher" if e.value > 0 else "score lower") if sure else "score neither clearly higher nor lower"
+    note = f"{_MORE[driver.name]} {effect} ({_percent(driver.explained)} of the variance)"
+    return Bar(e.value, e.low, e.high, signed(e.value, 2), note)
+
+
+def _cells(row: _Row, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
+    drivers, each = row.drivers, _each(row)
+    together, chance = drivers.together, drivers.chance
+    scope = ("within items" if drivers.within else "pooled") if scoped and each else ""
+    places = 0 if chance is None or chance >= 0.01 else 1
+    return (
+        Cell(row.name, drivers.note, tone="muted" if drivers.people else ""),
+        Cell(_percent(together), _interval(together), value=together.value) if together else Cell("–"),
+        Cell("–" if chance is None else f"{100 * chance:.{places}f}%", value=chance),
+        *(_correlation(each.get(name)) for name in names),
+        Cell(f"{drivers.texts:,}", scope, value=drivers.texts),
+    )
+
+
+def _correlation(driver: Driver | None) -> Cell:
+    if driver is None:
+        return Cell("–")
+    e = driver.correlation
+    return Cell(signed(e.value, 2), format_interval(e.low, e.high, 2), value=e.value)
+
+
+def _percent(share: Estimate) -> str:
+    return f"{100 * share.value:.0f}%"
+
+
+def _interval(share: Estimate) -> str:
+    low, high = (None if end is None else 100 * end for end in (share.low, share.high))
+    return format_interval(low, high, 0)

@@ -1,0 +1,134 @@
+"""Differences between systems and correlations between columns, as matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from judge.core.format import format_interval, format_p, number, plural, signed
+from judge.core.records import Column, Estimate
+from judge.report import document as blocks
+from judge.report.charts.heat_map import Heat, heat_map
+from judge.report.document import Block, Cell, Chart
+from judge.report.format import share_label
+from judge.report.views.charts import titles
+from judge.report.views.columns import compared_columns, in_display_order, p_cell, places
+from judge.results.result import Result
+from judge.stats.coefficients import LEVELS, Level
+from judge.stats.correlation import OVER, UNITS, Matrix
+from judge.stats.paired_differences import MOST
+from judge.stats.power import ALPHA
+from judge.stats.system_differences import Comparison
+
+_MAX_PAIRS = 10  # in a table; if there are more, only those with the best system
+_SIGNIFICANT = 0.6  # shade
+_TITLES: Mapping[Level, str] = {"item": "all texts", "document": "within items", "system": "between systems"}
+_HEADS = ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost")
+
+
+def difference_blocks(result: Result) -> Iterator[Block]:
+    """Yield the differences between systems: a matrix per column, and a table for each criterion."""
+    heads, compared = titles(result), compared_columns(result)
+    for column in (column for group in in_display_order(result) for column in group.columns):
+        comparison = compared.get(column.name)
+        if comparison and comparison.differences:
+            decimals = places(result, column)
+            if share_label(column):
+                comparison, decimals = _in_percent(comparison), 0
+            if len(comparison.ranks) <= MOST:
+                yield _matrix(comparison, column, heads[column.name], decimals)
+            if column.kind == "criterion":
+                yield blocks.Details(f"{heads[column.name]}: pairs of systems", (_pairs(comparison, decimals),))
+
+
+def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) -> Chart:
+    systems = [rank.system for rank in comparison.ranks]
+    cells: dict[tuple[str, str], Heat] = {}
+    better = -1 if column.better == "lower" else 1
+    for d in comparison.differences:
+        p = "" if d.adjusted is None else f", {format_p(d.adjusted)}"
+        for row, other, e in ((d.system, d.other, d.estimate), (d.other, d.system, _times(d.estimate, -1))):
+            shade = _SIGNIFICANT * (1 if e.value * better > 0 else -1) if d.apart else 0.0
+            note = f"{row} − {other}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
+            cells[row, other] = Heat(signed(e.value, decimals), shade, note)
+    captions = [f"Row minus column, over {_sizes(comparison)}. Shaded: significant (p < {ALPHA:g}, Holm-corrected)."]
+    if comparison.detectable is not None:
+        smallest = number(comparison.detectable, decimals)
+        captions.append(f"These items can detect a difference of {smallest} (80% power).")
+    if comparison.note:
+        captions.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
+    rows = [[cells.get((row, other)) for other in systems] for row in systems]
+    return heat_map(
+        f"differences-{column.name}", f"{head}: differences", systems, systems, rows, caption=" ".join(captions)
+    )
+
+
+def _in_percent(comparison: Comparison) -> Comparison:
+    """Return the comparison of shares with its differences in percentage points."""
+    detectable = None if comparison.detectable is None else 100 * comparison.detectable
+    differences = tuple(replace(d, estimate=_times(d.estimate, 100)) for d in comparison.differences)
+    return replace(comparison, differences=differences, detectable=detectable)
+
+
+def _times(e: Estimate, factor: int) -> Estimate:
+    ends = [None if end is None else factor * end for end in (e.low, e.high)]
+    low, high = ends if factor > 0 else reversed(ends)
+    return replace(e, value=factor * e.value, low=low, high=high)
+
+
+def _sizes(comparison: Comparison) -> str:
+    sizes = {d.estimate.n for d in comparison.differences}
+    items = plural(max(sizes), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
+    return f"{plural(len(comparison.differences), 'pair')}, {items}"
+
+
+def _pairs(comparison: Comparison, decimals: int) -> blocks.Table:
+    differences, rows = comparison.differences, []
+    if len(differences) > _MAX_PAIRS:
+        differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
+    for d in differences:
+        e = d.estimate
+        cells = [
+            Cell(f"{d.system} − {d.other}"),
+            Cell(
+                signed(e.value, decimals), format_interval(e.low, e.high, decimals), mark="*" * d.apart, value=e.value
+            ),
+            Cell(p_cell(d.adjusted), value=d.adjusted),
+            Cell("–" if d.delta is None else signed(d.delta, 2), value=d.delta),
+            *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),
+        ]
+        rows.append(tuple(cells))
+    shown = "All pairs" if len(differences) == len(comparison.differences) else "Pairs with the first system"
+    return blocks.Table(
+        tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
+        tuple(rows),
+        caption=f"{shown}: first minus second, over {_sizes(comparison)}.",
+        key=f"* p < {ALPHA:g} (sign-flip test, Holm-corrected). Won, tied, lost: items.",
+        name=f"differences-{comparison.column}",
+    )
+
+
+def correlation_blocks(result: Result) -> Iterator[Chart]:
+    """Yield the correlations between all columns: a matrix per level that has values."""
+    matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
+    for level in LEVELS:
+        matrix = matrices.get(level)
+        if matrix is None:
+            continue
+        size = range(len(matrix.names))
+        cells = [[_correlation(matrix, row, column) if row != column else None for column in size] for row in size]
+        # The diagonal has values even if no two columns can be compared.
+        if any(cell and cell.text != "–" for row in cells for cell in row):
+            note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
+            caption = f"Spearman's rho {OVER[level]}.{note}"
+            title = f"Correlation of the columns, {_TITLES[level]}"
+            yield heat_map(f"correlations-{level}", title, matrix.names, matrix.names, cells, caption=caption)
+
+
+def _correlation(matrix: Matrix, row: int, column: int) -> Heat:
+    value = matrix.values[row][column]
+    if value is None:
+        return Heat("–", note="not defined")
+    ends = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
+    size = plural(matrix.n[row][column], UNITS[matrix.level])
+    return Heat(number(value, 2), value, f"{number(value, 2)} {ends}".rstrip() + f", {size}")
