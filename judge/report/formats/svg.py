@@ -20,19 +20,19 @@ _SCALE = 2  # pixels of a PNG per pixel of a chart
 _FONTS = "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
 # The light colours of the page, for elements of class judge alone: a notebook puts the picture into its own page.
 _COLOURS = {
-    "text": "fill: #1c1f24",
-    ".tick": "fill: #5c636e",
-    ".bar": "fill: #9dbde0",
-    ".best": "fill: #6fae8d",
-    ".worse": "fill: #e3b592",
-    ".dot": "fill: #2b62a8",
-    ".heat-good": "fill: #1d7a53",
-    ".heat-bad": "fill: #b4532a",
-    ".ci": "stroke: #1c1f24; stroke-width: 1.5",
-    ".grid": "stroke: #e2e5ea",
-    ".axis": "stroke: #8b929c",
-    ".line": "stroke: #8b929c",
-    ".zero": "stroke: #8b929c",
+    "text": "fill: #14181d",
+    ".tick": "fill: #586270",
+    ".bar": "fill: #9dc0e6",
+    ".best": "fill: #6aa98f",
+    ".worse": "fill: #d0957c",
+    ".dot": "fill: #2563ae",
+    ".heat-good": "fill: #1a7a52",
+    ".heat-bad": "fill: #b04f25",
+    ".ci": "stroke: #14181d; stroke-width: 1.5",
+    ".grid": "stroke: #e1e5ea",
+    ".axis": "stroke: #e1e5ea",
+    ".line": "stroke: #2563ae",
+    ".zero": "stroke: #586270",
 }
 
 
