@@ -6,13 +6,14 @@ No view knows a format, and no renderer knows a report. Every text is plain text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
 Better = Literal["higher", "lower", ""]
+_MAX_SIDE_BY_SIDE = 9  # columns of a table on paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,19 @@ class Table:
     name: str = ""
     sorts: bool = False
     short: bool = False
+
+    @property
+    def tall(self) -> Table:
+        """The table for paper, which is taller than wide: many columns of few rows become rows."""
+        if len(self.columns) <= _MAX_SIDE_BY_SIDE or len(self.rows) >= len(self.columns):
+            return self
+        names = [
+            Cell(", ".join(filter(None, (c.group, c.head))) + {"higher": " ↑", "lower": " ↓", "": ""}[c.better])
+            for c in self.columns
+        ]
+        heads = (Column("", numeric=False), *(Column(row[0].text) for row in self.rows))
+        rows = zip(names[1:], *(row[1:] for row in self.rows), strict=True)
+        return replace(self, columns=heads, rows=tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +221,14 @@ Block = (
 class Section:
     """A part of a report under a heading of its own. `anchor` is its fragment on the page.
 
-    `make` builds the blocks when a format needs them, so that a summary on the console costs no charts.
+    `make` builds the blocks when a format needs them, so that a summary on the console costs no charts. `folded` marks
+    a section that few readers need: Markdown folds it.
     """
 
     anchor: str
     title: str
     make: Callable[[], Iterable[Block]]
+    folded: bool = False
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

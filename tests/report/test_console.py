@@ -5,18 +5,21 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
-from judge.report.renderers.console import render
+from judge.report.document import Bar, Cell, Document, Excerpt, Excerpts
+from judge.report.document import Column as Head
+from judge.report.document import Table as Shown
 from judge.results.result import Result
 from judge.table import Table
 
 
 def test_golden(result: Result, golden) -> None:
-    golden("console.txt", render(result, width=80))
+    golden("console.txt", plugins.write(plugins.document(result), width=80))
 
 
-def test_narrow_terminals_get_more_tables_not_wider_lines(result: Result, golden) -> None:
-    golden("console-44.txt", render(result, width=44))
+def test_golden_of_the_full_report(tested: Result, golden) -> None:
+    golden("console-full.txt", plugins.write(plugins.document(tested), width=80, full=True))
 
 
 def _wide_result(columns: int) -> Result:
@@ -28,46 +31,71 @@ def _wide_result(columns: int) -> Result:
 
 
 @pytest.mark.parametrize("width", [40, 80, 132])
-def test_tables_fit_the_width_and_show_every_column_once(width: int) -> None:
-    result = _wide_result(12)
-    text = render(result, width=width)
+@pytest.mark.parametrize("colour", [False, True])
+def test_the_summary_is_one_table_that_counts_the_columns_it_leaves_out(width: int, colour: bool) -> None:
+    text = plugins.write(plugins.document(_wide_result(12)), width=width, colour=colour)
+    assert text.count(" 4.00") + text.count("m4.00") == 12 - int(text.split(" more columns")[0].split()[-1])
+
+
+@pytest.mark.parametrize("width", [40, 80, 132])
+def test_the_full_report_shows_every_column_within_the_width(width: int) -> None:
+    document = replace(plugins.document(_wide_result(12)), summary=())
+    document = replace(document, sections=document.sections[:1])
+    text = plugins.write(document, width=width, full=True)
     assert max(cell_len(row) for row in text.split("\n")) <= width
     assert text.count(" 4.00") == 12
-    for k in range(12):
-        assert text.count(f"criterion_{k}\n") + text.count(f"criterion_{k} ") == 1
 
 
-def test_columns_are_aligned_under_wide_characters() -> None:
-    rows = [row for row in render(_wide_result(2), width=80).split("\n") if "[2.50, 4.50]" in row]
-    assert len({cell_len(row) for row in rows}) == 1
+def _table(*rows: tuple[Cell, ...], heads: tuple[str, ...]) -> Document:
+    columns = (Head("", numeric=False), *map(Head, heads))
+    return Document("t", ("A finding",), "40 items", summary=(Shown(columns, rows),))
 
 
-def test_there_are_no_escape_codes_unless_asked_for(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_and_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b" not in render(result, width=80)
-    assert "\x1b[2m[2.50, 3.80]" in render(result, width=80, colour=True)
+    document = _table((Cell("a"), Cell("0.50", bar=Bar(0.5), tone="good")), heads=("overall",))
+    assert "█" not in plugins.write(document)
+    assert "\x1b" not in plugins.write(document)
+    coloured = plugins.write(document, colour=True)
+    assert coloured.count("█") == 5
+    assert "\x1b[1;32m" in coloured
 
 
-def test_the_verdict_comes_first_and_warnings_after_the_table(tested: Result) -> None:
-    text = render(replace(tested, info={**tested.info, "notes": ["a note"]}), width=80)
-    places = [
-        text.index(part) for part in ("good has the highest overall score", "rank ", "*4.00", "≈ not", "! a note")
-    ]
-    assert places == sorted(places)
-    assert "\x1b[1;32m*4.00" in render(tested, width=80, colour=True)
+def test_marks_do_not_move_the_numbers() -> None:
+    document = _table((Cell("a"), Cell("4.36", mark="*")), (Cell("b"), Cell("4.17")), heads=("fluency",))
+    _, _, _, first, second, *_ = plugins.write(document, width=80).split("\n")
+    assert first.index("4.36") == second.index("4.17")
+
+
+def test_headings_are_shortened_only_if_the_table_does_not_fit() -> None:
+    heads = ("consistency", "informativeness")
+    document = _table((Cell("a"), Cell("1"), Cell("2")), heads=heads)
+    assert all(head in plugins.write(document, width=80) for head in heads)
+    assert "consist." in plugins.write(document, width=24)
+
+
+def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> None:
+    lowest = Excerpts("Lowest", tuple(Excerpt("1", "s", f"i{k}", "fluency", "Broken.") for k in range(5)))
+    document = Document("t", ("A",), summary=(lowest,), next=("judge validate RUN", "judge power RUN --pair a,b"))
+    text = plugins.write(document, width=40)
+    assert "Lowest   i0 s fluency 1 · i1 s fluency 1\n         i2 s fluency 1\n" in text
+    assert "Next     judge validate RUN\n         judge power RUN --pair a,b\n" in text
+    full = plugins.write(document, width=40, full=True)
+    assert full.count("Broken.") == 5
+
+
+def test_control_characters_of_texts_are_escaped() -> None:
+    document = Document("t", ("\x1b[31mred",), notices=("\u202eabc",), footer=("\x07",), next=("\x1b]0;x",))
+    assert not set(plugins.write(document)) & {"\x1b", "\u202e", "\x07"}
 
 
 def test_the_width_is_the_terminals(result: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "44")
-    assert result.report() == render(result, width=44)
+    assert result.report() == plugins.write(plugins.document(result), width=44)
 
 
-def test_a_clean_run_has_no_word_of_failures(result: Result) -> None:
+def test_a_clean_run_has_no_failures_and_no_usage(result: Result) -> None:
     clean = replace(result, table=replace(result.table, failures=()), info={})
-    text = render(clean, width=80)
+    text = clean.report(full=True)
     assert "Failures" not in text
     assert "Usage" not in text
-
-
-def test_unsigned_columns_have_no_signatures() -> None:
-    assert "Signatures" not in render(_wide_result(1), width=80)

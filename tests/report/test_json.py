@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import judge
+import judge.report
 from judge.commands import judge_run
 from judge.core.records import Column, Estimate
-from judge.report.renderers import json as module
-from judge.report.renderers.json import SCHEMA, render, schema
+from judge.report.views.summary import SCHEMA, schema
 from judge.results.result import Result, load
 
 ROWS = [
@@ -23,22 +23,22 @@ ROWS = [
     for n in range(12)
     for s in ("old", "new", "third")
 ]
-PUBLISHED = Path(module.__file__).with_name("schema.json")
+PUBLISHED = Path(str(judge.report.__file__)).with_name("schema.json")
 
 
 def test_golden(result: Result, golden) -> None:
-    golden("report.json", render(result))
+    golden("report.json", result.report("json"))
 
 
 def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
     endless = {("lead", "length"): Estimate("mean", float("inf"), None, None, 3, "m")}
-    found = json.loads(render(replace(result, estimates=endless, comparisons=())), parse_constant=pytest.fail)
+    found = json.loads(replace(result, estimates=endless, comparisons=()).report("json"), parse_constant=pytest.fail)
     (row,) = [r for r in found["table"] if (r["system"], r["column"]) == ("lead", "length")]
     assert (row["mean"], row["n"], row["total"]) == (None, 3, 3)
 
 
 def test_the_table_holds_every_estimate(result: Result) -> None:
-    found = json.loads(render(result))
+    found = json.loads(result.report("json"))
     assert sorted(found["systems"]) == sorted(result.table.systems)
     assert found["info"] == result.info
     means = {(r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]}
@@ -104,10 +104,10 @@ RUNS: dict[str, Callable[[], Result]] = {
 @pytest.mark.parametrize("kind", RUNS)
 def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
     found = RUNS[kind]()
-    document = _valid(render(found))
+    document = _valid(found.report("json"))
     assert ("rankings" in document) == (kind == "rank")
     found.save(tmp_path)
-    assert _valid(render(load(tmp_path))) == document
+    assert _valid(load(tmp_path).report("json")) == document
 
 
 def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,14 +116,14 @@ def test_a_streamed_run_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 10)
     monkeypatch.setattr(judge_run, "SHOWN", 5)
     found = judge.evaluate(path, criteria=[], metrics=["chrf"], out=tmp_path / "run")
-    document = _valid(render(found))
+    document = _valid(found.report("json"))
     assert document["info"]["streamed"]["texts"] == {"old": 12, "new": 12, "third": 12}
 
 
 def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, panel: Result) -> None:
     repeats = {("good", "fluency"): Estimate("repeat_sd", 0.5, None, None, 3, "sd")}
-    document = _valid(render(replace(tested, repeats=repeats)))
-    assert document["verdict"].startswith("good has the highest overall score")
+    document = _valid(replace(tested, repeats=repeats).report("json"))
+    assert document["finding"][0].startswith("good beats poor")
     assert document["systems"] == ["good", "=fair", "poor"]
     assert {row["column"]: row["mark"] for row in document["table"] if row["system"] == "good"} == {
         "overall": "same", "fluency": "best", "style": "same", "delta": "same",
@@ -135,14 +135,14 @@ def test_all_that_a_result_may_hold_is_in_it(tested: Result, ranking: Result, pa
     assert document["overall"]["weights"] == {"fluency": 0.5, "style": 0.5}
     assert {matrix["level"] for matrix in document["matrices"]} == {"document", "item", "system"}
     assert [row["value"] for row in document["repeats"]] == [0.5]
-    assert [row["alpha"] for row in _valid(render(panel))["agreement"]] == [0.8125]
-    assert _valid(render(ranking))["rankings"][0]["pairs"] == 8
-    bare = _valid(render(replace(tested, comparisons=(), matrices=(), overall=None)))
+    assert [row["alpha"] for row in _valid(panel.report("json"))["agreement"]] == [0.8125]
+    assert _valid(ranking.report("json"))["rankings"][0]["pairs"] == 8
+    bare = _valid(replace(tested, comparisons=(), matrices=(), overall=None).report("json"))
     assert not {"comparisons", "matrices", "overall", "repeats", "agreement", "drivers"} & bare.keys()
 
 
 def test_a_document_of_something_else_is_not_allowed(result: Result) -> None:
-    document = json.loads(render(result))
+    document = json.loads(result.report("json"))
     published = Draft202012Validator(json.loads(PUBLISHED.read_text(encoding="utf-8")))
     for broken in ({"schema": "judge.report/2"}, {"systems": "lead"}, {"table": [{"system": "lead"}]}):
         assert not published.is_valid(document | broken)
@@ -150,6 +150,9 @@ def test_a_document_of_something_else_is_not_allowed(result: Result) -> None:
 
 
 def test_columns_have_all_that_is_known_of_them(result: Result) -> None:
-    found = {column["name"]: column for column in json.loads(render(result))["columns"]}
-    as_read = {name: Column(**{**column, "labels": tuple(column["labels"])}) for name, column in found.items()}
+    found = {column["name"]: column for column in json.loads(result.report("json"))["columns"]}
+    as_read = {
+        name: Column(**{**column, "labels": tuple(column["labels"]), "values": tuple(column["values"])})
+        for name, column in found.items()
+    }
     assert as_read == {column.name: column for column in result.table.columns}

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.report.views.leaderboard import build_leaderboard
-from judge.report.views.provenance import build_provenance
+from judge.core import plugins
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.report.document import Block
+from judge.report.document import Table as Shown
+from judge.report.views.leaderboard import build_leaderboard, worst_texts
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
 from judge.stats.system_differences import compare
@@ -15,6 +17,20 @@ def test_criteria_come_before_metrics(result: Result) -> None:
     assert [c.name for c in build_leaderboard(result).columns] == ["coherence", "一貫性", "rougeL", "length"]
 
 
+def caption(result: Result) -> str:
+    (table,) = _sections(result)["scores"]
+    assert isinstance(table, Shown)
+    return table.caption
+
+
+def _sections(result: Result) -> dict[str, tuple[Block, ...]]:
+    return {section.anchor: section.blocks for section in plugins.document(result).sections}
+
+
+def short(result: Result) -> Shown:
+    return next(block for block in plugins.document(result).summary if isinstance(block, Shown))
+
+
 def test_cells_say_what_was_scored(result: Result) -> None:
     cells = build_leaderboard(result).cells
     assert cells["システム二", "coherence"].coverage == "2/3"
@@ -23,75 +39,104 @@ def test_cells_say_what_was_scored(result: Result) -> None:
     assert (nothing.mean, nothing.interval, nothing.coverage, nothing.failed) == ("–", "", "0/3", 3)
 
 
-def test_nothing_is_marked_where_nothing_was_tested(result: Result) -> None:
-    shown = build_leaderboard(result)
-    assert {cell.mark for cell in shown.cells.values()} == {""}
-    assert "told apart" not in shown.caption
-    assert (shown.verdict, shown.lead, shown.ranks, shown.ranked) == ("", "", {}, "")
-    assert shown.systems == result.table.systems
+def test_nothing_is_marked_if_nothing_was_tested(result: Result) -> None:
+    board = build_leaderboard(result)
+    assert {cell.mark for cell in board.cells.values()} == {""}
+    assert "significantly" not in caption(result)
+    assert (board.ranked_by, board.ranks, board.systems) == ("", {}, result.table.systems)
 
 
 def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) -> None:
-    shown = build_leaderboard(tested)
-    assert [column.name for column in shown.columns] == ["overall", "fluency", "style", "delta"]
-    assert "overall" not in {column.name for column in shown.of_texts}
-    assert (shown.lead, shown.systems) == ("overall", ("good", "=fair", "poor"))
-    assert shown.cells["good", "overall"].estimate == tested.estimates["good", "overall"]
-    (of,) = [one for one in tested.comparisons if one.column == "overall"]
-    for rank in of.ranks:
-        assert shown.ranks[rank.system] == rank
-        assert rank.interval == (f"{rank.low}–{rank.high}" if rank.low < rank.high else "")
+    board = build_leaderboard(tested)
+    assert [column.name for column in board.columns] == ["overall", "fluency", "style", "delta"]
+    assert "overall" not in {column.name for column in board.of_texts}
+    assert (board.ranked_by, board.systems) == ("overall", ("good", "=fair", "poor"))
+    assert board.cells["good", "overall"].estimate == tested.estimates["good", "overall"]
 
 
-def test_the_marks_are_those_of_the_comparisons(tested: Result) -> None:
-    shown = build_leaderboard(tested)
-    for one in tested.comparisons:
-        marks = {system: shown.cells[system, one.column].mark for system in shown.systems}
-        assert marks == {s: ("*" if one.best == (s,) else "≈" if s in one.best else "") for s in shown.systems}
-    assert {cell.mark for cell in shown.cells.values()} == {"*", "≈", ""}
-    assert "↑ higher, ↓ lower is better. * best of" in shown.caption
+def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(tested: Result) -> None:
+    board = build_leaderboard(tested)
+    (overall,) = [comparison for comparison in tested.comparisons if comparison.column == "overall"]
+    for rank in overall.ranks:
+        better = sum(
+            d.apart and (d.other == rank.system if d.estimate.value > 0 else d.system == rank.system)
+            for d in overall.differences
+        )
+        assert board.place(rank.system).rstrip("=") == str(1 + better)
+    assert [board.place(system) for system in board.systems] == ["1=", "1=", "2"]
+
+
+def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
+    board = build_leaderboard(tested)
+    for comparison in tested.comparisons:
+        marks = {system: board.cells[system, comparison.column].mark for system in board.systems}
+        assert marks == {system: "*" if comparison.best == (system,) else "" for system in board.systems}
+    assert {cell.mark for cell in board.cells.values()} == {"*", ""}
+
+
+def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Result) -> None:
+    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
+    other = Column("bleu", "metric", "bleu", 0.0, 100.0)
+    scores = [Score(s.item, s.system, c.name, 0.25, Provenance("metric")) for s in tested.table.samples
+              for c in (metric, other)]  # fmt: skip
+    table = replace(
+        tested.table, columns=(*tested.table.columns, metric, other), scores=(*tested.table.scores, *scores)
+    )
+    result = replace(tested, table=table, estimates={**tested.estimates, **bootstrap_means(table)})
+    shown = short(result)
+    assert [column.head for column in shown.columns] == ["", "", "overall", "fluency", "style", "ROUGE-1"]
+    assert [row[1].text for row in shown.rows] == ["good", "=fair", "poor"]
+    bars = [row[2].bar for row in shown.rows]
+    assert [bar.end for bar in bars if bar] == [result.estimates[s, "overall"].value for s in ("good", "=fair", "poor")]
+    assert shown.key.startswith("* significantly best · criteria 1–5 · ")
+
+
+def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
+    column = Column("helpful", "criterion", "h", 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0))
+    samples = tuple(Sample(f"i{k}", "s", "o") for k in range(8))
+    scores = tuple(Score(f"i{k}", "s", "helpful", float(k < 6), Provenance("single")) for k in range(8))
+    table = Table(samples, (column,), scores)
+    result = Result(table, bootstrap_means(table))
+    (row,) = short(result).rows
+    assert row[2].text == "75 %"
+    assert row[2].note.count("0") >= 1
+    assert "0.75" not in result.report()
+    ((share, score, _),) = worst_texts(result, 1)
+    assert (share, score.value) == (0.0, 0.0)
+    assert "helpful no" in result.report()
+
+
+def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:
+    columns = (Column("a", "criterion", "a", 1.0, 5.0), Column("b", "criterion", "b", 0.0, 10.0, better="lower"))
+    values = {("i0", "a"): 2.0, ("i0", "b"): 1.0, ("i1", "a"): 5.0, ("i1", "b"): 9.0, ("i2", "a"): 3.0}
+    samples = tuple(Sample(f"i{k}", "s", "o") for k in range(3))
+    scores = tuple(Score(item, "s", name, value, Provenance("single")) for (item, name), value in values.items())
+    result = Result(Table(samples, columns, scores))
+    assert [(round(share, 2), s.item, s.column) for share, s, _ in worst_texts(result, 5)] == [
+        (0.1, "i1", "b"), (0.25, "i0", "a"), (0.5, "i2", "a"),
+    ]  # fmt: skip
+    assert [s.item for _, s, _ in worst_texts(result, 1, "a")] == ["i0"]
 
 
 def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
     samples = (Sample("i0", "unscored", "o"), *tested.table.samples)
-    shown = build_leaderboard(replace(tested, table=replace(tested.table, samples=samples)))
-    assert shown.systems == ("good", "=fair", "poor", "unscored")
-    assert "unscored" not in shown.ranks
+    board = build_leaderboard(replace(tested, table=replace(tested.table, samples=samples)))
+    assert board.systems == ("good", "=fair", "poor", "unscored")
+    assert board.place("unscored") == "–"
 
 
-def test_a_lone_system_is_not_marked() -> None:
-    column = Column("m", "metric", "m")
-    table = Table((Sample("i", "s", "o"),), (column,), ())
-    shown = build_leaderboard(Result(table, {("s", "m"): Estimate("mean", 0.5, None, None, 1, "")}))
-    assert not shown.cells["s", "m"].best
-    assert shown.caption == "Mean over 1 item. ↑ higher is better."
-
-
-def test_banners_say_what_is_missing(result: Result) -> None:
-    assert build_leaderboard(result).about.banners == build_provenance(result).banners
+def test_missing_values_are_a_notice(result: Result) -> None:
     cut = replace(result, table=replace(result.table, scores=result.table.scores[1:]), info={"status": "complete"})
-    assert build_leaderboard(cut).about.banners == (
-        "1 value of the table missing: not asked for, or without an answer yet.",
-    )
+    assert plugins.document(cut).notices == ("1 value are missing: not requested, or not answered yet.",)
 
 
-def test_a_caption_names_the_second_method_too(result: Result) -> None:
+def test_the_caption_names_the_second_method_too(result: Result) -> None:
     key = next(iter(result.estimates))
     other = {**result.estimates, key: replace(result.estimates[key], method="95% percentile bootstrap")}
-    assert "95% percentile bootstrap for 1 of 11" in build_leaderboard(replace(result, estimates=other)).caption
+    assert "; for some columns 95% percentile bootstrap." in caption(replace(result, estimates=other))
 
 
-def wholes(*n: int) -> Result:
-    """Two systems with an error rate by text and a value of all their texts together, `n` of them."""
-    samples = tuple(Sample(i, s, "o") for s in ("a", "b") for i in ("1", "2"))
-    columns = (Column("ter", "metric", "ter", better="lower"), Column("all", "metric", "all", low=0.0, high=1.0))
-    scores = [Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric")) for x in samples]
-    scores += [Score("", s, "all", v, Provenance("metric", n=k)) for s, v, k in zip("ab", (0.25, 0.5), n, strict=True)]
-    table = Table(samples, columns, tuple(scores))
-    return Result(table, bootstrap_means(table))
-
-
-def test_the_lowest_is_the_best_where_that_is_the_good_end() -> None:
+def test_the_lowest_is_best_if_lower_is_better() -> None:
     texts = [Sample(str(k), s, "o") for k in range(12) for s in ("a", "b")]
     column = Column("ter", "metric", "ter", better="lower")
     scores = tuple(
@@ -99,46 +144,35 @@ def test_the_lowest_is_the_best_where_that_is_the_good_end() -> None:
         for x in texts
     )
     table = Table(tuple(texts), (column,), scores)
-    shown = build_leaderboard(Result(table, bootstrap_means(table), comparisons=compare(table)))
-    assert {key for key, cell in shown.cells.items() if cell.best} == {("b", "ter")}
-    assert shown.systems == ("b", "a")
-    assert "↓ lower is better. * best of its column" in shown.caption
-    assert shown.verdict.startswith("b is best on ter: 25.50 against 45.50 for a")
+    result = Result(table, bootstrap_means(table), comparisons=compare(table))
+    board = build_leaderboard(result)
+    assert {key for key, cell in board.cells.items() if cell.best} == {("b", "ter")}
+    assert board.systems == ("b", "a")
+    assert "lower is better: TER" in short(result).key
     neither = replace(table, columns=(replace(column, better=""),))
-    assert not any(
-        c.mark
-        for c in build_leaderboard(
-            Result(neither, bootstrap_means(neither), comparisons=compare(neither))
-        ).cells.values()
-    )
+    unranked = Result(neither, bootstrap_means(neither), comparisons=compare(neither))
+    assert not any(cell.mark for cell in build_leaderboard(unranked).cells.values())
+    assert "No better direction, so not ranked: ter." in caption(unranked)
 
 
-def test_columns_without_a_mark_are_explained(tested: Result) -> None:
+def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
     table = tested.table
-    columns = (*table.columns, Column("words", "metric", "words", better=""), Column("same", "metric", "same"))
-    added = tuple(
-        Score(s.item, s.system, name, 1.0, Provenance("metric")) for s in table.samples for name in ("words", "same")
-    )
-    more = replace(table, columns=columns, scores=(*table.scores, *added))
-    shown = build_leaderboard(
-        replace(tested, table=more, estimates=bootstrap_means(more), comparisons=compare(more), overall=None)
-    )
-    assert "Without an arrow neither end is, and nothing is marked." in shown.caption
-    assert "No mark in same: all values are equal." in shown.caption
-    assert "No mark" not in build_leaderboard(tested).caption
-    assert "neither" not in build_leaderboard(tested).caption
+    added = tuple(Score(s.item, s.system, "same", 1.0, Provenance("metric")) for s in table.samples)
+    more = replace(table, columns=(*table.columns, Column("same", "metric", "same")), scores=(*table.scores, *added))
+    result = replace(tested, table=more, estimates=bootstrap_means(more), comparisons=compare(more), overall=None)
+    assert "same: all values are equal." in caption(result)
 
 
-def test_values_of_all_texts_are_told_and_not_marked() -> None:
-    shown = build_leaderboard(wholes(2, 2))
-    assert shown.cells["a", "all"].mean == "0.250"
-    assert shown.cells["a", "all"].interval == shown.cells["a", "all"].coverage == ""
-    assert "Values of all 2 texts of a system together: all." in shown.caption
-    assert [column.name for column in shown.of_texts] == ["ter"]
-    page = wholes(2, 2).report("html")
-    assert "lowest ter first" in page
-    assert "lowest all first" not in page
-    assert not any("missing" in banner for banner in shown.about.banners)
-    assert not any(cell.mark for cell in shown.cells.values())
-    unequal = build_leaderboard(wholes(2, 1))
-    assert unequal.cells["b", "all"].coverage == "1/2"
+def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
+    samples = tuple(Sample(i, s, "o") for s in ("a", "b") for i in ("1", "2"))
+    columns = (Column("ter", "metric", "ter", better="lower"), Column("all", "metric", "all", low=0.0, high=1.0))
+    scores = [Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric")) for x in samples]
+    whole = [Score("", s, "all", v, Provenance("metric", n=n)) for s, v, n in (("a", 0.25, 2), ("b", 0.5, 1))]
+    table = Table(samples, columns, (*scores, *whole))
+    result = Result(table, bootstrap_means(table))
+    board = build_leaderboard(result)
+    assert (board.cells["a", "all"].mean, board.cells["a", "all"].interval) == ("0.250", "")
+    assert board.cells["b", "all"].coverage == "1/2"
+    assert "Computed over all texts of a system together: all." in caption(result)
+    assert [column.name for column in board.of_texts] == ["ter"]
+    assert not plugins.document(result).notices

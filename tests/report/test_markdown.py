@@ -10,13 +10,16 @@ from markdown_it import MarkdownIt
 
 from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
-from judge.report.renderers.markdown import LIMIT, escape, render
-from judge.report.views.leaderboard import verdict
+from judge.report.formats.markdown import LIMIT, escape
+from judge.report.views.finding import finding
 from judge.results.result import Result
-from judge.stats.correlation import Correlation
-from judge.stats.human_agreement import Rated, Row
 from judge.stats.pairwise import rankings
 from judge.table import Table
+
+
+def render(result: Result) -> str:
+    return result.report("markdown")
+
 
 PARSER = MarkdownIt("commonmark").enable("table")
 
@@ -68,63 +71,27 @@ def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().split("\n")}) == 1
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("a `b` c", "`` doc-1, lead: a `b` c ``"),
-        ("``x|y``", "``` doc-1, lead: ``x\\|y`` ```"),
-        ("plain", "`doc-1, lead: plain`"),
-    ],
-)
-def test_messages_stay_inside_their_code_span(result: Result, message: str, expected: str) -> None:
-    failure = Failure("doc-1", "lead", "length", "parse", "ParseError", message)
-    text = render(replace(result, table=replace(result.table, failures=(failure,))))
-    assert f"| length | {expected} |" in text
-
-
 def test_a_clean_run_has_no_failures_section(result: Result) -> None:
     text = render(replace(result, table=replace(result.table, failures=()), info={}))
     assert "Failures" not in text
     assert "requests" not in text
 
 
-def test_the_verdict_comes_first_then_ranks_and_marks(tested: Result) -> None:
+def test_the_finding_comes_first_and_only_the_best_is_marked(tested: Result) -> None:
     text = render(tested)
-    _, told, table, *_ = text.split("\n\n")
-    assert told == f"**{escape(verdict(tested))}**"
-    head, _, first, second, third = table.split("\n")
-    assert head == "| system | rank (overall) | overall ↑ | fluency ↑ | style ↑ | delta ↓ |"
-    assert re.match(r"\| good \| 1 \[1–2\] \| 0\.625≈ \[[^|]*\] \| \*\*4\.00\*\*\\\* \[[^|]*\] \| 3\.00≈ ", first)
-    assert second.startswith("| \\=fair | 2 [1–3] | 0.406≈ ")
-    assert third.startswith("| poor | 3 [2–3] | 0.375 [")
-    assert "\\* best of its column" in text
-    assert "≈ not told apart from the best" in text
+    headline, *details = finding(tested)
+    assert text.split("\n\n")[1] == " ".join([f"**{escape(headline)}**", *map(escape, details)])
+    (head,) = re.findall(r"^\| system .*", text, re.MULTILINE)
+    assert head == "| system | rank | overall ↑ | fluency ↑ | style ↑ | delta ↓ |"
+    (good,) = re.findall(r"^\| good .*", text, re.MULTILINE)
+    assert re.match(r"\| good \| 1 \\\[1, 2\\\] \| 0\.625 .* \| \*\*4\.00\*\*\\\* .* \| 3\.00 ", good)
+    assert "\\* significantly better than every other system" in text
 
 
 def test_many_columns_of_few_systems_stand_below_each_other() -> None:
     text = render(_large(2, 9, 0, ""))
-    assert "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 [2.00, 4.00] | 3.00 [2.00, 4.00] |\n" in text
+    assert "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 \\[2.00, 4.00\\] | 3.00 \\[2.00, 4.00\\] |\n" in text
     assert text.count("\n| c") == 9
-
-
-def test_a_run_with_ratings_says_in_short_how_far_the_judge_goes_with_people() -> None:
-    estimate = Estimate("spearman", 0.5, 0.375, 0.625, 12, "")
-    ends = {"judge": estimate, "length": replace(estimate, value=-0.25), "rouge1": replace(estimate, value=0.125)}
-    rows = [
-        Row(name, "judge" if name == "judge" else "floor", name, Correlation(36, {("document", "spearman"): found}, {}))
-        for name, found in ends.items()
-    ]
-    bare = Row("heuristic", "floor", "h", Correlation(0, {}, {"document": "no text"}))
-    beaten = {("judge", name, "document"): estimate for name in ("length", "rouge1")}
-    rated = Rated("flu|ency", 36, (rows[0],), (bare, *rows[1:]), None, "one rating a text", beaten)
-    text = render(Result(Table((), (), ()), rated=(rated,)))
-    assert text.partition("### Against people\n\n")[2].split("\n\n")[:2] == [
-        "| criterion | judge | Spearman | highest floor | ceiling | texts |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: |\n"
-        "| flu\\|ency | judge | 0.500 [0.375, 0.625] | 0.125 (rouge1) | – | 36 |",
-        "Correlation between the systems of an item, mean over items. flu\\|ency: judge beats every floor that has "
-        "values: +0.500 \\[0.375, 0.625\\] in Spearman over length, the nearest.",
-    ]
 
 
 def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
@@ -152,7 +119,7 @@ def test_it_fits_a_comment_whatever_the_size(systems: int, columns: int, failure
     assert text.count("<details>") == text.count("</details>") == 1
     assert f"| {escape(name + 's0', 80)} | " in text
     assert "### Failures" in text
-    assert ("The rest is in report.html." in text) == (systems > 1)
+    assert ("The rest is in the HTML report." in text) == (systems > 1)
     tables = [token.type for token in PARSER.parse(text)].count("table_open")
     assert tables == 2
 
@@ -161,7 +128,7 @@ def test_what_was_cut_is_counted() -> None:
     text = render(_large(3_000, 30, 0, ""))
     rows = len(re.findall(r"^\| s\d", text, re.MULTILINE))
     assert 0 < rows < 3_000
-    assert f"… 7 more columns and {3_000 - rows:,} more rows. The rest is in report.html." in text
+    assert f"… 7 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
 
 
 def test_rankings_of_many_columns_fit_too() -> None:
@@ -171,5 +138,5 @@ def test_rankings_of_many_columns_fit_too() -> None:
     found = rankings((), (), names, [column.name for column in columns])
     text = render(Result(Table(samples, columns, ()), {}, {}, rankings=found))
     assert len(text) <= LIMIT
-    assert text.count("<details>") == text.count("</details>") == 3
-    assert "The rest is in report.html." in text
+    assert text.count("<details>") == text.count("</details>")
+    assert "The rest is in the HTML report." in text

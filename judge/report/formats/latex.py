@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import groupby
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -18,6 +18,7 @@ _HEAD = """\
 % that has them.
 """
 _NAME = 80  # characters of a name
+_MAX_TEXTS = 2  # columns of text in a table of a paper
 _ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
 
 # What TeX reads as a command, makes another character of, or cannot print in its oldest encoding.
@@ -109,34 +110,27 @@ class _Column:
 def render(document: Document) -> str:
     """Write the tables of the sections, or if they have none of the summary, or else the folded ones.
 
+    Tables of mostly text are left out.
+
     A row has a line of values and below it one of small intervals. A table is no wider than a line of the article
     class, as far as that can be estimated: names are broken, and columns that still do not fit follow in a part below.
     """
     summary = [block for block in document.summary if isinstance(block, blocks.Table)]
     inner = [block for section in document.sections for block in section.blocks]
     tables = [block for block in inner if isinstance(block, blocks.Table)]
+    tables = [table for table in tables if sum(not column.numeric for column in table.columns) <= _MAX_TEXTS]
     details = [block for block in inner if isinstance(block, blocks.Details)]
     folded = [block for each in details for block in each.blocks if isinstance(block, blocks.Table)]
     parts = [_HEAD, *(f"% {one_line(notice)}\n" for notice in document.notices)]
     for place, table in enumerate(tables or summary or folded, 1):
         name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(place)
-        parts.append(("" if place == 1 else "\n") + _table(_upright(table), f"tab:judge-{name}"))
+        parts.append(("" if place == 1 else "\n") + _table(table.tall, f"tab:judge-{name}"))
     return "".join(parts)
 
 
 def escape(text: str, limit: int = 0) -> str:
     """The text on one line as LaTeX prints it, in a table and in a caption."""
     return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
-
-
-def _upright(table: blocks.Table) -> blocks.Table:
-    """Exchange rows and columns if there are many columns and few rows, because a page is taller than wide."""
-    if len(table.columns) <= 9 or len(table.rows) >= len(table.columns):
-        return table
-    names = [blocks.Cell(", ".join(filter(None, (c.group, c.head))) + _ARROWS[c.better]) for c in table.columns]
-    heads = tuple(blocks.Column(cell.text) for cell in chain([names[0]], (row[0] for row in table.rows)))
-    rows = zip(names[1:], *(row[1:] for row in table.rows), strict=True)
-    return replace(table, columns=heads, rows=tuple(rows))
 
 
 def _table(table: blocks.Table, label: str) -> str:

@@ -43,8 +43,9 @@ def render(document: Document) -> str:
         if not (isinstance(block, blocks.Table) and block.short):
             pieces += _pieces(block)
     for section in document.sections:
-        inner = [piece for block in section.blocks for piece in _pieces(block)]
-        if inner:
+        if section.folded:
+            pieces += _pieces(blocks.Details(section.title, section.blocks))
+        elif inner := [piece for block in section.blocks for piece in _pieces(block)]:
             pieces += [_text(f"### {escape(section.title, 200)}"), *inner]
     return _fit(pieces, LIMIT)
 
@@ -147,6 +148,7 @@ def _(block: blocks.Details) -> list[_Piece]:
 @_pieces.register
 def _(block: blocks.Table) -> list[_Piece]:
     """Write a table that loses columns and rows if it is too large, and says so."""
+    block = block.tall
     columns = block.columns[:_MAX_COLUMNS]
     heads = [
         escape(", ".join(filter(None, (column.group, column.head))), _NAME) + _ARROWS[column.better]

@@ -178,7 +178,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
-    yield Section("method", "Method", lambda: method_blocks(result))
+    yield Section("method", "Method", lambda: method_blocks(result), folded=True)
 
 
 def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:

@@ -63,18 +63,19 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
 
 
 def _sections(result: Result) -> Iterator[Section]:
-    parts = {
-        column.name: (group.name, group.parts[column.name]) for group in groups(result) for column in group.columns
-    }
-    for ranking in result.rankings:
-        criterion, judge = parts[ranking.column]
-        title = f"{column_title(criterion)}, {one_line(judge)}" if judge else column_title(criterion)
-        yield Section(f"ranking-{ranking.column}", title, partial(_ranking_blocks, result, ranking))
+    rankings = {ranking.column: ranking for ranking in result.rankings}
+    for group in groups(result):
+        for column in group.columns:
+            if column.name in rankings:
+                judge = group.parts[column.name]
+                title = f"{column_title(group.name)}, {one_line(judge)}" if judge else column_title(group.name)
+                make = partial(_ranking_blocks, result, rankings[column.name])
+                yield Section(f"ranking-{column.name}", title, make)
     if result.agreement:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
-    yield Section("method", "Method", lambda: _method(result))
+    yield Section("method", "Method", lambda: _method(result), folded=True)
 
 
 def _win_rates_by_criterion(rankings: list[Ranking]) -> Table:
