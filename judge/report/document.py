@@ -63,8 +63,8 @@ class Table:
     numeric.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two lines. `sorts` lets
-    the reader sort the rows on the page. A `short` table repeats one of the sections in few columns: only the page and
-    the console's summary show it.
+    the reader sort the rows on the page. A `short` table repeats one of the sections in few columns: LaTeX and the full
+    console leave it out.
     """
 
     columns: tuple[Column, ...]

@@ -8,8 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from judge.core import plugins
 from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
+from judge.report.document import Cell, Document
+from judge.report.document import Column as Head
+from judge.report.document import Table as Shown
 from judge.report.formats.markdown import LIMIT, escape
 from judge.report.views.finding import finding
 from judge.results.result import Result
@@ -66,7 +70,7 @@ def test_a_parser_reads_an_escaped_text_as_the_text_it_was(text: str) -> None:
 
 def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:
     tables = re.findall(r"(?:^\|.*\n?)+", render(result), re.MULTILINE)
-    assert len(tables) == 2
+    assert len(tables) == 3
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().split("\n")}) == 1
 
@@ -116,19 +120,21 @@ def _large(systems: int, columns: int, failures: int, name: str) -> Result:
 def test_it_fits_a_comment_whatever_the_size(systems: int, columns: int, failures: int, name: str) -> None:
     text = render(_large(systems, columns, failures, name))
     assert len(text) <= LIMIT
-    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.count("<details>") == text.count("</details>") >= 1
     assert f"| {escape(name + 's0', 80)} | " in text
     assert "### Failures" in text
     assert ("The rest is in the HTML report." in text) == (systems > 1)
     tables = [token.type for token in PARSER.parse(text)].count("table_open")
-    assert tables == 2
+    assert tables >= 2
 
 
-def test_what_was_cut_is_counted() -> None:
-    text = render(_large(3_000, 30, 0, ""))
+def test_rows_and_columns_that_were_cut_are_counted() -> None:
+    columns = tuple(Head(f"c{k}") for k in range(30))
+    document = Document("t", summary=(Shown(columns, tuple((Cell(f"s{k}"),) * 30 for k in range(3_000))),))
+    text = plugins.write(document, "markdown")
     rows = len(re.findall(r"^\| s\d", text, re.MULTILINE))
     assert 0 < rows < 3_000
-    assert f"… 7 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
+    assert f"… 6 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
 
 
 def test_rankings_of_many_columns_fit_too() -> None:

@@ -40,9 +40,8 @@ def render(document: Document) -> str:
     if document.about:
         pieces.append(_text(escape(" · ".join(document.about))))
     for block in document.summary:
-        if not (isinstance(block, blocks.Table) and block.short):
-            pieces += _pieces(block)
-    for section in document.sections:
+        pieces += _pieces(block)
+    for section in sorted(document.sections, key=lambda section: section.folded):
         if section.folded:
             pieces += _pieces(blocks.Details(section.title, section.blocks))
         elif inner := [piece for block in section.blocks for piece in _pieces(block)]:
@@ -148,14 +147,14 @@ def _(block: blocks.Details) -> list[_Piece]:
 @_pieces.register
 def _(block: blocks.Table) -> list[_Piece]:
     """Write a table that loses columns and rows if it is too large, and says so."""
-    block = block.tall
+    block = block if block.short else block.tall
     columns = block.columns[:_MAX_COLUMNS]
     heads = [
         escape(", ".join(filter(None, (column.group, column.head))), _NAME) + _ARROWS[column.better]
         for column in columns
     ]
     rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]
-    rows = [heads, rule, *([_cell(cell) for cell in row[:_MAX_COLUMNS]] for row in block.rows)]
+    rows = [heads, rule, *([_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]] for row in block.rows)]
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
 
     def table(room: int) -> str:
@@ -172,11 +171,11 @@ def _(block: blocks.Table) -> list[_Piece]:
     return [table, *notes]
 
 
-def _cell(cell: blocks.Cell) -> str:
+def _cell(cell: blocks.Cell, *, short: bool) -> str:
     text = escape(cell.text, _CELL)
     if cell.tone in ("strong", "good") and text:
         text = f"**{text}**"
-    return " ".join(filter(None, (text + escape(cell.mark), escape(cell.note, _CELL))))
+    return " ".join(filter(None, (text + escape(cell.mark), "" if short else escape(cell.note, _CELL))))
 
 
 def _fenced(text: str, language: str) -> str:

@@ -47,6 +47,7 @@ from judge.results.result import Result
 from judge.stats.system_differences import Rank
 
 _MAX_NAME = 80  # characters of a system's name
+_MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
 _NEUTRAL = 0.6  # share of the scale at which a heat cell has no colour
@@ -173,9 +174,9 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
-    yield Section("scores", "All scores", lambda: _all_scores(result, board))
+    yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
     if result.agreement:
-        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
+        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield Section("method", "Method", lambda: method_blocks(result), folded=True)
@@ -229,26 +230,23 @@ def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
 
 def _short_table(result: Result, board: Leaderboard) -> Table:
     """Rank, system, the overall score with a bar, the criteria, and one reference metric."""
-    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"]
+    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"][:_MAX_CRITERIA]
     if columns:
         metrics = {group.name: group.columns[0] for group in board.groups if group.columns[0].kind == "metric"}
         reference = next((metrics[name] for name in REFERENCE_METRICS if name in metrics), None)
         columns += [reference] if reference else []
     else:
-        columns = [column for column in board.columns if column.better][:_MAX_METRICS] or [
-            *board.columns[:_MAX_METRICS]
-        ]
+        columns = ([column for column in board.columns if column.better] or [*board.columns])[:_MAX_METRICS]
     heads = [Head(column_title(column.name), note=scale_text(column), better=column.better) for column in columns]
-    rows = [
-        (
-            Cell(board.place(system) if board.ranks else "", tone="strong" if board.place(system)[:1] == "1" else ""),
-            Cell(one_line(system, _MAX_NAME), link=_items(system=system)),
-            *(_short_cell(board, system, column, bar=place == 0) for place, column in enumerate(columns)),
-        )
-        for system in board.systems
-    ]
+    ranked = [Head("", numeric=False)] if board.ranks else []
+    rows = []
+    for system in board.systems:
+        place = board.place(system)
+        ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
+        cells = [_short_cell(board, system, column, bar=k == 0) for k, column in enumerate(columns)]
+        rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=_items(system=system)), *cells))
     return Table(
-        (Head("", numeric=False), Head("", numeric=False), *heads), tuple(rows),
+        (*ranked, Head("", numeric=False), *heads), tuple(rows),
         key=_short_key(board, columns), name="leaderboard", sorts=True, short=True,
     )  # fmt: skip
 
@@ -264,6 +262,8 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
     judged = column.kind == "criterion"
     short = not share_label(column) and abs(estimate.value) < 100
     mean = number(estimate.value, 2) if short else value.mean
+    if value.coverage:
+        mean = f"({value.coverage}) {mean}"
     return Cell(
         mean,
         note=value.interval,
@@ -287,11 +287,14 @@ def _items(**state: str) -> str:
 def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
     marked = any(board.cells[system, column.name].best for system in board.systems for column in columns)
     scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
+    partial = any(0 < board.cells[system, column.name].n < board.cells[system, column.name].total
+                  for system in board.systems for column in columns)  # fmt: skip
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     parts = [
         "* significantly best" if marked else "",
         f"criteria {scales.pop()}" if len(scales) == 1 else "",
         f"lower is better: {', '.join(lower)}" if lower else "",
+        "(a/b) a of b texts have a score" if partial else "",
         "intervals and all metrics: --full",
     ]
     return " · ".join(filter(None, parts))
