@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from judge.core.format import escape_controls
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.renderers import html
-from judge.report.renderers.html import ItemBrowser, render
 from judge.report.renderers import old_items as items
+from judge.report.renderers.html import ItemBrowser, render
 from judge.report.renderers.old_items import Source, Words, gaps, means, shares
 from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
