@@ -258,6 +258,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     key = block.key
     if hidden and not screen.full:
         key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
+    elif block.short and not screen.full:
+        key = " · ".join(filter(None, (key, "intervals and all metrics: --full")))
     if key:
         console.print(_text(key, "dim"))
 

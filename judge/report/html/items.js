@@ -183,7 +183,7 @@ if (byId("list")) {
   };
 
   // The state is the link: #items?system=…&versus=…&column=…&order=…&q=…&item=…
-  const names = new Map([[system, data.systems], [versus, data.systems], [column, data.measures.map((m) => m.name)]]);
+  const names = new Map([[system, data.systems], [versus, data.systems], [column, data.measures.map((m) => m.column)]]);
   let last = null; // the item that was opened last
   const save = () => {
     const state = new URLSearchParams();

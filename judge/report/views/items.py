@@ -108,6 +108,7 @@ class Measure:
         values = (self.values.get(text) for text in outputs)
         return {
             "name": escape_controls(self.name),
+            "column": escape_controls(self.column.name),
             "low": self.column.low,
             "high": self.column.high,
             "better": self.column.better,
@@ -332,9 +333,10 @@ def _ranked(result: Result) -> Items:
         texts = [(name, sample.system, comparisons[name][k]) for name, found in samples.items() for sample, _ in found]
         shares = {(name, system): contest.preference(system) for name, system, contest in texts}
         counts = {(name, system): float(contest.flips) for name, system, contest in texts}
-        preferred.append(Measure(f"{label}: preferred", PREFERENCE, 2, shares))
-        most = Column("flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower")
-        flips.append(Measure(f"{label}: flips", most, 0, counts, leads=True, per_item=True))
+        wins = replace(PREFERENCE, name=f"{label}: preferred")
+        preferred.append(Measure(wins.name, wins, 2, shares))
+        most = Column(f"{label}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower")
+        flips.append(Measure(most.name, most, 0, counts, leads=True, per_item=True))
     measures = [*preferred, *flips]
     order = _worst_first(samples, measures)
     pairs = {name: sum(len(contest.pairs) for contest in found) for name, found in comparisons.items()}

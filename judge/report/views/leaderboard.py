@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from judge.core.format import number, one_line, plural
 from judge.core.records import Column, Estimate, Score
@@ -32,6 +31,7 @@ from judge.report.format import (
     share_label,
     share_of_scale,
 )
+from judge.report.views import items
 from judge.report.views.columns import (
     Group,
     agreement_blocks,
@@ -162,6 +162,7 @@ def view(result: Result) -> Document:
         ),
         records=tuple(_records(result, board)),
         wide_records=lambda: wide_records(result),
+        language=str((result.info.get("language") or {}).get("name") or ""),
     )
 
 
@@ -179,6 +180,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield Section("items", "All items", lambda: [items.browser(result)])
     yield Section("method", "Method", lambda: method_blocks(result), folded=True)
 
 
@@ -244,7 +246,7 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         place = board.place(system)
         ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
         cells = [_short_cell(board, system, column, bar=k == 0) for k, column in enumerate(columns)]
-        rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=_items(system=system)), *cells))
+        rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells))
     return Table(
         (*ranked, Head("", numeric=False), *heads), tuple(rows),
         key=_short_key(board, columns), name="leaderboard", sorts=True, short=True,
@@ -273,15 +275,8 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
         shade=None if share is None or not judged or bar else max(-1.0, min(1.0, (share - _NEUTRAL) / (1 - _NEUTRAL))),
         bar=Bar(share, low, high) if bar and share is not None else None,
         value=estimate.value,
-        link=f"items?{urlencode({'system': system, 'order': f'low:{column.name}'})}"
-        if column in board.of_texts
-        else "",
+        link=items.link(system=system, column=column.name) if column in board.of_texts else "",
     )
-
-
-def _items(**state: str) -> str:
-    """Return the fragment of the page that shows the item browser in this state."""
-    return f"items?{urlencode(state)}"
 
 
 def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
@@ -295,7 +290,6 @@ def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
         f"criteria {scales.pop()}" if len(scales) == 1 else "",
         f"lower is better: {', '.join(lower)}" if lower else "",
         "(a/b) a of b texts have a score" if partial else "",
-        "intervals and all metrics: --full",
     ]
     return " · ".join(filter(None, parts))
 
@@ -405,7 +399,7 @@ def _excerpt(result: Result, share: float, score: Score, column: Column) -> Exce
         reason=score.provenance.reason or "",
         note=" · ".join(rivals[:3]),
         tone="bad" if share < _NEUTRAL else "",
-        link=_items(item=score.item, system=score.system),
+        link=items.link(item=score.item, system=score.system, column=column.name),
     )
 
 

@@ -12,6 +12,7 @@ from judge.core.records import IDENTICAL
 from judge.report.document import Bar, Block, Cell, Document, Heading, Notice, Paragraph, Section, Table, Tile, Tiles
 from judge.report.document import Column as Head
 from judge.report.format import column_title
+from judge.report.views import items
 from judge.report.views.columns import agreement_blocks, groups
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
@@ -46,6 +47,7 @@ def view(result: Result) -> Document:
             for ranking in result.rankings
             for standing in ranking.standings
         ),
+        language=str((result.info.get("language") or {}).get("name") or ""),
     )
 
 
@@ -75,6 +77,7 @@ def _sections(result: Result) -> Iterator[Section]:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield Section("items", "All items", lambda: [items.browser(result)])
     yield Section("method", "Method", lambda: _method(result), folded=True)
 
 
