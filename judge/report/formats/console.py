@@ -87,8 +87,10 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
             console.print()
             _print(block, screen)
     for section in document.sections if full else ():
-        console.print(_text(f"\n{section.title}\n", "bold"))
-        for block in section.blocks:
+        printed = [block for block in section.blocks if not isinstance(block, blocks.ItemBrowser)]
+        if printed:
+            console.print(_text(f"\n{section.title}\n", "bold"))
+        for block in printed:
             _print(block, screen)
     if document.footer or document.next:
         console.print()
@@ -259,7 +261,7 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if hidden and not screen.full:
         key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
     elif block.short and not screen.full:
-        key = " · ".join(filter(None, (key, "intervals and all metrics: --full")))
+        key = " · ".join(filter(None, (key, "intervals and all columns: --full")))
     if key:
         console.print(_text(key, "dim"))
 
