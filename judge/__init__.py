@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from judge.commands.loaders import load_result as load_result
     from judge.commands.loaders import load_samples as load_samples
     from judge.commands.loaders import render as render
-    from judge.commands.plan import Forecast as Forecast
     from judge.commands.plan import plan as plan
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
+    from judge.results.forecast import Forecast as Forecast
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
     from judge.suite.evaluate import Outcomes as Outcomes
@@ -58,7 +58,7 @@ _WHERE = {
     "Criterion": "judge.core.records:Criterion",
     "CriterionDiff": "judge.results.comparison:CriterionDiff",
     "Failure": "judge.core.records:Failure",
-    "Forecast": "judge.commands.plan:Forecast",
+    "Forecast": "judge.results.forecast:Forecast",
     "JudgeCard": "judge.audits.card:JudgeCard",
     "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.evaluate:Outcomes",

@@ -10,7 +10,7 @@ import typer
 
 from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
 from judge.cli.run import Display, resume_hint, run_interruptibly
-from judge.cli.terminal import print_message, print_untrusted, use_color
+from judge.cli.terminal import print_message, print_report
 
 if TYPE_CHECKING:
     from judge.audits.card import JudgeCard
@@ -59,7 +59,7 @@ def audit_command(
 
     card = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
     if not quiet:
-        print_untrusted(card.report(format, colour=use_color()).rstrip("\n"), format)
+        print_report(card, format)
     if card.failures:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
         print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")

@@ -25,10 +25,10 @@ from judge.cli.terminal import (
     check_writable,
     print_json,
     print_message,
+    print_report,
     print_untrusted,
     reject_overlap,
     require_existing,
-    use_color,
     write,
 )
 
@@ -93,7 +93,7 @@ def diff_command(
         write("--output", output, diff.report(format))
         typer.echo(str(output))
     elif not quiet:
-        print_untrusted(diff.report(format, colour=use_color()).rstrip("\n"), format)
+        print_report(diff, format)
     raise typer.Exit(1 if diff.failed else 0)
 
 

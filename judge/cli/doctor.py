@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from judge.cli.cache import cache_app
-from judge.cli.options import Commands, format_option, option, takes
-from judge.cli.terminal import BOTH, console, print_json, print_message
+from judge.cli.options import REPORT_FORMATS, Commands, format_option, option, takes
+from judge.cli.terminal import BOTH, print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
 _SECONDS = 60.0
-_MARKS = {"ok": ("✓", "green"), "lacking": ("–", "dim"), "wrong": ("✗", "bold red")}
 
 
 @takes("run", "model", "base_url", "key_env", "cache")
@@ -23,7 +22,7 @@ def doctor_command(
     timeout: Annotated[
         float, option(f"Longest wait for a reply (default: {_SECONDS:g}).", metavar="SECONDS")
     ] = _SECONDS,
-    format: Annotated[str, format_option(*BOTH)] = "console",
+    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
     **options: Any,
 ) -> None:
     """Check your setup, and optionally test a model.
@@ -32,9 +31,10 @@ def doctor_command(
     accepts; without, it opens no connection. Exits with 2 if a named model cannot be used or the cache cannot be
     written.
     """
-    from judge.commands.doctor import Diagnosis, announce, check_environment, check_model, open_checks
+    from judge.commands.doctor import announce, check_environment, check_model, open_checks
     from judge.commands.public import run_sync
     from judge.config import load_config
+    from judge.results.diagnosis import Diagnosis
 
     if ctx.invoked_subcommand is not None:
         if options:
@@ -47,26 +47,7 @@ def doctor_command(
             print_message(announcement)
         findings += run_sync(lambda: check_model(config, checks))
     diagnosis = Diagnosis(tuple(findings))
-    if format == "json":
-        print_json(diagnosis.to_dict())
-    else:
-        from rich.table import Table
-        from rich.text import Text
-
-        screen = console()
-        for part in dict.fromkeys(finding.part for finding in diagnosis.findings):
-            table = Table.grid(padding=(0, 1))
-            table.add_column(no_wrap=True)
-            table.add_column(no_wrap=True)
-            table.add_column(overflow="fold")
-            for finding in diagnosis.findings:
-                if finding.part == part:
-                    table.add_row(Text(*_MARKS[finding.state]), Text(finding.name), Text(finding.said))
-                    if finding.mend:
-                        table.add_row("", "", Text(finding.mend, "dim" if finding.state == "lacking" else "bold"))
-            screen.print(Text(part, "bold"))
-            screen.print(table)
-            screen.print()
+    print_report(diagnosis, format, full=True)
     raise typer.Exit(0 if diagnosis.ok else 2)
 
 

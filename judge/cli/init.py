@@ -55,7 +55,7 @@ def init_command(
     if given := [*options, *(["output"] if output is not None else [])]:
         raise ConfigError(f"--{given[0]}: is for --suite DATA; leave it out to start a project")
     folder = folder or Path()
-    for path in create_project(folder):
+    for path in _create_project(folder):
         typer.echo(str(path))
     typer.echo("\nNothing in it needs a key or the network. Next:")
     inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
@@ -63,7 +63,7 @@ def init_command(
         typer.echo(f"  {line}")
 
 
-def create_project(folder: Path) -> list[Path]:
+def _create_project(folder: Path) -> list[Path]:
     """Write the starter project into a folder and return its files. Creates the folder if needed.
 
     Raises ConfigError and writes nothing if one of the files exists; raises StorageError if writing fails.

@@ -10,7 +10,7 @@ import typer
 from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
 from judge.cli.qags import show_item
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import print_report, print_untrusted, use_color, write
+from judge.cli.terminal import print_report, write
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
@@ -51,6 +51,8 @@ def report_command(
     result = load(run)
     if system is not None and item is None:
         raise ConfigError("--system: is for --item ID")
+    if wide and format != "csv":
+        raise ConfigError("--wide: is for --format csv")
     if item is not None:
         show_item(result, item, system, format)
         return
@@ -82,6 +84,7 @@ def compare_command(
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
     *,
     format: Annotated[str, format_option("console", "markdown", "html", "json")] = "console",
+    full: Full = False,
     output: Annotated[
         Path | None,
         option(f"Write here (default: html to RUN_B/{PAGE}, else the console).", metavar="FILE", group="Output"),
@@ -101,7 +104,7 @@ def compare_command(
         write("--output", output, comparison.report(format))
         typer.echo(str(output))
     else:
-        print_untrusted(comparison.report(format, colour=use_color()).rstrip("\n"), format)
+        print_report(comparison, format, full=full)
 
 
 @takes("run")

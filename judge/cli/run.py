@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import Data, Full, Quiet, format_option, option, takes, to_config
-from judge.cli.terminal import BOTH, console, print_json, print_message, print_report
+from judge.cli.options import REPORT_FORMATS, Data, Full, Quiet, format_option, option, takes, to_config
+from judge.cli.terminal import print_message, print_report
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -71,22 +71,18 @@ def plan_command(
     *,
     rank: Annotated[bool, option("Estimate judge rank, which compares texts two by two.", "--rank")] = False,
     items: Annotated[int | None, option("Estimate for N items like these (default: these).", metavar="N")] = None,
-    format: Annotated[str, format_option(*BOTH)] = "console",
+    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
     from judge.commands.judge_models import open_offline
-    from judge.commands.plan import make_forecast, show
+    from judge.commands.plan import make_forecast
     from judge.commands.preparation import prepare
     from judge.config import RankConfig, RunConfig
 
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    estimate = make_forecast(prepare(config, providers=open_offline(config)), items)
-    if format == "json":
-        print_json(estimate.to_dict())
-    else:
-        show(console(), estimate)
+    print_report(make_forecast(prepare(config, providers=open_offline(config)), items), format, full=True)
 
 
 def run_interruptibly(

@@ -138,21 +138,25 @@ def print_report(
     `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in the last line.
     With `output`, write the report to this file and print its path.
     """
-    if output is not None:
-        write(
-            "--output", output, finished.report(format, full=True) if format == "console" else finished.report(format)
-        )
-        typer.echo(str(output))
-        return
-    if format != "console":
-        print_untrusted(
-            finished.report(format, wide=wide).rstrip("\n") if wide else finished.report(format).rstrip("\n")
-        )
-        return
     from dataclasses import replace
 
     from judge.core import plugins
 
+    def text(**options: Any) -> str:
+        if hasattr(finished, "report"):
+            return str(finished.report(format, **options))
+        return plugins.write(plugins.document(finished), format, **options)
+
+    if output is not None:
+        write("--output", output, text(full=True) if format == "console" else text())
+        typer.echo(str(output))
+        return
+    if format != "console":
+        print_untrusted((text(wide=True) if wide else text()).rstrip("\n"))
+        return
+    if type(finished).__name__ not in plugins.VIEWS:  # a report that is not made of blocks
+        print_untrusted(text(colour=use_color()).rstrip("\n"), format)
+        return
     document = plugins.document(finished)
     if folder is not None:
         name = shlex.quote(str(folder))

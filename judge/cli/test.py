@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from judge.cli.options import Quiet, format_option, option, takes
+from judge.cli.options import Full, Quiet, format_option, option, takes
 from judge.cli.run import run_interruptibly
 from judge.cli.terminal import (
     check_writable,
     print_message,
-    print_untrusted,
+    print_report,
     reject_input_as_output,
     reject_overlap,
-    use_color,
     write,
 )
 from judge.core.errors import ConfigError, JudgeError, StorageError
@@ -60,6 +59,7 @@ def suites_command(
         Path | None, option("Save the run of each suite in DIR/SUITE.", metavar="DIR", group="Output")
     ] = None,
     format: Annotated[str, format_option(*_FORMATS, open_ended=True)] = "console",
+    full: Full = False,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
@@ -86,7 +86,7 @@ def suites_command(
             _write_reports(Outcomes([Outcome(suite, trouble=str(error))]), junit, markdown)
         raise
     if not quiet:
-        print_untrusted(outcomes.report(format, colour=format == "console" and use_color()).rstrip("\n"), format)
+        print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
     raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 from judge.cache import Cache, open_cache
 from judge.commands.preparation import PreparedRun, criterion_for, is_wanted
-from judge.config import Budget, RankConfig, RunConfig
+from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
 from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usage
@@ -20,12 +19,22 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Bundles, Judgment, PendingRequest
 from judge.providers import Capabilities, Provider, pricing
+from judge.results.forecast import (
+    CriterionEstimate,
+    Duration,
+    EstimateAccuracy,
+    Forecast,
+    JudgeEstimate,
+    JudgeForecast,
+    Price,
+    SingleReplyPrice,
+)
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnusableReply
 
 SAMPLED_JUDGMENTS = 400
-"""Judgments of each judge that an estimate in passing looks at."""
+"""Judgments of each judge that an estimate before a run looks at."""
 _LATENCY, _PER_SECOND = 1.0, 60.0
 """Guessed seconds until a reply begins, and tokens written per second."""
 _LEAST, _STEP = 1024, 128
@@ -35,173 +44,13 @@ _SCORE, _REASON = 4, 60
 _MILLION = 1e6
 
 
-@dataclass(slots=True)
-class CriterionEstimate:
-    """The requests that one judge gets about one criterion.
-
-    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request
-    of this run. The others take `requests`, with `read` input and `written` output tokens. A provider's prompt cache
-    can serve `shared` of the tokens read, because an earlier request of the same item began with them; `stored` are
-    the tokens it has to store for that.
-    """
-
-    criterion: str
-    judgments: int = 0
-    broken: int = 0
-    equal: int = 0
-    cached: int = 0
-    requests: int = 0
-    read: float = 0.0
-    written: float = 0.0
-    shared: float = 0.0
-    stored: float = 0.0
-
-    def times(self, factor: float) -> CriterionEstimate:
-        """Multiply all numbers by a factor and round them."""
-        scaled = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
-        return CriterionEstimate(self.criterion, **scaled)
-
-
-@dataclass(frozen=True, slots=True)
-class EstimateAccuracy:
-    """How well input tokens are estimated, measured on `replies` from the cache.
-
-    The estimated sum is too high by the share `bias` (too low if negative; .03 is 3 %) and is corrected by it. `error`
-    is the median absolute error of one request after the correction, as a share.
-    """
-
-    replies: int
-    bias: float
-    error: float
-
-
-@dataclass(slots=True)
-class JudgeEstimate:
-    """The requests that one judge gets, by criterion; `checked` is set if the cache holds replies with usage.
-
-    `rungs` are the strategies used, the most frequent first. If the model turns out to give no token probabilities,
-    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
-    cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
-    than guesses. `exact` is False if only some judgments were counted.
-    """
-
-    judge: str
-    lines: list[CriterionEstimate]
-    checked: EstimateAccuracy | None
-    rungs: tuple[Strategy, ...]
-    draws: int
-    each: int
-    room: float
-    learned: bool
-    exact: bool
-
-    @property
-    def total(self) -> CriterionEstimate:
-        """The sum over the criteria."""
-        names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
-        return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the prices.
-
-    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
-    adds if the first reply shows that the model gives no token probabilities: draws instead of the other requests.
-    `rate` is the price of a million input tokens and of a million output tokens.
-    """
-
-    price: float | None
-    cached: float | None
-    more: float | None
-    why: str
-    rate: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SingleReplyPrice:
-    """What weighting `single` would take: requests, and US dollars if the price is known."""
-
-    requests: int
-    price: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides.
-
-    `in_time` is as in `RunForecast`.
-    """
-
-    seconds: float | None
-    why: str
-    in_time: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeForecast:
-    """One judge: its requests, their cost and time; `single` is None if no draws are requested.
-
-    `commands.plan` says how the numbers were obtained (`rests`), and names the strategy (`way`).
-    """
-
-    ahead: JudgeEstimate
-    model: str
-    endpoint: str
-    money: Price
-    time: Duration
-    rests: str = ""
-    way: str = ""
-    single: SingleReplyPrice | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """Input and output tokens, without a provider's prompt cache."""
-        total = self.ahead.total
-        return Usage(int(total.read), int(total.written))
-
-
-@dataclass(frozen=True, slots=True)
-class RunForecast:
-    """All judges of a run. `price` is their sum, None if one is unknown; `commands.plan` adds the `notes`.
-
-    About `fits` requests fit into the budget and `in_time` before the deadline; None if there is none, or the price or
-    the time is unknown. `room` is the largest maximum cost of a request, in the budget's unit.
-    """
-
-    judges: tuple[JudgeForecast, ...]
-    price: float | None
-    seconds: float | None
-    budget: Budget | None
-    fits: int | None
-    room: float
-    deadline: float | None
-    in_time: int | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def requests(self) -> int:
-        """The requests of all judges."""
-        return sum(judge.ahead.total.requests for judge in self.judges)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        fields = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
-        for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
-            estimate = judge_fields.pop("ahead")
-            judge_fields |= {"judge": judge.ahead.judge, **estimate, "total": asdict(judge.ahead.total)}
-            for name in ("draws", "each", "room"):
-                judge_fields.pop(name)
-        return fields
-
-
-def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> RunForecast:
+def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> Forecast:
     """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`. Raises ConfigError."""
     config = prepared.config
     if items is not None and items < 1:
-        raise ConfigError(f"{option('items', items)}: has to be 1 or more")
+        raise ConfigError(f"{option('items', items)}: must be 1 or more")
     if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
-        raise ConfigError(f"{option('items')} with {option('pairs')}: the pairs are what is asked; leave one out")
+        raise ConfigError(f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out")
     judges = [
         judge_forecast(config, prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
@@ -213,11 +62,11 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     price = sum(known_prices) if len(known_prices) == len(prices) else None
     times = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
     usage = sum((judge.usage for judge in judges), Usage())
-    requests = sum(judge.ahead.total.requests for judge in judges)
+    requests = sum(judge.estimate.total.requests for judge in judges)
     in_usd = config.budget is not None and config.budget.unit == "usd"
     whole = price if in_usd else usage.prompt_tokens + usage.completion_tokens
     room = max(
-        (judge.ahead.room * (_price_share(config, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
+        (judge.estimate.room * (_price_share(config, judge.endpoint) if in_usd else 1) for judge in judges), default=0.0
     )
     fits = None
     if config.budget is not None and whole is not None:
@@ -226,7 +75,7 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
         fits = requests if spendable * requests >= whole * (requests - 1) else 1 + int(spendable * requests / whole)
         fits = 0 if spendable < 0 else fits
     in_time = [judge.time.in_time for judge in judges if judge.time.in_time is not None]
-    return RunForecast(
+    return Forecast(
         judges=tuple(judges),
         price=price,
         seconds=max(times, default=None),
@@ -241,9 +90,9 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
 def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], items: int | None) -> list[JudgeForecast]:
     """Add to each judge that draws several replies the cost of one reply for each judgment, from a sample."""
     drawing = {
-        judge.ahead.judge: prepared.judges[judge.ahead.judge]
+        judge.estimate.judge: prepared.judges[judge.estimate.judge]
         for judge in judges
-        if judge.ahead.total.requests and judge.ahead.rungs[:1] == ("samples",)
+        if judge.estimate.total.requests and judge.estimate.strategies[:1] == ("samples",)
     }
     providers = {name: provider for name, provider in drawing.items() if not provider.notice}
     run = replace(prepared, settings=replace(prepared.settings, weighting="single"), judges=providers)
@@ -253,13 +102,13 @@ def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], ite
         )
         for estimate in count_requests(run, SAMPLED_JUDGMENTS, items)
     }
-    return [replace(judge, single=single.get(judge.ahead.judge)) for judge in judges]
+    return [replace(judge, single=single.get(judge.estimate.judge)) for judge in judges]
 
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
     """Return the price and the time of one judge's requests."""
     return JudgeForecast(
-        ahead=estimate,
+        estimate=estimate,
         model=provider.model,
         endpoint=provider.endpoint,
         money=_price(config, provider, estimate),
@@ -302,9 +151,9 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     if provider.notice or not total.requests:
         return Duration(None, "no model is asked" if provider.notice else "nothing to ask", total.requests)
     if config.engine == "batch":
-        return Duration(None, "a batch: within 24 hours")
+        return Duration(None, "a batch takes up to 24 hours")
     if Capabilities.of(provider).gpu:
-        return Duration(None, "as this machine computes; a run with --limit says how fast that is")
+        return Duration(None, "depends on this machine; measure it with --limit")
     each = _LATENCY + total.written / total.requests / _PER_SECOND
     limits = [
         (total.requests / min(config.max_concurrency, total.requests) * each, f"{config.max_concurrency} at once")
@@ -318,7 +167,7 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     if config.deadline is not None:
         in_time = min(total.requests, max(0, 1 + math.floor((config.deadline - each) * total.requests / seconds)))
     # the first request goes alone
-    return Duration(seconds + each, f"{limit}, guessing {each:.1f} s for a reply", in_time)
+    return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply", in_time)
 
 
 def count_requests(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> list[JudgeEstimate]:

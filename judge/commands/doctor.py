@@ -12,10 +12,9 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any, Literal
 
 from judge import criteria, text
 from judge.cache import cache_location, local_dir, open_for_admin
@@ -30,11 +29,9 @@ from judge.core.version import __version__
 from judge.criteria.render import Renderer
 from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
+from judge.results.diagnosis import Finding, State
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
-
-State = Literal["ok", "lacking", "wrong"]
-"""`lacking`: missing, but optional."""
 
 _DISTRIBUTION = "textjudge"
 _BUNDLES = ("all", "dev")
@@ -59,33 +56,6 @@ _STRATEGIES: Mapping[Strategy, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check; findings are grouped by `part`, and `mend` says how to fix a problem."""
-
-    part: str
-    name: str
-    state: State
-    said: str
-    mend: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """All findings."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return all(finding.state != "wrong" for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
-
-
 def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing, and connects only to a shared cache, if a model is named."""
     findings = [
@@ -101,7 +71,7 @@ def check_environment(config: RunConfig) -> list[Finding]:
             findings.append(Finding("keys", name, "ok", f"${variable} is set"))
         else:
             optional = "; a server of your own may need none" if local else ""
-            findings.append(Finding("keys", name, "lacking", f"${variable} is not set{optional}"))
+            findings.append(Finding("keys", name, "missing", f"${variable} is not set{optional}"))
     findings += _check_cache(config)
     effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name are asked there, and not at OpenAI"}
     for name in _VARIABLES:  # names only: a value may be a secret
@@ -111,8 +81,8 @@ def check_environment(config: RunConfig) -> list[Finding]:
         if text.installed(name):
             findings.append(Finding("tokenizers", name, "ok", text.signature(name)))
         else:
-            mend = _pip(f"{_DISTRIBUTION}[cjk]")
-            findings.append(Finding("tokenizers", name, "lacking", "not installed: metrics count characters", mend))
+            fix = _pip(f"{_DISTRIBUTION}[cjk]")
+            findings.append(Finding("tokenizers", name, "missing", "not installed: metrics count characters", fix))
     return findings
 
 
@@ -124,18 +94,18 @@ def _check_packages() -> Iterator[Finding]:
             name, extra = _REQUIREMENT.match(line).groups("")  # type: ignore[union-attr]
             packages.setdefault(extra, []).append(name)
     except PackageNotFoundError:
-        mend = "pip install -e . in the checkout, or pip install textjudge"
-        yield Finding("packages", _DISTRIBUTION, "wrong", "not installed: judge runs from its folder", mend)
+        fix = "pip install -e . in the checkout, or pip install textjudge"
+        yield Finding("packages", _DISTRIBUTION, "error", "not installed: judge runs from its folder", fix)
         return
     for name in packages.pop(""):
         has = _version(name)
-        yield Finding("packages", name, "ok" if has else "wrong", has or "not installed", "" if has else _pip(name))
+        yield Finding("packages", name, "ok" if has else "error", has or "not installed", "" if has else _pip(name))
     for extra, names in packages.items():
         if extra in _BUNDLES:
             continue
         versions = {name: _version(name) for name in names}
         if lacks := [name for name, has in versions.items() if not has]:
-            yield Finding("extras", extra, "lacking", f"lacks {', '.join(lacks)}", _pip(f"{_DISTRIBUTION}[{extra}]"))
+            yield Finding("extras", extra, "missing", f"lacks {', '.join(lacks)}", _pip(f"{_DISTRIBUTION}[{extra}]"))
         else:
             yield Finding("extras", extra, "ok", ", ".join(f"{name} {has}" for name, has in versions.items()))
 
@@ -157,7 +127,7 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     try:
         place = cache_location(config.cache or None)
     except JudgeError as error:
-        yield Finding("cache", "address", "wrong", str(error), "set it again, or name another with --cache")
+        yield Finding("cache", "address", "error", str(error), "set it again, or name another with --cache")
         return
     if isinstance(place, RedisUrl):
         if config.model:
@@ -170,7 +140,7 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         problem = f"{folder}: {existing} is {'not writable' if existing.is_dir() else 'a file'}"
-        yield Finding("cache", "folder", "wrong", problem, "name another with --cache DIR or $JUDGE_CACHE")
+        yield Finding("cache", "folder", "error", problem, "name another with --cache DIR or $JUDGE_CACHE")
         return
     if (folder / "responses").exists():
         yield _stored_replies("folder", folder)
@@ -185,7 +155,7 @@ def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
         with open_for_admin(place, beneath=False) as store:
             stats = store.stats()
     except JudgeError as error:
-        return Finding("cache", name, "wrong", str(error), "name another with --cache, or do without: --no-cache")
+        return Finding("cache", name, "error", str(error), "name another with --cache, or do without: --no-cache")
     return Finding(
         "cache", name, "ok", f"{place}: replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
     )
@@ -236,7 +206,7 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
     for check in checks:
         part, provider = check.judge.name, check.provider
         if check.error is not None:
-            findings.append(Finding(part, "model", "wrong", str(check.error)))
+            findings.append(Finding(part, "model", "error", str(check.error)))
         elif provider is None:
             findings.append(Finding(part, "model", "ok", "the baseline of surface features: no model is asked"))
         elif provider.notice:
@@ -273,11 +243,11 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         try:
             drawn = await provider.complete(replace(request, params={**request.params, "n": _SETTINGS.draws}))
         except JudgeError as error:
-            findings.append(Finding(part, "draws", "lacking", f"cannot be tried: {error}"))
+            findings.append(Finding(part, "draws", "missing", f"cannot be tried: {error}"))
         else:
             count = len(drawn.choices)
-            state: State = "lacking" if count < _SETTINGS.draws else "ok"
-            consequence = f": {_DEFAULTS.draws} draws are as many requests" if state == "lacking" else ""
+            state: State = "missing" if count < _SETTINGS.draws else "ok"
+            consequence = f": {_DEFAULTS.draws} draws are as many requests" if state == "missing" else ""
             findings.append(Finding(part, "draws", state, f"{count} in one request{consequence}"))
         findings.append(await _test_json_schema(part, provider, criterion))
     strategy, finding = _auto_weighting(part, best, criterion, first, drawn)
@@ -300,25 +270,25 @@ def _exact(provider: Provider) -> bool:
 def _explain_error(part: str, provider: Provider, error: JudgeError) -> Iterator[Finding]:
     """Say what an error on the first request shows."""
     if not isinstance(error, ProviderError):
-        yield Finding(part, "model", "wrong", str(error))
+        yield Finding(part, "model", "error", str(error))
         return
     status = error.status if isinstance(error, Refused | Transient) else None
     if status is None:
-        yield Finding(part, "address", "wrong", str(error))
+        yield Finding(part, "address", "error", str(error))
         return
     yield Finding(part, "address", "ok", f"{provider.endpoint} answers")
     if status == _TOO_MANY_REQUESTS:
-        mend = "it is busy, or a limit of the account is reached: try again in a minute"
-        yield Finding(part, "model", "wrong", str(error), mend)
+        fix = "it is busy, or a limit of the account is reached: try again in a minute"
+        yield Finding(part, "model", "error", str(error), fix)
     else:
-        yield Finding(part, "key" if status in _UNAUTHORIZED else "model", "wrong", str(error))
+        yield Finding(part, "key" if status in _UNAUTHORIZED else "model", "error", str(error))
 
 
 def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
     unmet, reasoning = first.unmet, first.usage.reasoning_tokens
     has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
-    state: State = "ok" if has_probabilities else "lacking"
+    state: State = "ok" if has_probabilities else "missing"
     yield Finding(part, "token probabilities", state, "given" if has_probabilities else "not given")
     if "reasoning" in unmet:
         yield Finding(part, "thinking", "ok", "told not to think first, as it gives token probabilities only then")
@@ -326,12 +296,12 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
         cost = f"thinks before it writes: {reasoning:,} tokens for this reply, which are paid for"
         yield Finding(part, "thinking", "ok", cost)
     if "temperature" in unmet:
-        yield Finding(part, "temperature", "lacking", "not taken: replies are drawn at the model's own")
+        yield Finding(part, "temperature", "missing", "not taken: replies are drawn at the model's own")
     else:
         yield Finding(part, "temperature", "ok", "taken")
     if "max_tokens" in unmet:
         unlimited = "no limit on a reply's length works: what one can cost is not bounded"
-        yield Finding(part, "length", "lacking", unlimited)
+        yield Finding(part, "length", "missing", unlimited)
     else:
         yield Finding(part, "length", "ok", "a limit on a reply's length is taken")
 
@@ -342,15 +312,15 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion)
     try:
         reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single"))
     except JudgeError as error:
-        return Finding(part, name, "lacking", f"cannot be tried: {error}")
+        return Finding(part, name, "missing", f"cannot be tried: {error}")
     if "response_format" in reply.unmet:
-        return Finding(part, name, "lacking", "not taken: --structured asks in words alone")
+        return Finding(part, name, "missing", "not taken: --structured asks in words alone")
     try:
         obeyed = isinstance(json.loads(reply.choices[0].text), dict)
     except (ValueError, LookupError):
         obeyed = False
     if not obeyed:
-        return Finding(part, name, "lacking", "taken, and not kept to")
+        return Finding(part, name, "missing", "taken, and not kept to")
     return Finding(part, name, "ok", "taken, and kept to")
 
 
@@ -370,14 +340,14 @@ def _auto_weighting(
             why = why or f", as {error}"
         except ParseError as error:
             unreadable = f"its reply holds no score: {error}"
-            return None, Finding(part, name, "wrong", unreadable, _SHOW_REPLIES)
+            return None, Finding(part, name, "error", unreadable, _SHOW_REPLIES)
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
             summary = f"takes {strategy}: {_STRATEGIES[strategy]}{mass}{why}"
             return strategy, Finding(part, name, "ok", summary)
-    return None, Finding(part, name, "wrong", f"no way to a score{why}", _SHOW_REPLIES)
+    return None, Finding(part, name, "error", f"no way to a score{why}", _SHOW_REPLIES)
 
 
 def _price(part: str, provider: Provider, strategy: Strategy, first: Response, drawn: Response | None) -> Finding:
@@ -385,7 +355,7 @@ def _price(part: str, provider: Provider, strategy: Strategy, first: Response, d
     per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
     if per_token is None:
         why = pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
-        return Finding(part, "price", "lacking", why)
+        return Finding(part, "price", "missing", why)
     draws = _DEFAULTS.draws if strategy == "samples" else 1
     requests = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
     written = first.usage.completion_tokens * draws

@@ -1,91 +1,33 @@
-"""`judge.plan`, and its forecast on a terminal, in a notebook or as JSON."""
+"""`judge.plan`: estimate a run before it starts, and explain the estimate."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from markupsafe import escape
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from judge.commands.cost_estimate import (
-    SAMPLED_JUDGMENTS,
-    JudgeEstimate,
-    JudgeForecast,
-    RunForecast,
-    count_requests,
-    estimate_cost,
-    judge_forecast,
-)
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, count_requests, estimate_cost, judge_forecast
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
 from judge.config import Judge, RankConfig, RunConfig
-from judge.core.errors import ConfigError
-from judge.core.format import dollars, duration, plural, to_json
-from judge.core.messages import option, speaking_to
-from judge.core.plugins import unknown_name_message
+from judge.core.format import dollars, duration, plural
+from judge.core.messages import option
 from judge.core.records import Usage
 from judge.execution import budget
 from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
-from judge.report.renderers.console import recording_console
+from judge.results.forecast import Forecast, JudgeEstimate, JudgeForecast
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
-FORMATS = ("console", "json")
-_HEADINGS = ("judgments", "equal", "cached", "requests", "tokens in", "out", "prefix")
 _NOT_INCLUDED = (
-    "Not counted: tries after a failed one, what a model thinks before it writes, and limits of the server that are "
-    "not in --rpm or --tpm."
+    "Not included: retries, hidden reasoning tokens, and rate limits of the server that are not set by --rpm or --tpm."
 )
 _ORDERS = {1: "one order", 2: "both orders"}
-_GO_ON = "the run then stops, and goes on from there with the same command"
-_PREFIX = "prefix: of the tokens in, what a provider's cache can serve, as the same text was begun with before"
-
-
-@dataclass(frozen=True, repr=False)
-class Forecast(RunForecast):
-    """What `judge.plan` gives: what a run would ask, cost and take. Nothing was sent."""
-
-    def __repr__(self) -> str:
-        return f"<Forecast: {self.requests:,} requests, {_price(self.price)}>"
-
-    def report(self, format: str = "console") -> str:
-        """As console or json. Raises ConfigError for another."""
-        if format not in FORMATS:
-            raise ConfigError(unknown_name_message("format", format, list(FORMATS)))
-        if format == "json":
-            return json.dumps(to_json(self.to_dict()), ensure_ascii=False, indent=1) + "\n"
-        console, text = recording_console(colour=False)
-        with speaking_to("python"):
-            show(console, self)
-        return "\n".join(row.rstrip() for row in text.getvalue().split("\n"))
-
-    def _repr_html_(self) -> str:
-        """What each judge is asked, for notebooks."""
-        heads = "".join(f"<th>{head}</th>" for head in ("", *_HEADINGS))
-        html = ""
-        with speaking_to("python"):
-            for judge in self.judges:
-                rows = "".join(
-                    f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(judge)
-                )
-                html += f"<p><b>{escape(judge.ahead.judge)}</b> {escape(judge.endpoint)}</p>"
-                html += f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-                html += f"<p>{'<br>'.join(f'{name}: {escape(fact)}' for name, fact in _judge_facts(judge))}</p>"
-            if not self.judges:
-                html += "<p>No judge is asked to score anything.</p>"
-            remarks = [*(_limits(self) if self.requests else ()), *self.notes]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in remarks)
-        return f"{html}<details><summary>On what this rests</summary>{notes}</details>"
 
 
 @public_api("plan", RankConfig)
@@ -98,10 +40,10 @@ def plan(
     items: int | None = None,
     **options: Unpack[RankOptions],
 ) -> Forecast:
-    """What a run would ask, cost and take, of `judge.evaluate` with the same arguments, or, with `rank`, `judge.rank`.
+    """Estimate the requests, cost and time of `judge.evaluate` with the same arguments, or with `rank` of `judge.rank`.
 
-    Or, with `items`, of so many items like these. Sends nothing, and needs no key. What the cache holds already is not
-    counted. Raises JudgeError.
+    With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests that the cache answers
+    are not counted. Raises JudgeError.
     """
     run_options: Mapping[str, Any] = {name: value for name, value in options.items() if name not in ("out", "record")}
     config, judges, loaded_criteria = to_config(RankConfig if rank else RunConfig, data, criteria, model, run_options)
@@ -115,98 +57,95 @@ def plan(
 
 
 def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
-    """Estimate a run, and say in words what the estimate rests on. Raises ConfigError."""
-    estimate = estimate_cost(prepared, items=items)
+    """Estimate a run and explain the estimate. Raises ConfigError."""
+    forecast = estimate_cost(prepared, items=items)
     judges = tuple(
-        replace(judge, rests=_explain_tokens(judge.ahead), way=_describe_strategy(prepared, judge.ahead))
-        for judge in estimate.judges
+        replace(judge, basis=_explain_tokens(judge.estimate), method=_describe_strategy(prepared, judge.estimate))
+        for judge in forecast.judges
     )
-    explained = replace(estimate, judges=judges, notes=tuple(_notes(prepared, judges, items)))
-    return Forecast(**{field.name: getattr(explained, field.name) for field in fields(explained)})
+    return replace(forecast, judges=judges, notes=tuple(_notes(prepared, judges, items)))
 
 
 def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
-    """Say how the judge is asked, and why."""
+    """Describe how the judge produces a score, and why that way."""
     provider, settings = prepared.judges[estimate.judge], prepared.settings
-    if provider.notice or not estimate.rungs:
+    if provider.notice or not estimate.strategies:
         return ""
-    strategy = estimate.rungs[0]
+    strategy = estimate.strategies[0]
     if strategy == "decisions":
-        return "decisions: typed questions, whose answers come with probabilities"
+        return "decisions: answers to typed questions come with probabilities"
     if strategy == "logprobs":
         return f"logprobs: token probabilities of one reply{', if the model gives them' * bool(estimate.draws)}"
     if strategy == "single":
-        return "single: one reply, as it is written"
-    each = ", a request for each" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {settings.draws} draws of each reply{each}"
+        return "single: one reply per judgment"
+    each = ", one request per draw" if provider.learned.get("n") == 1 else ""
+    description = f"samples: the mean of {settings.draws} draws per judgment{each}"
     if settings.weighting == "samples":
         return description
-    probe = "; one request more tries for them first" if "logprobs" in estimate.rungs else ""
+    probe = "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
     who = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, as the {who} gives no token probabilities{probe}"
+    return f"{description}, because the {who} gives no token probabilities{probe}"
 
 
 def _explain_tokens(estimate: JudgeEstimate) -> str:
-    """Say how the tokens were estimated."""
+    """Describe how the tokens were estimated."""
     if estimate.checked is None:
         english, kana, han, hangul = (budget.estimate_tokens(letter * 1000) / 1000 for letter in "aあ漢한")
         rates = (
-            f"English {1 / english:.1f} for a token; Japanese kana {kana:.2g} tokens each, kanji and Chinese "
-            f"{han:.2g}, Korean {hangul:.2g}"
+            f"{1 / english:.1f} characters per English token; {kana:.2g} tokens per Japanese kana, {han:.2g} per kanji "
+            f"or Chinese character, {hangul:.2g} per Korean syllable"
         )
-        read = (
-            f"tokens read are estimated from characters ({rates}), often 10 % off; the cache holds no counted reply "
-            "to correct that by"
-        )
+        read = f"input tokens are estimated from characters, often 10 % off ({rates})"
     else:
         checked = estimate.checked
-        bias = f"{abs(checked.bias):.1%} too {'high' if checked.bias > 0 else 'low'}: corrected"
+        bias = f"{abs(checked.bias):.1%} too {'high' if checked.bias > 0 else 'low'}"
         read = (
-            f"tokens read are estimated from characters; on the {checked.replies:,} prompts whose replies are in the "
-            f"cache that was {bias}, which leaves a median error of {checked.error:.1%}"
+            f"input tokens are estimated from characters; for {checked.replies:,} prompts with cached replies that was "
+            f"{bias}, which is corrected (remaining median error {checked.error:.1%})"
         )
-    if "decisions" in estimate.rungs:
-        return f"{read}; answers to typed questions are not written"
+    if "decisions" in estimate.strategies:
+        return f"{read}; typed questions have no output tokens"
     if not estimate.total.requests:
         return read
-    return f"{read}; tokens written are {'the mean of those replies' if estimate.learned else 'guessed by reply kind'}"
+    written = "the mean of the cached replies" if estimate.learned else "guessed from the kind of reply"
+    return f"{read}; output tokens are {written}"
 
 
 def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
-    """Say which choices are defaults, and what the numbers do not include."""
+    """Name the defaults that were used, and what the numbers do not include."""
     notes = []
     if items is not None:
         known_items = len({sample.item for sample in prepared.samples})
         notes.append(
-            f"Scaled from {plural(known_items, 'item')} to {items:,} like them, as if the cache had no reply to "
-            "them; what it knows of the model still counts."
+            f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies answer none of them, "
+            "but improve the estimate."
         )
     if prepared.criteria and "criteria" not in prepared.config.model_fields_set:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
-        notes.append(f"Criteria: {names}, as none were named; {option('criteria')} names others.")
-    if hoping := [judge for judge in judges if judge.ahead.draws]:
-        draws = hoping[0].ahead.draws
-        each = max(judge.ahead.each for judge in judges)
-        requests = f", {each} requests for one" if each > 1 else ""
+        notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
+    if hoping := [judge for judge in judges if judge.estimate.draws]:
+        draws = hoping[0].estimate.draws
+        each = max(judge.estimate.each for judge in judges)
+        requests = f" in {each} requests" if each > 1 else ""
         known = [judge.money.more for judge in hoping if judge.money.more is not None]
-        cost = f", which costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
+        cost = f" and costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
         notes.append(
-            f"If the first reply shows that the model gives no token probabilities, {draws} draws of each reply are "
-            f"asked for instead{requests}{cost} (--weighting single does without)."
+            f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
+            f"Use {option('weighting', 'single')} to avoid that."
         )
     notes += _pending_batches(prepared)
     if prepared.rest is not None and items is None:
-        notes.append(f"All this is of the first {len(prepared.samples):,} texts; the data has more.")
+        notes.append(f"The estimate covers the first {len(prepared.samples):,} texts; the data has more.")
     asking = [name for name, metric in prepared.metrics.items() if asks_judge(metric)]
     if asking:
         first = next(iter(prepared.judges), "its judge")
-        notes.append(f"Not counted: what {', '.join(asking)} asks {first}, as its later questions depend on replies.")
+        notes.append(f"Not included: requests of {', '.join(asking)} to {first}, because they depend on replies.")
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
-        notes.append("$AZURE_OPENAI_ENDPOINT is not set: what the cache holds of the replies there was not looked up.")
-    broken = sum(judge.ahead.total.broken for judge in judges)
+        notes.append("$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found.")
+    broken = sum(judge.estimate.total.broken for judge in judges)
     if broken:
-        notes.append(f"{broken:,} judgments cannot be asked: their prompt cannot be rendered; the run says why.")
-    if any(judge.ahead.total.requests for judge in judges):
+        notes.append(f"{plural(broken, 'judgment')} will fail because the prompt cannot be rendered.")
+    if any(judge.estimate.total.requests for judge in judges):
         notes.append(_NOT_INCLUDED)
     return notes
 
@@ -220,8 +159,9 @@ def _pending_batches(prepared: PreparedRun) -> list[str]:
         context = engine_context(prepared.config, provider)
         if context.folder is not None and (number := under_way(context.folder, context.provider.endpoint)):
             warnings.append(
-                f"{number:,} requests of an earlier run are under way in batches at {context.provider.endpoint}: with "
-                "--engine batch this run waits for them, without it what it asks of them is paid again."
+                f"{plural(number, 'request')} of an earlier run are in progress in batches at "
+                f"{context.provider.endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this run "
+                "pays for the same requests again."
             )
     return warnings
 
@@ -273,103 +213,3 @@ def _short(number: int) -> str:
     if number < 10_000:
         return f"{number:,}"
     return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
-
-
-def _rows(judge: JudgeForecast) -> Iterator[list[str]]:
-    lines = judge.ahead.lines
-    for line in [*lines, judge.ahead.total] if len(lines) > 1 else lines:
-        counts = (line.judgments, line.equal, line.cached, line.requests, line.read, line.written)
-        share = f"{line.shared / line.read:.0%}" if line.read else "–"
-        yield [line.criterion, *(f"{number:,.0f}" for number in counts), share]
-
-
-def show(screen: Console, forecast: RunForecast) -> None:
-    """Print a forecast."""
-    for judge in forecast.judges:
-        screen.print(Text.assemble((judge.ahead.judge, "bold"), (f"  {judge.endpoint}", "dim")))
-        table = Table(box=None, padding=(0, 1), pad_edge=False)
-        table.add_column("", overflow="fold")
-        for head in _HEADINGS:
-            table.add_column(head, justify="right", no_wrap=True)
-        for row in _rows(judge):
-            table.add_row(*row, style="bold" if row[0] == "all" and len(judge.ahead.lines) > 1 else "")
-        screen.print(table)
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="bold", no_wrap=True)
-        facts.add_column(overflow="fold")
-        for name, fact in _judge_facts(judge):
-            facts.add_row(name, fact)
-        if judge.ahead.total.requests:
-            facts.add_row("rests on", judge.rests)
-        screen.print(facts)
-        screen.print()
-    if not forecast.judges:
-        screen.print("No judge is asked to score anything.")
-    if len(forecast.judges) > 1:
-        screen.print(Text(f"all judges  {forecast.requests:,} requests, {_price(forecast.price)}", "bold"))
-    for remark in _limits(forecast) if forecast.requests else ():
-        screen.print(Text(remark, "bold"))
-    for note in [*([_PREFIX] if forecast.requests else []), *forecast.notes]:
-        screen.print(Text(note, "dim"))
-
-
-def _judge_facts(judge: JudgeForecast) -> Iterator[tuple[str, str]]:
-    """Yield name and text: how the judge is asked, the price, the price of single replies, and the time."""
-    if judge.way:
-        yield "way", judge.way
-    money = judge.money
-    if money.price is None:
-        cost = f"unknown ({money.why})"
-    elif not money.why or judge.ahead.total.requests == 0:
-        cost = "nothing: no request is sent"
-    elif money.price == 0:
-        cost = f"nothing: {money.why}"
-    else:
-        rate = ""
-        if money.rate is not None:
-            rate = f": {_rate(money.rate[0])} in, {_rate(money.rate[1])} out for a million tokens"
-        cost = f"{dollars(money.price)} ({money.why}{rate})"
-        if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
-            cost += f"; {dollars(money.cached)} where the provider's cache serves every shared prefix"
-    yield "price", cost
-    if judge.single is not None:
-        price = "" if judge.single.price is None else f"{dollars(judge.single.price)}, "
-        many = f"{judge.single.requests:,} request{'s' * (judge.single.requests != 1)}"
-        yield "single", f"{price}{many} with {option('weighting', 'single')}: one reply for each judgment"
-    seconds = judge.time.seconds
-    yield "time", judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
-
-
-def _rate(amount: float) -> str:
-    """Format a price per million tokens: `$0.75`; below a cent with two significant digits."""
-    return f"${amount:,.2f}" if amount >= 0.01 or not amount else dollars(amount)
-
-
-def _price(price: float | None) -> str:
-    return "price unknown" if price is None else dollars(price)
-
-
-def _limits(forecast: RunForecast) -> Iterator[str]:
-    """Yield how far the budget and the deadline reach."""
-    requests, fits, in_time = forecast.requests, forecast.fits, forecast.in_time
-    if forecast.budget is not None:
-        if fits is None:
-            reach = "the price is not known, so a run stops at once; give tokens: 200000tokens"
-        elif fits >= requests:
-            reach = f"all {requests:,} requests fit"
-        elif fits:
-            reach = f"about {fits:,} of {requests:,} requests fit; {_GO_ON}"
-        else:
-            lacking = forecast.budget.lacking(forecast.room)
-            reach = f"no request fits, as one goes only when the most it can cost is left; {lacking}"
-        yield f"{option('budget', str(forecast.budget))}: {reach}"
-    if forecast.deadline is not None:
-        if in_time is None:
-            reach = (
-                "a batch that is under way then goes on without the run, and the same command fetches what it brings"
-            )
-        elif in_time >= requests:
-            reach = f"all {requests:,} requests are in time"
-        else:
-            reach = f"about {in_time:,} of {requests:,} requests are in time; {_GO_ON}"
-        yield f"{option('deadline')} {forecast.deadline:g} s: {reach}"

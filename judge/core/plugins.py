@@ -67,7 +67,11 @@ REPORTS = {
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {
+    "Diagnosis": "judge.report.views.doctor:view",
+    "Forecast": "judge.report.views.plan:view",
     "Result": "judge.report.views.result:view",
+    "RunPower": "judge.report.views.power:view",
+    "SdPower": "judge.report.views.power:view_of_sd",
     "Validation": "judge.report.views.validation:view",
 }
 """The view of each finished thing, by the name of its class. Results stand below reports and reach them by name."""

@@ -44,7 +44,7 @@ def test_a_model_that_answers(
     assert done.err.startswith("3 small requests to my-model, for replies of at most 16 tokens that are kept nowhere")
     diagnosis = json.loads(done.out)
     assert diagnosis["ok"] is True
-    results = {finding["name"]: finding["said"] for finding in diagnosis["findings"] if finding["part"] == "my-model"}
+    results = {finding["name"]: finding["text"] for finding in diagnosis["findings"] if finding["part"] == "my-model"}
     assert results["--weighting auto"].startswith("takes logprobs")
     assert results["draws"].startswith("1 in one request")
 
@@ -67,7 +67,7 @@ def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any])
     done = command("doctor", "--model", "heuristic", "--model", "nosuch/model", "--json")
     assert done.code == 2
     states = {finding["part"]: finding["state"] for finding in json.loads(done.out)["findings"]}
-    assert (states["heuristic"], states["nosuch/model"]) == ("ok", "wrong")
+    assert (states["heuristic"], states["nosuch/model"]) == ("ok", "error")
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, command: Callable[..., Any]) -> None:

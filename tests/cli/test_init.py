@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from judge import cli
+
 
 @pytest.fixture
 def project(tmp_path: Path, command: Callable[..., Any]) -> Path:
@@ -68,10 +70,26 @@ def test_a_real_model_takes_one_line(project: Path, command: Callable[..., Any])
     assert "gpt-5.4-mini" in done.out
 
 
-def test_it_refuses_to_write_over_files(project: Path, command: Callable[..., Any]) -> None:
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    done = command("init", ".")
+def test_nothing_is_overwritten(tmp_path: Path, command: Callable[..., Any]) -> None:
+    (tmp_path / "notes.txt").write_text("mine", "utf-8")
+    (tmp_path / "run.yaml").write_text("mine", "utf-8")
+    (tmp_path / "data.jsonl").symlink_to("nowhere")
+    done = command("init")
     assert done.code == 2
-    assert "run.yaml" in done.err
-    assert "nothing was written" in done.err
-    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+    assert all(part in done.err for part in ("run.yaml", "data.jsonl", "nothing was written"))
+    assert "README" not in done.err
+    assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", "run.yaml", "data.jsonl"}
+    assert (tmp_path / "run.yaml").read_text("utf-8") == "mine"
+    assert command("init", "notes.txt").code == 2
+
+
+def test_every_file_is_the_packages_beside_other_files(tmp_path: Path, command: Callable[..., Any]) -> None:
+    folder = tmp_path / "new" / "project"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").write_text("mine", "utf-8")
+    assert command("init", folder).code == 0
+    source = Path(cli.__file__).parent / "starter"
+    packaged = {path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+    written = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert len(packaged) == 8
+    assert written == packaged | {Path("notes.txt"): b"mine"}

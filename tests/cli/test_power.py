@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -33,22 +34,28 @@ def power(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
     return lambda *args: command("power", *args)
 
 
-def _rows(out: str) -> dict[str, list[str]]:
-    """The table's cells, by column."""
-    lines = out.partition("sd: ")[0].splitlines()[1:]
-    return {line.split()[0]: line.split()[1:] for line in lines if not line.startswith(" ")}
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    """The cells of the table, by column."""
+    lines = out.partition("SD: ")[0].partition("\ncolumn ")[2].splitlines()[1:]
+    return {line.split()[0]: line.split()[1:] for line in lines}
 
 
 def test_without_a_run(power: Callable[..., Any]) -> None:
     done = power("--sd", "0.8", "--items", "50", "--difference", "0.1")
     assert done.code == 0
-    assert done.out.splitlines()[:3] == [
-        "50 items find a difference of 0.317 at 80% power",
-        "a difference of 0.1 takes 503 items",
-        "50 items find a difference of 0.1 at 14% power",
+    assert [line.strip() for line in done.out.splitlines()[2:5]] == [
+        "Detecting a difference of 0.1 needs about 503 items (80 % power).",
+        "50 items detect a difference of 0.317 (80 % power).",
+        "50 items detect 0.1 with 14 % power.",
     ]
     assert "503" in power("--sd", "0.8", "--difference", "-0.1").out
-    assert "at 90% power" in power("--sd", "0.8", "--items", "50", "--power", "0.9").out
+    assert "(90 % power)" in power("--sd", "0.8", "--items", "50", "--power", "0.9").out
+    (record,) = csv.DictReader(power("--sd", "1", "--difference", "0.5", "--format", "csv").out.splitlines())
+    assert (record["items_needed"], record["detectable"]) == ("32", "")
 
 
 def test_of_a_run(power: Callable[..., Any]) -> None:
@@ -58,32 +65,38 @@ def test_of_a_run(power: Callable[..., Any]) -> None:
     assert [d["n"] for d in differences] == [9, 9, 9]
     done = power("r", "--difference", "0.1")
     assert done.code == 0, done.err
-    rows = _rows(done.out)
-    assert list(rows) == ["relevance", "coherence", "overall"]
-    # The pair that differs by 2 everywhere does not scatter.
-    assert rows["relevance"][:5] == ["a", "–", "b", "(median)", "9"] or rows["relevance"][:3] == ["b", "–", "c"]
-    assert rows["relevance"] == rows["coherence"]
-    assert "3 systems are 3 pairs, so p has to be below .05 / 3 = 0.017" in " ".join(done.out.split())
+    table = rows(done.out)
+    assert list(table) == ["relevance", "coherence", "overall"]
+    assert table["relevance"] == table["coherence"]
+    # The pair that differs by 2 everywhere does not scatter, so both pairs that do have the same SD.
+    items, sd, detectable, needed, *worst = table["overall"]
+    assert (items, worst) == ("9", [sd, detectable, needed])
+    assert f"of 0.1 in overall between any two systems needs about {needed} items (80 % power)" in words(done.out)
+    assert "3 systems are 3 pairs, so p must be below .05 / 3 = 0.017" in words(done.out)
     only = power("r", "--column", "overall", "--items", "900")
-    assert {name: cells[4] for name, cells in _rows(only.out).items()} == {"overall": "900"}
+    assert {name: cells[0] for name, cells in rows(only.out).items()} == {"overall": "900"}
     few = power("r", "--column", "overall", "--items", "6")
-    assert _rows(few.out)["overall"][-3:] == ["too", "few", "items"]
-    assert "overall: 6 items are too few to tell any two of 3 systems apart" in " ".join(few.out.split())
+    assert rows(few.out)["overall"][-3:] == ["too", "few", "items"]
+    assert "overall: with 6 items, no difference between 3 systems can be significant. At least 7" in words(few.out)
 
 
 def test_one_pair(power: Callable[..., Any]) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--pair", "a,b", "--difference", "0.1", "--column", "relevance")
+    done = power("r", "--pair", "a,b", "--column", "relevance")
     assert done.code == 0, done.err
-    assert done.out.splitlines()[0] == "a less b"
-    (told,) = json.loads(power("r", "--pair", "a,b", "--column", "relevance", "--format", "json").out)["columns"]
-    assert (told["pair"], told["items"], told["tests"], told["least_items"]) == (["a", "b"], 9, 3, 7)
-    assert told["difference"] == pytest.approx(4 / 9)
-    cells = done.out.splitlines()[2].split()
-    assert cells[:3] == ["relevance", "9", "+0.444"]
-    assert int(cells[5]) == told["items_for_it"] < int(cells[6])
-    assert "a – b: " not in power("r", "--pair", "a,c").out
-    assert "the difference is the same in every item" in " ".join(power("r", "--pair", "a,c").out.split())
+    (column,) = json.loads(power("r", "--pair", "a,b", "--column", "relevance", "--format", "json").out)["columns"]
+    (pair,) = column["pairs"]
+    assert (pair["systems"], pair["items"], column["tests"], column["min_items"]) == (["a", "b"], 9, 3, 7)
+    assert pair["difference"] == pytest.approx(4 / 9)
+    finding = (
+        f"a and b: detecting their difference of 0.444 in relevance needs about {pair['items_for_observed']} items"
+    )
+    assert finding in words(done.out)
+    assert rows(done.out)["relevance"][:2] == ["9", "+0.444"]
+    smaller = power("r", "--pair", "a,b", "--column", "relevance", "--difference", "0.1", "--format", "csv")
+    (record,) = csv.DictReader(smaller.out.splitlines())
+    assert int(record["items_for_observed"]) == pair["items_for_observed"] < int(record["items_needed"])
+    assert "the difference is the same in every item" in words(power("r", "--pair", "a,c").out)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +119,8 @@ def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
     package.evaluate(alone, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     done = power("r", "--difference", "0.1")
     assert done.code == 0
-    assert set(_rows(done.out)["relevance"]) == {"–"}
+    assert set(rows(done.out)["relevance"]) == {"–"}
+    assert "No pair of systems has differences" in done.out
     assert "relevance: one system has values: nothing to compare it with" in done.out
 
 
@@ -114,7 +128,7 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
     package.rank(ROWS[:6], model=ScriptedProvider(lambda _: {"A": 1.0}), out="r")
     done = power("r")
     assert done.code == 2
-    assert "r: texts were compared two by two" in done.err
+    assert "r: a ranking compares texts two by two" in done.err
 
 
 @pytest.mark.parametrize(
@@ -125,11 +139,11 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         (("--sd", "1", "--items", "5", "--column", "x"), "give the folder of a run"),
         (("r", "--sd", "1"), "give the folder of a run"),
         (("nowhere",), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
-        (("--sd", "0", "--items", "5"), "--sd 0: has to be above 0"),
-        (("--sd", "nan", "--items", "5"), "--sd nan: has to be above 0"),
-        (("--sd", "1", "--items", "1"), "--items 1: has to be 2 or more"),
-        (("--sd", "1", "--difference", "0"), "--difference 0: has to be a number other than 0"),
-        (("--sd", "1", "--items", "5", "--power", "1"), "--power 1: has to be between 0.05 and 1"),
+        (("--sd", "0", "--items", "5"), "--sd 0: must be above 0"),
+        (("--sd", "nan", "--items", "5"), "--sd nan: must be above 0"),
+        (("--sd", "1", "--items", "1"), "--items 1: must be 2 or more"),
+        (("--sd", "1", "--difference", "0"), "--difference 0: must be a number other than 0"),
+        (("--sd", "1", "--items", "5", "--power", "1"), "--power 1: must be between 0.05 and 1"),
     ],
 )
 def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], said: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.cost_estimate import RunForecast, count_requests
+from judge.commands.cost_estimate import count_requests
 from judge.commands.pipeline import run_pipeline
 from judge.commands.plan import make_forecast, one_line_estimate
 from judge.commands.preparation import PreparedRun, prepare
@@ -22,6 +22,7 @@ from judge.core.records import Request, Response, Usage
 from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
+from judge.results.forecast import Forecast
 
 ROWS = [
     {"item": item, "system": s, "source": f"The source {item}.", "output": "same" if item == "0" else f"{s} {item}"}
@@ -81,8 +82,8 @@ def run(ready: PreparedRun) -> dict[str, int]:
     return dict(asyncio.run(run_pipeline(ready)).info["requests"])
 
 
-def totals(forecast: RunForecast) -> dict[str, int]:
-    total = forecast.judges[0].ahead.total
+def totals(forecast: Forecast) -> dict[str, int]:
+    total = forecast.judges[0].estimate.total
     return {name: getattr(total, name) for name in ("judgments", "equal", "cached", "requests")}
 
 
@@ -116,8 +117,8 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
         learned = {"n": 1}  # noqa: RUF012
 
     few, many = (make_forecast(prepared(kind())) for kind in (Hoping, Asked))
-    assert any("20 draws of each reply are asked for instead, 20 requests for one" in note for note in few.notes)
-    assert not any("requests for one" in note for note in many.notes)
+    assert any("the run takes 20 draws per judgment in 20 requests" in note for note in few.notes)
+    assert not any("in 20 requests" in note for note in many.notes)
     assert few.judges[0].money.more is not None
     assert many.judges[0].money.more is not None
     read = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(19 * few.judges[0].usage.prompt_tokens))
@@ -132,7 +133,7 @@ def test_criteria_in_one_request_are_read_once() -> None:
     for rows in (ROWS[:6], ROWS):  # of an empty cache, and of one that has taught what replies are like
         forecast = make_forecast(ready(rows)).judges[0]
         result = asyncio.run(run_pipeline(ready(rows)))
-        assert forecast.ahead.total.requests == result.info["requests"]["sent"] > 1
+        assert forecast.estimate.total.requests == result.info["requests"]["sent"] > 1
         assert forecast.usage.prompt_tokens == pytest.approx(result.info["usage"]["prompt_tokens"], abs=2)
     assert forecast.usage.completion_tokens == result.info["usage"]["completion_tokens"]
 
@@ -184,9 +185,9 @@ def test_equal_prompts_are_asked_once() -> None:
 
 def test_typed_questions_about_one_text_are_one_request() -> None:
     (forecast,) = make_forecast(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
-    assert forecast.ahead.total.requests == 10
-    assert forecast.ahead.total.written == 0
-    assert forecast.money.price == pytest.approx(forecast.ahead.total.read * 0.10e-6)
+    assert forecast.estimate.total.requests == 10
+    assert forecast.estimate.total.written == 0
+    assert forecast.money.price == pytest.approx(forecast.estimate.total.read * 0.10e-6)
 
 
 def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
@@ -194,14 +195,14 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
         return 2 * estimated
 
     before = make_forecast(prepared(Asked(real))).judges[0]
-    assert before.ahead.checked is None
-    assert before.ahead.learned is False
+    assert before.estimate.checked is None
+    assert before.estimate.learned is False
     run(prepared(Asked(real), ROWS[:6]))
     (forecast,) = make_forecast(prepared(Asked(real))).judges
-    assert forecast.ahead.checked is not None
-    assert forecast.ahead.checked.bias == pytest.approx(-0.5)
-    assert forecast.ahead.checked.error == pytest.approx(0.0)
-    assert "50.0% too low: corrected" in forecast.rests
+    assert forecast.estimate.checked is not None
+    assert forecast.estimate.checked.bias == pytest.approx(-0.5)
+    assert forecast.estimate.checked.error == pytest.approx(0.0)
+    assert "50.0% too low, which is corrected" in forecast.basis
     judge = Asked(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
     assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
@@ -221,8 +222,8 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(tmp_path: Path
     (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
     common = budget.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
-    assert (forecast.ahead.total.shared, forecast.ahead.total.stored) == expected
-    total, money = forecast.ahead.total, forecast.money
+    assert (forecast.estimate.total.shared, forecast.estimate.total.stored) == expected
+    total, money = forecast.estimate.total, forecast.money
     usage = Usage(int(total.read), int(total.written), cached_tokens=expected[0], cache_write_tokens=expected[1])
     assert money.cached == pytest.approx(cost_usd(judge.model, DEFAULT_URL, usage))
 
@@ -313,7 +314,7 @@ def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
     assert not any("draws" in note for note in sure.notes)
     run(prepared(Asked(logprobs=False), ROWS[:6]))
     learned = make_forecast(prepared(Asked(logprobs=False)))
-    assert learned.judges[0].ahead.rungs == ("samples",)
+    assert learned.judges[0].estimate.strategies == ("samples",)
     assert not any("draws" in note for note in learned.notes)
 
 
@@ -347,8 +348,8 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
     forecast = make_forecast(prepared(Asked()), items=40)
     now = totals(make_forecast(prepared(Asked(), cache=False)))
     assert totals(forecast) == {name: 10 * many for name, many in now.items()}
-    assert forecast.notes[0].startswith("Scaled from 4 items to 40 like them")
-    assert (forecast.judges[0].ahead.checked is not None) == warm
+    assert forecast.notes[0].startswith("Scaled from 4 items to 40 similar ones")
+    assert (forecast.judges[0].estimate.checked is not None) == warm
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
             make_forecast(prepared(Asked(), **options), items=items)
@@ -360,10 +361,10 @@ def test_one_reply_is_priced_beside_draws(judge: Asked) -> None:
     (alone,) = make_forecast(prepared(judge, weighting="single")).judges
     assert (forecast.single is not None) == bool(judge.learned)
     if forecast.single is not None:
-        assert (forecast.single.requests, forecast.single.price) == (alone.ahead.total.requests, alone.money.price)
-    assert forecast.way.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
-    assert ("one request more tries" in forecast.way) == bool(judge.learned)
-    assert (alone.single, alone.way) == (None, "single: one reply, as it is written")
+        assert (forecast.single.requests, forecast.single.price) == (alone.estimate.total.requests, alone.money.price)
+    assert forecast.method.startswith("samples: the mean of 20 draws" if judge.learned else "logprobs: ")
+    assert ("one extra request checks" in forecast.method) == bool(judge.learned)
+    assert (alone.single, alone.method) == (None, "single: one reply per judgment")
 
 
 def test_the_rate_is_that_of_the_price() -> None:
@@ -372,14 +373,14 @@ def test_the_rate_is_that_of_the_price() -> None:
     assert forecast.money.price == pytest.approx(
         (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
     )
-    assert "Japanese kana 0.85" in forecast.rests
+    assert "0.85 tokens per Japanese kana" in forecast.basis
 
 
 def test_criteria_that_nobody_named_are_named() -> None:
     run_plan = load_config(given={"metrics": []})
     (first, *_) = make_forecast(prepare(run_plan, ROWS, providers=[Asked()])).notes
-    assert first == "Criteria: relevance, coherence, consistency, fluency, as none were named; --criteria names others."
-    assert not any(note.startswith("Criteria") for note in make_forecast(prepared(Asked())).notes)
+    assert first == "Default criteria: relevance, coherence, consistency, fluency. Choose others with --criteria."
+    assert not any(note.startswith("Default criteria") for note in make_forecast(prepared(Asked())).notes)
 
 
 def test_a_ranking_is_foreseen_too() -> None:
@@ -392,8 +393,8 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file.write_text("---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n")
     run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
     forecast = make_forecast(prepare(run_plan, ROWS, providers=[Asked()]))
-    assert forecast.judges[0].ahead.total.broken == 3
-    assert any("3 judgments cannot be asked" in note for note in forecast.notes)
+    assert forecast.judges[0].estimate.total.broken == 3
+    assert any("3 judgments will fail" in note for note in forecast.notes)
 
 
 def test_one_line_is_said_before_a_run() -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from judge import cache as caches
 from judge.commands import doctor
-from judge.commands.doctor import Diagnosis, Finding
 from judge.config import RunConfig, load_config
 from judge.core.records import Choice, Request, Response
 from judge.providers import pricing
+from judge.results.diagnosis import Diagnosis, Finding
 
 KEY = "sk-0123456789abcdef-the-secret"
 
@@ -36,7 +36,7 @@ def test_versions_and_packages() -> None:
     assert {"judge", "Python", "platform"} == findings_of(findings, "this machine").keys()
     packages = findings_of(findings, "packages")
     assert {"openai", "numpy", "typer"} <= packages.keys()
-    assert all(package.state == "ok" and package.said[0].isdigit() for package in packages.values())
+    assert all(package.state == "ok" and package.text[0].isdigit() for package in packages.values())
     assert Diagnosis(tuple(findings)).ok
 
 
@@ -52,12 +52,12 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(doctor, "requires", lambda name: listed)
     monkeypatch.setattr(doctor, "version", version)
     findings = doctor.check_environment(load_config())
-    assert findings_of(findings, "packages")["rich"].said == "1.5"
+    assert findings_of(findings, "packages")["rich"].text == "1.5"
     assert findings_of(findings, "packages")["lost"] == Finding(
-        "packages", "lost", "wrong", "not installed", "pip install 'lost'"
+        "packages", "lost", "error", "not installed", "pip install 'lost'"
     )
     extras = findings_of(findings, "extras")
-    assert extras["one"] == Finding("extras", "one", "lacking", "lacks gone", "pip install 'textjudge[one]'")
+    assert extras["one"] == Finding("extras", "one", "missing", "lacks gone", "pip install 'textjudge[one]'")
     assert extras["two"] == Finding("extras", "two", "ok", "there 1.5")
     assert extras.keys() == {"one", "two"}
 
@@ -70,7 +70,7 @@ def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) ->
     findings = doctor.check_environment(load_config())
     keys = findings_of(findings, "keys")
     assert keys["openai"] == Finding("keys", "openai", "ok", "$OPENAI_API_KEY is set")
-    assert (keys["anthropic"].state, keys["gemini"].state) == ("lacking", "lacking")
+    assert (keys["anthropic"].state, keys["gemini"].state) == ("missing", "missing")
     assert {"azure", "ollama", "vllm"} <= keys.keys()
     assert KEY not in str(findings)
     assert str(len(KEY)) not in str(keys)
@@ -91,24 +91,24 @@ def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
     empty = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
-    assert empty["folder"].said == f"{place}: empty, and can be written"
+    assert empty["folder"].text == f"{place}: empty, and can be written"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000))  # type: ignore[attr-defined]
     checks = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
-    assert checks["folder"].said.startswith(f"{place}: replies kept: 1, ")
-    assert checks["disk"].said == "5.0 GB free"
+    assert checks["folder"].text.startswith(f"{place}: replies kept: 1, ")
+    assert checks["disk"].text == "5.0 GB free"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     wrong = findings_of(doctor.check_environment(load_config(given={"cache": tmp_path / "file"})), "cache")["folder"]
-    assert (wrong.state, wrong.said) == ("wrong", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
-    assert "--cache" in wrong.mend
+    assert (wrong.state, wrong.text) == ("error", f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file")
+    assert "--cache" in wrong.fix
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     findings = doctor.check_environment(load_config(given={"cache": tmp_path / "kept"}))
-    assert findings_of(findings, "cache")["folder"].said.endswith("is not writable")
+    assert findings_of(findings, "cache")["folder"].text.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 
 
@@ -116,24 +116,24 @@ def test_a_shared_cache_is_not_asked_and_shows_no_password(monkeypatch: pytest.M
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("opens a connection"))
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:6379/0")
     findings = doctor.check_environment(load_config())
-    assert findings_of(findings, "cache")["address"].said.startswith("redis://127.0.0.1:6379/0: not checked")
+    assert findings_of(findings, "cache")["address"].text.startswith("redis://127.0.0.1:6379/0: not checked")
     assert KEY not in str(findings)
     monkeypatch.setenv("JUDGE_CACHE", f"redis://:{KEY}@127.0.0.1:port/0")
-    assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "wrong"
+    assert findings_of(doctor.check_environment(load_config()), "cache")["address"].state == "error"
 
 
 @pytest.mark.extra
 def test_a_shared_cache_out_of_reach_is_wrong_where_a_model_is_tried() -> None:
     pytest.importorskip("redis")
     with_model = load_config(given={"cache": "redis://127.0.0.1:9/0", "model": "heuristic"})
-    assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "wrong"
+    assert findings_of(doctor.check_environment(with_model), "cache")["address"].state == "error"
 
 
 def test_tokenizers_that_are_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.installed", lambda name: name == "zh")
     checks = findings_of(doctor.check_environment(load_config()), "tokenizers")
-    assert (checks["zh"].state, checks["ja"].state, checks["ko"].state) == ("ok", "lacking", "lacking")
-    assert checks["ja"].mend == "pip install 'textjudge[cjk]'"
+    assert (checks["zh"].state, checks["ja"].state, checks["ko"].state) == ("ok", "missing", "missing")
+    assert checks["ja"].fix == "pip install 'textjudge[cjk]'"
 
 
 # A model
@@ -172,11 +172,11 @@ def test_a_server_that_takes_everything(server: Any) -> None:
     checks = tried(plan_for(server))
     assert {name: finding.state for name, finding in checks.items()} == {
         "address": "ok", "key": "ok", "token probabilities": "ok", "temperature": "ok", "length": "ok", "draws": "ok",
-        "JSON schema": "ok", "--weighting auto": "ok", "price": "lacking",
+        "JSON schema": "ok", "--weighting auto": "ok", "price": "missing",
     }  # fmt: skip
-    assert checks["--weighting auto"].said.startswith("takes logprobs")
-    assert "1.00 is on the scale" in checks["--weighting auto"].said
-    assert checks["price"].said == "a server of your own: no known price"
+    assert checks["--weighting auto"].text.startswith("takes logprobs")
+    assert "1.00 is on the scale" in checks["--weighting auto"].text
+    assert checks["price"].text == "a server of your own: no known price"
     assert len(server.bodies) == 3
     assert all(body["max_completion_tokens"] == 16 for body in server.bodies)
 
@@ -194,17 +194,17 @@ def test_how_many_requests_is_said_before(server: Any) -> None:
 def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
     server.lacks = {"logprobs"}
     checks = tried(plan_for(server))
-    assert (checks["token probabilities"].state, checks["draws"].state) == ("lacking", "ok")
-    assert checks["--weighting auto"].said.startswith("takes samples: the mean of 20 draws, as the reply came without")
+    assert (checks["token probabilities"].state, checks["draws"].state) == ("missing", "ok")
+    assert checks["--weighting auto"].text.startswith("takes samples: the mean of 20 draws, as the reply came without")
 
 
 def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     server.lacks = {"logprobs", "n", "temperature", "response_format", "max_completion_tokens", "max_tokens"}
     checks = tried(plan_for(server))
-    lacking = {name for name, finding in checks.items() if finding.state == "lacking"}
+    lacking = {name for name, finding in checks.items() if finding.state == "missing"}
     assert lacking == {"token probabilities", "temperature", "length", "draws", "JSON schema", "price"}
-    assert checks["draws"].said == "1 in one request: 20 draws are as many requests"
-    assert all(finding.state != "wrong" for finding in checks.values())
+    assert checks["draws"].text == "1 in one request: 20 draws are as many requests"
+    assert all(finding.state != "error" for finding in checks.values())
 
 
 @pytest.mark.parametrize(
@@ -221,19 +221,19 @@ def test_what_a_reply_gives_away(
     server: Any, make_completion: Callable[..., dict[str, Any]], reply: dict[str, Any], check: str, said: str
 ) -> None:
     server.answer = lambda body: (200, {}, make_completion("3", **reply))
-    assert said in tried(plan_for(server))[check].said
+    assert said in tried(plan_for(server))[check].text
 
 
 def test_a_key_that_is_taken_and_one_that_is_not(
     server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Callable[..., dict[str, Any]]
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    assert tried(plan_for(server, key_env="MY_KEY"))["key"].said == "$MY_KEY is taken"
+    assert tried(plan_for(server, key_env="MY_KEY"))["key"].text == "$MY_KEY is taken"
     assert server.headers[-1]["authorization"] == f"Bearer {KEY}"
     server.answer = lambda body: (401, {}, {"error": {"message": f"wrong key {KEY}"}})
     checks = tried(plan_for(server, key_env="MY_KEY"))
-    assert (checks["address"].state, checks["key"].state) == ("ok", "wrong")
-    assert "check the key" in checks["key"].said
+    assert (checks["address"].state, checks["key"].state) == ("ok", "error")
+    assert "check the key" in checks["key"].text
     assert KEY not in str(checks)
 
 
@@ -244,30 +244,30 @@ def test_a_key_that_is_taken_and_one_that_is_not(
 def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
     server.answer = lambda body: (status, {}, {"error": {"message": "it said so"}})
     checks = tried(plan_for(server))
-    assert (checks["address"].state, checks["model"].state) == ("ok", "wrong")
-    assert said in checks["model"].said + checks["model"].mend
+    assert (checks["address"].state, checks["model"].state) == ("ok", "error")
+    assert said in checks["model"].text + checks["model"].fix
     assert len(server.bodies) == 1, "what is refused is not asked again"
 
 
 def test_an_address_where_nobody_is() -> None:
     checks = tried(load_config(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}
-    assert checks["address"].state == "wrong"
-    assert "is it started?" in checks["address"].said
+    assert checks["address"].state == "error"
+    assert "is it started?" in checks["address"].text
 
 
 def test_a_server_that_hangs(server: Any) -> None:
     server.answer = lambda body: time.sleep(0.5) or (200, {}, None)
     checks = tried(plan_for(server, timeout=0.05))
-    assert checks["address"].state == "wrong"
-    assert "did not answer within 0.05 s" in checks["address"].said
+    assert checks["address"].state == "error"
+    assert "did not answer within 0.05 s" in checks["address"].text
 
 
 def test_a_reply_without_a_score(server: Any, make_completion: Callable[..., dict[str, Any]]) -> None:
     server.answer = lambda body: (200, {}, make_completion("I would rather not say."))
     checks = tried(plan_for(server))
-    assert checks["--weighting auto"].state == "wrong"
-    assert "judge run DATA --limit 3" in checks["--weighting auto"].mend
+    assert checks["--weighting auto"].state == "error"
+    assert "judge run DATA --limit 3" in checks["--weighting auto"].fix
     assert "price" not in checks
 
 
@@ -275,9 +275,9 @@ def test_trouble_with_the_later_requests_is_no_trouble_with_the_model(server: An
     usual = server.answer
     server.answer = lambda body: usual(body) if "logprobs" in body else (503, {}, {"error": {"message": "too much"}})
     checks = tried(plan_for(server))
-    assert checks["--weighting auto"].said.startswith("takes logprobs")
-    assert (checks["draws"].state, checks["JSON schema"].state) == ("lacking", "lacking")
-    assert "too much" in checks["draws"].said
+    assert checks["--weighting auto"].text.startswith("takes logprobs")
+    assert (checks["draws"].state, checks["JSON schema"].state) == ("missing", "missing")
+    assert "too much" in checks["draws"].text
 
 
 def test_an_endpoint_of_typed_questions(server: Any) -> None:
@@ -288,27 +288,27 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
 
     server.answer = answer
     checks = tried(load_config(given={"model": "decisions/other", "base_url": server.url}))
-    assert checks["--weighting auto"].said.startswith("takes decisions")
+    assert checks["--weighting auto"].text.startswith("takes decisions")
     assert len(server.bodies) == 1
 
 
 def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pricing, "per_token", lambda model, endpoint, decides=False: (1e-6, 1e-6, 1e-6, 5e-6))
-    price = tried(plan_for(server))["price"].said  # 1,000 · (1,000 · $1 + 1 · $5) / million
+    price = tried(plan_for(server))["price"].text  # 1,000 · (1,000 · $1 + 1 · $5) / million
     assert price.startswith("about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 (")
     server.lacks = {"logprobs", "n"}
-    price = tried(plan_for(server))["price"].said  # 20 times as much of each
+    price = tried(plan_for(server))["price"].text  # 20 times as much of each
     assert price.startswith("about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 (")
 
 
 def test_models_that_have_no_server_or_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     keyless = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
-    assert keyless.state == "wrong"
-    assert "$ANTHROPIC_API_KEY is not set" in keyless.said
+    assert keyless.state == "error"
+    assert "$ANTHROPIC_API_KEY is not set" in keyless.text
     assert tried(load_config(given={"model": "heuristic"}))["model"].state == "ok"
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
-    assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].said
+    assert "no server" in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))["model"].text
     nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
-    assert (nowhere.state, "none.yaml" in nowhere.said) == ("wrong", True)
-    assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].said
+    assert (nowhere.state, "none.yaml" in nowhere.text) == ("error", True)
+    assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].text

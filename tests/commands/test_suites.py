@@ -630,7 +630,7 @@ def test_outcomes_are_reported_in_the_formats_there_are(folder: Path) -> None:
 
 
 def test_a_suite_without_criteria_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="criteria: none: a suite holds a judge's scores"):
+    with pytest.raises(ConfigError, match="criteria: none: a suite needs criteria"):
         one(suite(BANDS), criteria="none")
     with pytest.raises(ConfigError) as error:
         judge.test("one.judge.yaml")

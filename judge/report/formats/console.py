@@ -159,9 +159,12 @@ def _(block: blocks.Notice, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Facts, screen: _Screen) -> None:
-    width = max((cell_len(name) for name, _ in block.pairs), default=0) + _GAP
+    grid = Grid.grid(padding=(0, _GAP, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, text in block.pairs:
-        screen.console.print(_assemble((f"{name:<{width}}", "dim"), text), soft_wrap=True)
+        grid.add_row(_assemble(name), _assemble(text))
+    screen.console.print(grid)
 
 
 @_print.register

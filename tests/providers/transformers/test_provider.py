@@ -473,7 +473,7 @@ def test_a_plan_loads_no_weights_and_promises_neither_time_nor_price(
     foreseen = estimate_cost(prepare(made, texts(), providers=open_offline(made)))
     (asked,) = foreseen.judges
     assert (foreseen.requests, foreseen.price, foreseen.seconds) == (4, None, None)
-    assert (asked.money.why, asked.ahead.draws) == ("computed here: no known price", 0)
+    assert (asked.money.why, asked.estimate.draws) == ("computed here: no known price", 0)
     assert asked.time.why.startswith("as this machine computes")
 
 

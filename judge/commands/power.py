@@ -1,0 +1,114 @@
+"""`judge power`: which differences a run can detect, and how many items a difference needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.commands.validate import check_run
+from judge.core.errors import ConfigError
+from judge.core.format import one_line, plural
+from judge.core.plugins import unknown_name_message
+from judge.results.power import ColumnPower, PairPower, RunPower, SdPower
+from judge.results.result import load
+from judge.stats.power import MIN_ITEMS, Scatter, detectable, needed, power_of
+
+
+def sd_power(sd: float, *, difference: float | None, items: int | None, power: float) -> SdPower:
+    """Return the power for a standard deviation of paired differences. Raises ConfigError for too few items."""
+    if items and items < MIN_ITEMS:
+        raise ConfigError(f"--items {items}: no difference can be significant on fewer than {MIN_ITEMS} items")
+    return SdPower(
+        sd=sd,
+        difference=difference,
+        items=items,
+        power=power,
+        detectable=detectable(sd, items, power=power) if items else None,
+        items_needed=needed(sd, difference, power=power) if difference else None,
+        achieved_power=power_of(sd, items, difference) if items and difference else None,
+    )
+
+
+def run_power(
+    run: Path,
+    columns: Sequence[str] = (),
+    *,
+    difference: float | None = None,
+    items: int | None = None,
+    power: float = 0.8,
+    pair: str | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> RunPower:
+    """Return the power of a finished run's tests, on these columns (default: all) and this pair of systems.
+
+    Raises ConfigError for a ranking and for an unknown column or system, StorageError for a folder without a run.
+    """
+    check_run(run)
+    result = load(run)
+    if where:
+        result = result.where(**where)
+    systems = None if pair is None else _parse_pair(pair, result.table.systems)
+    if result.rankings:
+        raise ConfigError(f"{run}: a ranking compares texts two by two and has no differences of scores")
+    scatters = result.power(*columns, pair=systems)
+    powers = tuple(_column_power(scatter, systems, difference, items, power) for scatter in scatters)
+    notes = [str(note) for note in result.info["notes"][:1]] if where else []
+    notes += [f"{one_line(column.column)}: {column.note}" for column in powers if column.note]
+    notes += _too_few(powers, items)
+    if "streamed" in result.info:
+        notes.append(f"Computed from the first {len(result.table.samples):,} texts.")
+    return RunPower(str(run), difference, items, power, systems, powers, tuple(notes))
+
+
+def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
+    """Yield a note for each number of items with which no difference can be significant."""
+    names: dict[tuple[int, int, int], list[str]] = {}
+    for column in columns:
+        available = items or max((pair.items for pair in column.pairs), default=0)
+        if column.pairs and available < column.min_items:
+            names.setdefault((available, column.systems, column.min_items), []).append(one_line(column.column))
+    for (available, systems, least), labels in names.items():
+        yield (
+            f"{', '.join(labels)}: with {plural(available, 'item')}, no difference between {systems} systems can be "
+            f"significant. At least {least} are needed."
+        )
+
+
+def _column_power(
+    scatter: Scatter, systems: tuple[str, str] | None, difference: float | None, items: int | None, power: float
+) -> ColumnPower:
+    """Return the power for the requested pair of a column, or for its median and its worst pair."""
+    places = {}
+    if scatter.pairs:
+        several = systems is None and len(scatter.pairs) > 1
+        places = {"median": scatter.median, "worst": scatter.worst} if several else {"": scatter.worst}
+    pairs = tuple(
+        PairPower(
+            place=place,
+            systems=pair.systems,
+            items=items or pair.items,
+            difference=pair.mean,
+            sd=pair.sd,
+            detectable=pair.detectable(items, power=power),
+            items_for_observed=pair.needed(power=power),
+            items_needed=pair.needed(difference, power=power) if difference else None,
+        )
+        for place, pair in places.items()
+    )
+    return ColumnPower(
+        scatter.column, scatter.systems, scatter.tests, scatter.level, scatter.least, pairs, scatter.note
+    )
+
+
+def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
+    """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
+    parts = pair.split(",")
+    cuts = [(",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))]
+    known = next(((first, second) for first, second in cuts if {first, second} <= {*systems} and first != second), None)
+    if known is not None:
+        return known
+    if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
+        raise ConfigError(f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}")
+    wrong = next(name for name in cuts[0] if name not in systems)
+    raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")

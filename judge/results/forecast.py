@@ -1,0 +1,193 @@
+"""The forecast of `judge.plan`: requests, tokens, cost and time of a run, by judge and criterion."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from judge.config import Budget
+from judge.core import plugins
+from judge.core.format import dollars
+from judge.core.messages import speaking_to
+from judge.core.records import Usage
+from judge.scoring.strategies import Strategy
+
+
+@dataclass(slots=True)
+class CriterionEstimate:
+    """The requests that one judge gets about one criterion.
+
+    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request
+    of this run. The others take `requests`, with `read` input and `written` output tokens. A provider's prompt cache
+    can serve `shared` of the tokens read, because an earlier request of the same item began with them; `stored` are
+    the tokens it has to store for that.
+    """
+
+    criterion: str
+    judgments: int = 0
+    broken: int = 0
+    equal: int = 0
+    cached: int = 0
+    requests: int = 0
+    read: float = 0.0
+    written: float = 0.0
+    shared: float = 0.0
+    stored: float = 0.0
+
+    def times(self, factor: float) -> CriterionEstimate:
+        """Multiply all numbers by a factor and round them."""
+        scaled = {name: round(getattr(self, name) * factor) for name in self.__slots__ if name != "criterion"}
+        return CriterionEstimate(self.criterion, **scaled)
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateAccuracy:
+    """How well input tokens are estimated, measured on `replies` from the cache.
+
+    The estimated sum is too high by the share `bias` (too low if negative; .03 is 3 %) and is corrected by it. `error`
+    is the median absolute error of one request after the correction, as a share.
+    """
+
+    replies: int
+    bias: float
+    error: float
+
+
+@dataclass(slots=True)
+class JudgeEstimate:
+    """The requests that one judge gets, by criterion; `checked` is set if the cache holds replies with usage.
+
+    `strategies` are those used, the most frequent first. If the model turns out to give no token probabilities,
+    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
+    cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
+    than guesses. `exact` is False if only some judgments were counted.
+    """
+
+    judge: str
+    lines: list[CriterionEstimate]
+    checked: EstimateAccuracy | None
+    strategies: tuple[Strategy, ...]
+    draws: int
+    each: int
+    room: float
+    learned: bool
+    exact: bool
+
+    @property
+    def total(self) -> CriterionEstimate:
+        """The sum over the criteria."""
+        names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
+        return CriterionEstimate("all", **{name: sum(getattr(line, name) for line in self.lines) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the prices.
+
+    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
+    adds if the first reply shows that the model gives no token probabilities: draws instead of the other requests.
+    `rate` is the price of a million input tokens and of a million output tokens.
+    """
+
+    price: float | None
+    cached: float | None
+    more: float | None
+    why: str
+    rate: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SingleReplyPrice:
+    """What weighting `single` would take: requests, and US dollars if the price is known."""
+
+    requests: int
+    price: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides.
+
+    `in_time` is as in `Forecast`.
+    """
+
+    seconds: float | None
+    why: str
+    in_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeForecast:
+    """One judge: its requests, their cost and time; `single` is None if no draws are requested.
+
+    `basis` says how the tokens were estimated, `method` how the judge is asked.
+    """
+
+    estimate: JudgeEstimate
+    model: str
+    endpoint: str
+    money: Price
+    time: Duration
+    basis: str = ""
+    method: str = ""
+    single: SingleReplyPrice | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Input and output tokens, without a provider's prompt cache."""
+        total = self.estimate.total
+        return Usage(int(total.read), int(total.written))
+
+
+@dataclass(frozen=True, repr=False)
+class Forecast:
+    """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
+
+    `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers include.
+
+    About `fits` requests fit into the budget and `in_time` before the deadline; None if there is none, or the price or
+    the time is unknown. `room` is the largest maximum cost of a request, in the budget's unit.
+    """
+
+    judges: tuple[JudgeForecast, ...]
+    price: float | None
+    seconds: float | None
+    budget: Budget | None
+    fits: int | None
+    room: float
+    deadline: float | None
+    in_time: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """The requests of all judges."""
+        return sum(judge.estimate.total.requests for judge in self.judges)
+
+    def __repr__(self) -> str:
+        return f"<Forecast: {self.requests:,} requests, {price_text(self.price)}>"
+
+    def report(self, format: str = "console") -> str:
+        """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError for another format."""
+        with speaking_to("python"):
+            return plugins.write(plugins.document(self), format, full=True)
+
+    def _repr_html_(self) -> str:
+        """Return the forecast for notebooks."""
+        return f"<pre>{html.escape(self.report())}</pre>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        fields = asdict(self) | {"requests": self.requests, "budget": str(self.budget) if self.budget else None}
+        for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
+            estimate = judge_fields.pop("estimate")
+            judge_fields |= {"judge": judge.estimate.judge, **estimate, "total": asdict(judge.estimate.total)}
+            for name in ("draws", "each", "room"):
+                judge_fields.pop(name)
+        return fields
+
+
+def price_text(price: float | None) -> str:
+    """Format a price that may be unknown."""
+    return "price unknown" if price is None else dollars(price)
