@@ -5,20 +5,19 @@ BIN := $(VENV)/bin
 
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
-demo: $(VENV)/.installed  ## a whole run, offline: judgments, metrics, report
+demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
 
-examples: $(VENV)/.installed  ## the examples that need no extra, into runs/examples
-	set -e; for name in compare_systems summaries_ja summaries_ko summaries_zh custom_criterion human_calibration; do \
+examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
+	set -e; for name in compare_systems summaries_ja summaries_ko summaries_zh custom_criterion human_calibration qags_en; do \
 	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
 	$(BIN)/judge run examples/quickstart/data.jsonl --criteria relevance --metrics none --no-cache \
 	  --model scripted/examples/quickstart/replies.yaml --out runs/examples/quickstart --quiet
 	$(BIN)/judge validate runs/examples/human_calibration --level item
 	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --quiet
-	$(BIN)/judge run examples/qags_en/run.yaml --out runs/examples/qags_en --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
-	@echo "The reports lie in runs/examples/; examples/README.md says what to look at."
+	@echo "Reports: runs/examples/*/report.html; see examples/README.md"
 
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
 	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
