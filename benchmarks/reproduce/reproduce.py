@@ -5,7 +5,7 @@
 AlpacaEval 2: 805 pairs a model, judged by gpt-4-1106-preview, whose first token's probabilities were recorded;
 `judge rank` in one order has to give each published preference and the published win rate. G-Eval: twenty recorded
 replies of GPT-4 to each summary; `judge run` has to give their own means, from draws and from the same draws as
-probabilities. SummEval: how ROUGE goes with people's ratings of 1,600 summaries, the floors of `judge validate`.
+probabilities. SummEval: how ROUGE goes with people's ratings of 1,600 summaries, the baselines of `judge validate`.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def main() -> None:
         for how in (("20 draws", "samples", ()), ("token probabilities", "logprobs", ("--as-logprobs",)))
     ]
     page = ROOT / "docs" / "reproduction.md"
-    floors = correlations(SHARED / "data" / "summeval.jsonl")
-    page.write_text(_page(alpaca, geval, floors), encoding="utf-8")
+    baselines = correlations(SHARED / "data" / "summeval.jsonl")
+    page.write_text(_page(alpaca, geval, baselines), encoding="utf-8")
     print(page.read_text(encoding="utf-8"))
-    sys.exit(0 if all(line.met for line in [*alpaca, *geval, *floors]) else 1)
+    sys.exit(0 if all(line.met for line in [*alpaca, *geval, *baselines]) else 1)
 
 
 def preferences(path: Path) -> Line:
@@ -113,7 +113,7 @@ def estimate(language: str, how: str, weighting: str, options: Sequence[str]) ->
 
 
 def correlations(path: Path) -> list[Cell]:
-    """The floors that `judge validate` shows for SummEval, beside the published rows."""
+    """The baselines that `judge validate` shows for SummEval, beside the published rows."""
     gold = json.loads(path.with_name("summeval_rouge_correlations.json").read_text("utf-8"))
     options = {"types": list(ROUGE), "multi": "mean"}
     columns = {"item": "doc_id", "output": "summary"}
@@ -123,7 +123,7 @@ def correlations(path: Path) -> list[Cell]:
     for key, name in ROUGE.items():
         published = gold[f"{key}_f_perl155_stem_mean11"]["doc_level"]
         for rated in rows:
-            (row,) = (row for row in rated.floors if row.name == name)
+            (row,) = (row for row in rated.baselines if row.name == name)
             for coefficient in ("spearman", "kendall"):
                 value = published[f"{rated.criterion}_{coefficient}"]
                 e = row.correlation.estimates["document", coefficient]
@@ -164,7 +164,7 @@ def _number(reply: str) -> float:
     return float(re.findall(r"\d+", reply)[-1])
 
 
-def _page(alpaca: Sequence[Line], geval: Sequence[Line], floors: Sequence[Cell]) -> str:
+def _page(alpaca: Sequence[Line], geval: Sequence[Line], baselines: Sequence[Cell]) -> str:
     return f"""# Reproduced figures
 
 `benchmarks/reproduce/reproduce.py` recomputes published figures from recorded replies and writes this page. No model is
@@ -172,10 +172,10 @@ asked. Intervals are judge's own: 95 %, bootstrap over items.
 
 ## AlpacaEval 2 (Dubois et al. 2024)
 
-Win rates in per cent against the baseline, from the first token's probabilities of gpt-4-1106-preview, with one order
-per pair as published: `judge rank --orders 1 --weighting logprobs --min-mass 0`. Equal answers need no request. The
-last column is the largest difference from a published preference (1 to 2). The tolerance is {PREFERENCE:g} for a
-preference and {WIN_RATE:g} points for a win rate.
+Win rates in per cent against the baseline on {alpaca[0].n} items, from the first token's probabilities of
+gpt-4-1106-preview, with one order per pair as published: `judge rank --orders 1 --weighting logprobs --min-mass 0`.
+Equal answers need no request. The last column is the largest difference from a published preference (1 to 2). The
+tolerance is {PREFERENCE:g} for a preference and {WIN_RATE:g} points for a win rate.
 
 {_table("model", "published", alpaca)}
 
@@ -191,19 +191,19 @@ probabilities. The last column is the largest difference for one summary.
 Correlation of ROUGE with experts' ratings of 1,600 summaries, within each document over 16 systems, averaged over the
 documents in which both vary. The published figures used ROUGE-1.5.5 (stemmed, F, mean over 11 references). `judge
 validate` computes ROUGE as a baseline with rouge-score's stemmer. The tolerance is {CORRELATION:g}; the largest
-difference is {_furthest(floors):.4f}.
+difference is {_furthest(baselines):.4f}.
 
-{_cells(floors)}
+{_cells(baselines)}
 """
 
 
-def _furthest(floors: Sequence[Cell]) -> float:
-    return max(abs(cell.found - cell.published) for cell in floors)
+def _furthest(baselines: Sequence[Cell]) -> float:
+    return max(abs(cell.found - cell.published) for cell in baselines)
 
 
-def _cells(floors: Sequence[Cell]) -> str:
+def _cells(baselines: Sequence[Cell]) -> str:
     lines = ["| | criterion | Spearman, published | found | Kendall tau-b, published | found |", "|---" * 6 + "|"]
-    for spearman, kendall in zip(floors[::2], floors[1::2], strict=True):
+    for spearman, kendall in zip(baselines[::2], baselines[1::2], strict=True):
         figures = " | ".join(f"{cell.published:.3f} | {_found(cell)}" for cell in (spearman, kendall))
         lines.append(f"| {spearman.name} | {spearman.criterion} | {figures} |")
     return "\n".join(lines)
@@ -215,15 +215,14 @@ def _found(cell: Cell) -> str:
 
 
 def _table(first: str, against: str, lines: Sequence[Line]) -> str:
-    head = f"| {first} | items | requests | {against} | found | interval | largest difference |"
-    return "\n".join([head, "|---" * 7 + "|", *map(_line, lines)])
+    head = f"| {first} | requests | {against} | found | interval | largest difference |"
+    return "\n".join([head, "|---" * 6 + "|", *map(_line, lines)])
 
 
 def _line(line: Line) -> str:
     interval = "–" if line.low is None or line.high is None else f"[{line.low:.2f}, {line.high:.2f}]"
     found = f"{line.found:.4f}" + ("" if line.met else " **off**")
-    figures = f"{line.n} | {line.requests} | {line.published:.4f} | {found} | {interval} | {line.worst:.1e}"
-    return f"| {line.what} | {figures} |"
+    return f"| {line.what} | {line.requests} | {line.published:.4f} | {found} | {interval} | {line.worst:.1e} |"
 
 
 if __name__ == "__main__":
