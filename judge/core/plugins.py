@@ -54,6 +54,9 @@ FORMATS = {
     "svg": "judge.report.formats.svg:render",
 }
 REPORTS = {
+    "plot": "judge.report.formats.svg:plot",
+    "png": "judge.report.formats.svg:png",
+    "worst_texts": "judge.report.views.leaderboard:worst_texts",
     "result_html": "judge.report.renderers.html:render",
     "result_svg": "judge.report.renderers.svg:render",
     "card": "judge.report.renderers.audit:render",

@@ -45,6 +45,21 @@ Estimates = Mapping[tuple[str, str], Estimate]
 """Estimates by system and column."""
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Plot:
+    """Charts as a standalone SVG document, which a notebook shows."""
+
+    svg: str
+
+    @property
+    def png(self) -> bytes:
+        """The charts as PNG. Raises MissingExtra without the extra `png`."""
+        return bytes(plugins.report("png")(self.svg))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """Scores, failures and what they support.
@@ -162,6 +177,42 @@ class Result:
         if format in ("html", "svg"):
             return str(plugins.report(f"result_{format}")(self))
         return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
+
+    def plot(self, chart: str = "") -> Plot:
+        """Return charts of the report: the one in its summary by default, else those of this name.
+
+        The name of a column draws the systems' means: `result.plot("rouge1")`. `result.plot("people")` draws the
+        correlation with people, `scores`, `differences`, `correlations` and `drivers` the charts of these sections.
+        Raises ConfigError with all names for an unknown one.
+        """
+        return Plot(str(plugins.report("plot")(plugins.document(self), chart)))
+
+    def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
+        """Return the `n` lowest-scored texts, the worst first: item, system, column, score, reason and output.
+
+        Scores of different criteria are compared as shares of their scales, and each text is listed once; with `column`
+        only the values of that column count. Raises ConfigError for a ranking, for data that was too large to be held,
+        and for an unknown column.
+        """
+        import pandas as pd
+
+        if self.rankings or any(score.rival for score in self.table.scores):
+            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
+        if "streamed" in self.info:
+            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+        if column:
+            known = {c.name: c for c in self.table.columns if c.better and c.name not in self.table.corpus_columns}
+            if column not in known:
+                raise ConfigError(plugins.unknown_name_message("column", column, list(known)))
+            scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
+            lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
+        else:
+            lowest = [score for _, score, _ in plugins.report("worst_texts")(self, n)]
+        outputs = {(sample.item, sample.system): sample.output for sample in self.table.samples}
+        rows = [
+            (s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.item, s.system]) for s in lowest
+        ]
+        return pd.DataFrame(rows, columns=["item", "system", "column", "score", "reason", "output"])
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """The frame that was judged, in its order and with its index, with the scores as columns beside it.

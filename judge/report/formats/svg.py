@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from judge.core.errors import MissingExtra
+from judge.core.errors import ConfigError, MissingExtra
+from judge.core.plugins import unknown_name_message
 from judge.report import document as blocks
 from judge.report.charts.drawing import CELL, cells, escaped, shorten, text
 from judge.report.document import Chart, Document
@@ -47,16 +48,28 @@ def render(document: Document) -> str:
     return standalone(charts(document))
 
 
-def png(charts: Iterable[Chart]) -> bytes:
-    """Draw charts below each other as PNG, with two pixels per pixel of the SVG.
+def plot(document: Document, name: str = "") -> str:
+    """Draw the charts of this name, or of names that begin with it and a hyphen; by default those of the summary.
 
-    Raises MissingExtra without the package resvg-py.
+    Raises ConfigError for an unknown name and for a document without charts.
     """
+    known = charts(document)
+    chosen = [chart for chart in known if chart.name == name or chart.name.startswith(f"{name}-")]
+    if not name:
+        chosen = list(_charts(document.summary)) or known[:1]
+    if not chosen:
+        names = [chart.name for chart in known]
+        raise ConfigError(unknown_name_message("chart", name, names) if names else "this report has no charts")
+    return standalone(chosen)
+
+
+def png(svg: str) -> bytes:
+    """Draw a standalone SVG as PNG, with two pixels per pixel. Raises MissingExtra without the package resvg-py."""
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
         raise MissingExtra("PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing") from error
-    return svg_to_bytes(svg_string=standalone(charts), zoom=_SCALE)
+    return svg_to_bytes(svg_string=svg, zoom=_SCALE)
 
 
 def write(document: Document, output: Path, format: Literal["svg", "png"]) -> tuple[Path, ...]:
@@ -68,9 +81,8 @@ def write(document: Document, output: Path, format: Literal["svg", "png"]) -> tu
     groups = dict(zip(_file_names(drawn, format), ([chart] for chart in drawn), strict=True))
     if output.suffix.lower() == f".{format}":
         groups, output = {output.name: drawn}, output.parent
-    store(
-        output, {name: png(group) if format == "png" else standalone(group).encode() for name, group in groups.items()}
-    )
+    drawings = {name: standalone(group) for name, group in groups.items()}
+    store(output, {name: png(svg) if format == "png" else svg.encode() for name, svg in drawings.items()})
     return tuple(output / name for name in groups)
 
 

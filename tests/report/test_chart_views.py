@@ -1,0 +1,311 @@
+"""The charts, matrices and drivers of a result, as blocks of its report."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+import judge
+from judge.core.format import number
+from judge.core.records import Estimate
+from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
+from judge.report.formats import markdown
+from judge.report.views.charts import distribution_blocks, means_charts, ranking_charts, scatter_charts
+from judge.report.views.drivers import drivers_blocks, drivers_sentence
+from judge.report.views.matrices import correlation_blocks, difference_blocks
+from judge.results.result import Result
+from judge.stats.correlation import Matrix
+from judge.stats.pairwise import rankings
+from judge.stats.score_drivers import Driver, Drivers
+from judge.stats.system_differences import Comparison, Difference, Rank
+
+Ends = tuple[float, float | None, float | None]
+
+
+def _words(chart: Chart) -> list[str]:
+    return [e.text or "" for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def _tips(chart: Chart) -> list[str]:
+    return [e.text or "" for e in ElementTree.fromstring(chart.svg).iter("{http://www.w3.org/2000/svg}title")]
+
+
+def _cells(chart: Chart) -> dict[str, str]:
+    """The colour of each cell of a matrix by its tooltip."""
+    pairs = re.findall(r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg)
+    return dict(pairs)
+
+
+@pytest.fixture(scope="module")
+def rated() -> Result:
+    """A judge on 12 texts that people rated too."""
+    rows = [
+        {"item": f"{k}", "system": system, "source": "S.", "output": f"{system} {k}", "human": {"relevance": 1 + k % 5}}
+        for k in range(6)
+        for system in ("a", "b")
+    ]
+    replies = judge.ScriptedProvider(lambda request: str(1 + sum(map(ord, str(request.messages))) % 5))
+    return judge.evaluate(rows, model=replies, criteria=["relevance"], metrics=[])
+
+
+# Means, distributions and rankings
+
+
+def test_every_column_has_a_chart_named_like_it(result: Result, panel: Result) -> None:
+    charts = list(means_charts(result))
+    assert [(chart.name, chart.title) for chart in charts] == [
+        ("coherence", "coherence ↑"),
+        ("一貫性", "一貫性 ↑"),
+        ("rougeL", "ROUGE-L ↑"),
+        ("length", "length ↑"),
+    ]
+    assert [chart.title for chart in means_charts(panel)][:3] == [
+        "fluency, panel mean ↑",
+        "fluency, a ↑",
+        "fluency, org/b ↑",
+    ]
+    assert charts[1].alt == "lead 2.00; システム二 2.00; evil|<b>*sys* –"
+    assert "システム二: 4.62 [4.50, 4.75], 2 texts" in _tips(charts[0])
+
+
+def test_the_best_system_is_marked_and_worse_ones_are_orange(tested: Result) -> None:
+    charts = {chart.name: chart for chart in means_charts(tested)}
+    assert charts["fluency"].alt == "good 4.00*; =fair 2.50; poor 2.00"
+    assert charts["fluency"].caption == "*: significantly best. Orange: significantly worse than the best."
+    assert re.findall(r'class="bar ?(\w*)"', charts["fluency"].svg) == ["best", "worse", "worse"]
+    assert re.findall(r'class="bar ?(\w*)"', charts["overall"].svg) == ["", "", "worse"]
+    assert charts["style"].caption == ""
+
+
+def test_a_share_is_in_per_cent(result: Result) -> None:
+    column = replace(result.table.columns[1], labels=("fail", "pass"), values=(0.0, 1.0), low=0.0, high=1.0)
+    table = replace(result.table, columns=(column,), scores=(), failures=())
+    estimates = {("lead", "coherence"): Estimate("mean", 0.64, 0.51, 0.75, 50, "")}
+    (chart,) = means_charts(Result(table, estimates))
+    assert chart.alt == "lead 64 %; システム二 –; evil|<b>*sys* –"
+    assert _tips(chart) == ["lead: 64 % [51, 75], 50 texts"]
+
+
+def test_criteria_have_distributions(result: Result) -> None:
+    columns = tuple(replace(c, values=tuple(map(float, c.labels))) for c in result.table.columns)
+    charts = list(distribution_blocks(replace(result, table=replace(result.table, columns=columns))))
+    assert [chart.name for chart in charts] == ["scores-coherence", "scores-一貫性"]
+    assert charts[1].alt == "lead 1 × 1, 1 × 2, 1 × 3; システム二 3 × 2; evil|<b>*sys*"
+
+
+def test_a_ranking_has_win_rates_strengths_and_a_matrix(ranking: Result) -> None:
+    charts = list(ranking_charts(ranking.rankings[0], "overall"))
+    assert [chart.name for chart in charts] == ["win-rate-overall", "strength-overall", "win-rates-overall"]
+    assert charts[0].alt == "システム二 61.0%; lead 55.8%; evil|<b>*sys* 32.0%"
+    cells = _cells(charts[2])
+    assert len(cells) == 6
+    for tip, colour in cells.items():
+        share = float(re.findall(r"([\d.]+)%", tip)[0])
+        assert colour == ("heat-good" if share > 50 else "heat-bad" if share < 50 else "")
+
+
+def test_a_matrix_of_more_than_forty_systems_is_not_drawn() -> None:
+    (found,) = rankings((), (), [f"s{k}" for k in range(41)], ["c"])
+    assert not [chart.name for chart in ranking_charts(found, "c") if chart.name.startswith("win-rates")]
+
+
+def test_a_judge_is_drawn_against_people(rated: Result) -> None:
+    (chart,) = scatter_charts(rated)
+    assert chart.svg.count("<circle") == 12
+    assert chart.name == "scatter-relevance-script"
+    assert re.match(r"Spearman [\d.−]+ \[[^]]*\] over all texts\. 12 texts; points are jittered", chart.caption)
+
+
+# Differences and correlations
+
+
+def _differences(result: Result, column: str) -> tuple[Chart, Table]:
+    blocks = list(difference_blocks(result))
+    place = next(k for k, b in enumerate(blocks) if isinstance(b, Chart) and b.name == f"differences-{column}")
+    chart, details = blocks[place], blocks[place + 1]
+    assert isinstance(chart, Chart)
+    assert isinstance(details, Details)
+    (table,) = details.blocks
+    assert isinstance(table, Table)
+    return chart, table
+
+
+def test_every_difference_is_in_the_matrix_in_both_directions(tested: Result) -> None:
+    for comparison in tested.comparisons:
+        (chart,) = [b for b in difference_blocks(tested) if isinstance(b, Chart) and b.name.endswith(comparison.column)]
+        cells = _cells(chart)
+        assert len(cells) == 2 * len(comparison.differences)
+        for d in comparison.differences:
+            there = next(tip for tip in cells if tip.startswith(f"{d.system} − {d.other}: "))
+            back = next(tip for tip in cells if tip.startswith(f"{d.other} − {d.system}: "))
+            assert bool(cells[there]) == bool(cells[back]) == d.apart
+            shown = [float(tip.partition(": ")[2].split()[0].replace("−", "-")) for tip in (there, back)]
+            places = len(there.partition(": ")[2].split()[0].partition(".")[2])
+            assert shown[0] == float(number(d.estimate.value, places).replace("−", "-")) == -shown[1]
+
+
+def test_an_interval_is_turned_with_its_difference(tested: Result) -> None:
+    chart, table = _differences(tested, "overall")
+    tips = _tips(chart)
+    assert tips[0].startswith("good − =fair: +0.219 [0.021, 0.448], p = ")
+    assert any(tip.startswith("=fair − good: −0.219 [−0.448, −0.021], p = ") for tip in tips)
+    assert [(cell.text, cell.note) for cell in table.rows[0][:2]] == [
+        ("good − =fair", ""),
+        ("+0.219", "[0.021, 0.448]"),
+    ]
+
+
+def test_colours_follow_the_better_end(tested: Result) -> None:
+    cells = _cells(_differences(tested, "fluency")[0])
+    colours = {tip.partition(":")[0]: colour for tip, colour in cells.items()}
+    assert (colours["good − poor"], colours["poor − good"], colours["poor − =fair"]) == ("heat-good", "heat-bad", "")
+    estimate = Estimate("difference", -2.0, -3.0, -1.0, 12, "", 0.001)
+    ranks = (Rank("good", 1, 1, 1), Rank("poor", 2, 2, 2))
+    lower = Comparison("delta", (Difference("good", "poor", estimate, 0.001, -1.0, 12, 0, 0),), ranks, ("good",))
+    (chart,) = difference_blocks(replace(tested, comparisons=(lower,)))
+    assert isinstance(chart, Chart)
+    assert list(_cells(chart).values()) == ["heat-good", "heat-bad"]
+
+
+def test_the_table_has_tests_and_counts(tested: Result) -> None:
+    chart, table = _differences(tested, "fluency")
+    assert "over 3 pairs, 12 items" in chart.caption
+    assert "80% power" in chart.caption
+    first = table.rows[0]
+    assert (first[0].text, first[1].mark) == ("good − =fair", "*")
+    assert [cell.text for cell in first[4:]] == ["12", "0", "0"]
+
+
+def test_of_many_systems_the_table_has_pairs_with_the_best_one(tested: Result) -> None:
+    names = [f"s{k}" for k in range(6)]
+    estimate = Estimate("difference", 1.0, 0.5, 1.5, 12, "", 0.01)
+    pairs = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+    differences = tuple(Difference(a, b, estimate, None, 0.5, 8, 2, 2) for a, b in pairs)
+    ranks = tuple(Rank(name, k + 1, 1, 6) for k, name in enumerate(names))
+    many = replace(tested, comparisons=(Comparison("fluency", differences, ranks),))
+    _, table = _differences(many, "fluency")
+    assert [row[0].text for row in table.rows] == [f"s0 − s{k}" for k in range(1, 6)]
+    assert table.caption.startswith("Pairs with the first system")
+
+
+def test_nothing_is_shown_if_nothing_was_compared(result: Result) -> None:
+    assert list(difference_blocks(result)) == []
+    assert list(correlation_blocks(result)) == []
+
+
+def test_every_level_has_its_correlations(tested: Result) -> None:
+    charts = list(correlation_blocks(tested))
+    assert [chart.name for chart in charts] == ["correlations-document", "correlations-item", "correlations-system"]
+    spearman = {matrix.level: matrix for matrix in tested.matrices if matrix.coefficient == "spearman"}
+    for chart in charts:
+        matrix = spearman[chart.name.partition("-")[2]]  # type: ignore[index]
+        values = [v for i, row in enumerate(matrix.values) for k, v in enumerate(row) if i != k]
+        shown = [word for word in _words(chart) if re.fullmatch(r"−?\d\.\d\d|–", word)]
+        assert shown == ["–" if value is None else number(value, 2) for value in values]
+
+
+def test_a_correlation_has_its_interval_and_sign(tested: Result) -> None:
+    ends = ((None, -0.75), (-0.75, None)), ((None, -0.25), (-0.25, None))
+    size = ((9, 8), (8, 9))
+    matrix = Matrix("document", "spearman", ("a", "b"), ((1.0, -0.5), (-0.5, 1.0)), *ends, size, note="one left out")
+    (chart,) = correlation_blocks(replace(tested, matrices=(matrix,)))
+    assert _cells(chart) == {"−0.50 [−0.75, −0.25], 8 items": "heat-bad"}
+    assert chart.svg.count('fill-opacity="0.3"') == 2
+    assert chart.caption.endswith("One left out.")
+    empty = replace(matrix, values=((1.0, None), (None, 1.0)))
+    assert list(correlation_blocks(replace(tested, matrices=(empty,)))) == []
+
+
+# Drivers
+
+
+def _estimate(value: float, low: float | None = None, high: float | None = None) -> Estimate:
+    return Estimate("R2", value, low, high, 48, "as it was made")
+
+
+def _drivers(column: str, together: Ends, *, people: bool = False, within: bool = True, **r: Ends) -> Drivers:
+    each = tuple(Driver(name, _estimate(*ends), _estimate(ends[0] ** 2)) for name, ends in r.items())
+    return Drivers(column, people, within, 48, 12, each, _estimate(*together), 0.0833)
+
+
+JUDGED = _drivers(
+    "coherence",
+    (0.341, 0.252, 0.428),
+    length=(0.52, 0.4, 0.61),
+    copying=(-0.1, -0.25, 0.05),
+    position=(0.004, -0.1, 0.1),
+)
+RATED = _drivers("coherence", (0.09, 0.02, 0.17), people=True, length=(0.25, 0.1, 0.4), copying=(-0.2, -0.4, -0.03))
+SAME = Drivers("一貫性", False, False, 12, 12, note="all scores equal")
+
+
+@pytest.fixture
+def driven(result: Result) -> Result:
+    """A result with two criteria: one moved by length, which people rated too, and one that does not vary."""
+    return replace(result, drivers=(JUDGED, SAME, RATED))
+
+
+def _blocks(result: Result) -> tuple[Paragraph, Chart, Table]:
+    about, chart, table = drivers_blocks(result)
+    assert isinstance(about, Paragraph)
+    assert isinstance(chart, Chart)
+    assert isinstance(table, Table)
+    return about, chart, table
+
+
+def test_drivers_are_a_chart_and_a_table(driven: Result) -> None:
+    about, chart, _ = _blocks(driven)
+    assert about.text.endswith("Compare it with that of people's ratings.")
+    assert chart.alt.startswith("coherence length +0.52; coherence, people length +0.25; coherence copying −0.10;")
+    assert "longer texts score higher (27% of the variance)" in _tips(chart)
+    assert "texts that copy more score neither clearly higher nor lower (1% of the variance)" in _tips(chart)
+    section = Section("drivers", "Drivers", lambda: drivers_blocks(driven))
+    rows = re.findall(r"^\|.*$", markdown.render(Document("T", sections=(section,))).replace("\\", ""), re.MULTILINE)
+    assert rows == [
+        "| scores | explained | by chance | length | copying | position | texts |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| coherence | 34% [25, 43] | 8% | +0.52 [0.40, 0.61] | −0.10 [−0.25, 0.05] | 0.00 [−0.10, 0.10] | 48 |",
+        "| coherence, people | 9% [2, 17] | 8% | +0.25 [0.10, 0.40] | −0.20 [−0.40, −0.03] | – | 48 |",
+        "| 一貫性 all scores equal | – | – | – | – | – | 12 |",
+    ]
+
+
+def test_the_axis_of_drivers_holds_them_all(driven: Result) -> None:
+    wide, close = driven, replace(driven, drivers=(RATED, replace(RATED, people=False)))
+    assert {"−1", "0", "1"} <= {*_words(_blocks(wide)[1])}
+    assert {"−0.5", "0.0", "0.5"} <= {*_words(_blocks(close)[1])}
+
+
+def test_the_key_says_what_scores_were_compared_with(driven: Result) -> None:
+    pooled = replace(JUDGED, within=False)
+    assert _blocks(driven)[2].key.endswith("Scores are compared within items.")
+    about, _, table = _blocks(replace(driven, drivers=(pooled,)))
+    assert about.text.endswith("because they are better.")
+    assert table.key.endswith("Scores are pooled over all texts.")
+    mixed = _blocks(replace(driven, drivers=(pooled, RATED)))[2]
+    assert [row[-1].note for row in mixed.rows] == ["pooled", "within items"]
+
+
+@pytest.mark.parametrize("drivers", [(), (SAME,), (SAME, replace(RATED, column="一貫性"))])
+def test_nothing_is_shown_if_no_judges_drivers_are_known(result: Result, drivers: tuple[Drivers, ...]) -> None:
+    blocks: list[Block] = list(drivers_blocks(replace(result, drivers=drivers)))
+    assert blocks == []
+
+
+def test_a_sentence_names_drivers_that_explain_a_quarter_or_more(driven: Result) -> None:
+    assert drivers_sentence(driven) == (
+        "Length, copying and position explain 34% [25, 43] of the variance of coherence (9% in people's ratings)."
+    )
+    alone = _drivers("coherence", (0.27, 0.2, 0.35), length=(0.52, 0.4, 0.6))
+    assert drivers_sentence(replace(driven, drivers=(alone,))) == (
+        "Length explains 27% [20, 35] of the variance of coherence."
+    )
+
+
+@pytest.mark.parametrize("together", [(0.249, 0.2, 0.3), (0.5, 0.08, 0.9), (0.5, None, None)])
+def test_no_sentence_for_little_or_what_may_be_chance(result: Result, together: Ends) -> None:
+    few = replace(result, drivers=(_drivers("coherence", together, length=(0.5, 0.1, 0.9)),))
+    assert drivers_sentence(few) == ""
