@@ -1,249 +1,239 @@
-"""The items of the page: which are shown, what a person sees of each, and what the page's script reads."""
+"""The items of the page: which are shown and in what order, their scores, and what the page's script reads."""
 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
+from urllib.parse import parse_qs
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from judge.core.format import escape_controls
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
-from judge.report.renderers import html
-from judge.report.renderers import old_items as items
-from judge.report.renderers.html import ItemBrowser, render
-from judge.report.renderers.old_items import Source, Words, gaps, means, shares
-from judge.report.views.leaderboard import build_leaderboard
+from judge.report.views import items
+from judge.report.views.items import Items, Measure, rank_gaps
 from judge.results.result import Result
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
-def browsed(result: Result) -> ItemBrowser:
-    shown = build_leaderboard(result)
-    return html.browse_scored(result, shown, list(items.scored(result, shown)))
+def browsed(result: Result) -> Items:
+    found: Items = items.browser(result).content()
+    return found
 
 
-def repeated(output: str, source: str) -> list[tuple[str, str]]:
-    """What is marked, in the output and in the source."""
-    found = Source(source, [output]).runs(output)
-    return [(output[a : a + b], source[c : c + d]) for a, b, c, d in found]
+def scored(values: dict[str, dict[str, float | None]], **column: object) -> Result:
+    """A result of one criterion, with values by item and system; None has failed."""
+    columns = (Column("fluency", "criterion", "fluency", *SCALE, **column),)  # type: ignore[arg-type]
+    samples = tuple(Sample(item, system, "A text.") for item, found in values.items() for system in found)
+    rows = [(item, system, value) for item, found in values.items() for system, value in found.items()]
+    scores = tuple(Score(i, s, "fluency", v, Provenance("single")) for i, s, v in rows if v is not None)
+    failures = tuple(Failure(i, s, "fluency", "parse", "ParseError", "none") for i, s, v in rows if v is None)
+    return Result(Table(samples, columns, scores, failures))
 
 
-# What is copied.
+def measured(result: Result) -> dict[str, Measure]:
+    return {measure.name: measure for measure in browsed(result).measures}
 
 
-def test_the_longest_runs_of_three_words_are_found_from_left_to_right() -> None:
-    source = "The old bridge will close in May. The old bridge will be mended, said the mayor."
-    output = "In May the old bridge will be mended; the mayor said: the old one."
-    assert repeated(output, source) == [
-        ("In May the old bridge will be mended", "in May. The old bridge will be mended")
+# Which items, and in what order.
+
+
+def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
+    found = browsed(scored({"a": {"x": 3, "y": 4}, "b": {"x": None}, "c": {"x": 5, "y": 1.5}, "d": {"x": 3, "y": 3}}))
+    assert [item.name for item in found.items] == ["c", "a", "d", "b"]
+    lowest = found.items[0].lowest
+    assert lowest is not None
+    assert (lowest.text, lowest.shade, lowest.system, lowest.column) == ("1.5", -0.75, "y", "fluency")
+    assert found.items[-1].lowest is None
+
+
+def test_the_worst_item_has_the_highest_score_if_lower_is_better() -> None:
+    found = browsed(scored({"a": {"x": 3}, "b": {"x": 4}}, better="lower"))
+    assert [item.name for item in found.items] == ["b", "a"]
+
+
+def test_equal_lowest_scores_are_ordered_by_the_texts_mean(result: Result) -> None:
+    lowest = [item.lowest for item in browsed(result).items]
+    assert [(one.text, one.system, one.column) for one in lowest if one] == [
+        ("1", "evil|<b>*sys*", "coherence"),
+        ("1", "lead", "一貫性"),
+        ("2", "evil|<b>*sys*", "coherence"),
     ]
-    assert repeated("The old bridge will be mended.", source) == [
-        ("The old bridge will be mended", "The old bridge will be mended")
+
+
+def test_without_criteria_the_first_metric_orders_the_items() -> None:
+    columns = (Column("words", "metric", "", better=""), Column("rouge1", "metric", ""))
+    samples = tuple(Sample(f"i{k}", "s", "x") for k in range(3))
+    scores = tuple(
+        Score(s.item, "s", c.name, v, Provenance("metric"))
+        for s, values in zip(samples, ((1.0, 0.5), (2.0, 0.25), (3.0, 0.75)), strict=True)
+        for c, v in zip(columns, values, strict=True)
+    )
+    found = browsed(Result(Table(samples, columns, scores)))
+    assert [item.name for item in found.items] == ["i1", "i0", "i2"]
+    assert [m.name for m in found.measures if m.leads] == ["rouge1"]
+
+
+def test_most_flips_are_first_in_a_ranking(ranking: Result) -> None:
+    found = browsed(ranking)
+    assert [(item.name, item.lowest and item.lowest.text) for item in found.items] == [
+        ("文書2", "1"),
+        ("doc-3", "1"),
+        ("doc-1", "0"),
     ]
-    assert repeated("The old. Bridge, said the.", source) == [("The old. Bridge", "The old bridge")]
-    assert repeated("old bridge", source) == repeated("", source) == repeated("a b c", "") == []
+    assert [m.name for m in found.measures] == ["overall: preferred", "overall: flips"]
+    assert found.measures[0].values["doc-1", "lead"] == pytest.approx((0.15 + 0.75) / 2)
 
 
-def test_characters_without_words_take_six() -> None:
-    source = "市议会星期一开会，决定修桥。"
-    assert repeated("市议会星期一休息。", source) == [("市议会星期一", "市议会星期一")]
-    assert repeated("市议会星期五开会。", source) == []
+def test_a_large_run_shows_its_worst_items_and_says_so() -> None:
+    values: dict[str, dict[str, float | None]] = {f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)}
+    found = browsed(scored(values))
+    assert found.note == ("These are the 500 lowest of 600 items (2,000 of 2,400 texts). All are in scores.parquet.")
+    assert {item.lowest.text for item in found.items[-20:] if item.lowest} == {"5"}
+    assert [item.name for item in found.items[:3]] == ["i0", "i5", "i10"]
 
 
-def test_places_are_those_of_the_text_that_the_page_shows() -> None:
-    source = "\x1b[1mİt was ＷＩＮＤＹ, the 🌬 blew all day long."
-    output = "\r\n🌬🌬 The\x07 wind blew all day."
-    (run,) = Source(source, [output]).runs(output)
-    for text, (start, length) in ((output, run[:2]), (source, run[2:])):
-        units = escape_controls(text).encode("utf-16-le")
-        assert units[2 * start : 2 * (start + length)].decode("utf-16-le") == "blew all day"
+def test_an_item_larger_than_the_limit_is_shown() -> None:
+    found = browsed(scored({"big": {f"s{k}": 3.0 for k in range(2101)}}))
+    assert (len(found.items), found.note) == (1, "")
 
 
-@given(st.text(max_size=60), st.sampled_from(["en", "char", "zh"]))
-def test_every_word_is_found_where_it_stands(text: str, tokenizer: str) -> None:
-    found = Words.split(text, tokenizer)
-    units = escape_controls(text).encode("utf-16-le", "surrogatepass")
-    ends = [0]
-    for word, (start, end) in zip(found.words, found.places, strict=True):
-        there = units[2 * start : 2 * end].decode("utf-16-le", "surrogatepass")
-        assert len(there) == len(word)
-        assert "".join(c.lower()[0] for c in there) == word
-        assert ends[-1] <= start < end
-        ends.append(end)
+def test_a_large_ranking_is_limited_by_its_pairs(monkeypatch: pytest.MonkeyPatch, ranking: Result) -> None:
+    monkeypatch.setattr(items, "MOST_PAIRS", 6)
+    found = browsed(ranking)
+    assert len(found.items) == 2
+    assert found.note.startswith("These are the 2 lowest of 3 items (6 of 9 texts).")
 
 
-@given(st.lists(st.sampled_from("abcd"), max_size=30), st.lists(st.sampled_from("abcd"), max_size=30))
-def test_runs_stand_in_both_and_cannot_go_on(mine: list[str], theirs: list[str]) -> None:
-    output, source = " ".join(mine), " ".join(theirs)
-    last = 0
-    for start, length, there, size in Source(source, [output]).runs(output):
-        words = output[start : start + length]
-        assert words == source[there : there + size]
-        assert len(words.split()) >= 3
-        assert start >= last
-        assert f"{words} {output[start + length + 1 :][:1]}" not in source or not output[start + length :]
-        last = start + length
-    covered = {k for a, b, *_ in Source(source, [output]).runs(output) for k in range(a // 2, (a + b) // 2 + 1)}
-    threes = [k for k in range(len(mine) - 2) if " ".join(mine[k : k + 3]) in source]
-    assert all(k in covered for k in threes)
+def test_items_without_a_comparison_are_not_listed(ranking: Result) -> None:
+    scores = tuple(score for score in ranking.table.scores if score.item != "文書2")
+    found = browsed(replace(ranking, table=replace(ranking.table, scores=scores)))
+    assert {item.name for item in found.items} == {"doc-1", "doc-3"}
+    assert found.note == ""
 
 
-# What is sorted by.
-
-
-def test_gaps_are_of_ranks_and_equal_values_share_theirs() -> None:
-    judged = {("i", str(k)): value for k, value in enumerate([0.9, 0.5, 0.5, 0.1, 0.7])}
-    measured = [Score("i", str(k), "rouge1", value, Provenance("metric")) for k, value in enumerate([1, 2, 3, 4])]
-    # ranks of the four: 3, 1.5, 1.5, 0 and 0, 1, 2, 3 of 3
-    found = gaps(judged, measured)
-    assert found == {("i", "0"): 1.0, ("i", "1"): 0.167, ("i", "2"): -0.167, ("i", "3"): -1.0}
-    assert gaps(judged, measured[:1]) == {}
-
-
-def test_shares_turn_scales_whose_low_end_is_the_good_one() -> None:
-    scores = tuple(Score("i", s, "c", v, Provenance("single")) for s, v in (("a", 1.0), ("b", 4.0)))
-    samples = (Sample("i", "a", ""), Sample("i", "b", ""))
-    column = Column("c", "criterion", "", *SCALE)
-    low = replace(column, better="lower")
-    open_ended = replace(column, low=None, high=None)
-    table = Table(samples, (column,), scores)
-    assert list(shares(column, table).values()) == [0.0, 0.75]
-    assert list(shares(low, table).values()) == [1.0, 0.25]
-    assert list(shares(open_ended, table).values()) == [0.0, 1.0]
-    assert means([{("i", "a"): 1.0, ("i", "b"): 0.0}, {("i", "a"): 0.5}]) == {("i", "a"): 0.75}
-    assert means([]) == {}
-
-
-def test_the_script_reads_a_row_for_each_output(result: Result) -> None:
-    data = browsed(result).data
-    assert data["columns"] == [0, 1, -1, -1]
-    assert data["system"] == [0, 1, 2] * 3
-    assert data["values"][:3] == [[4.2, 3.0, 0.5, 26.0], [4.75, 2.0, 0.75, 26.0], [1.0, False, 0.25, 7.0]]
-    assert data["mean"][:3] == [0.9, pytest.approx((0.9375 + 0.5) / 2, abs=1e-4), None]
-    assert data["mass"][0] == [0.99, None]
-    assert data["overlap"] == "rougeL"
-    assert [len(row) for row in data["gap"]] == [3] * 9
-    assert data["gap"][2][1] is not None
-    assert data["gap"][2][0] is data["gap"][2][2] is None  # one of its criteria failed
-    assert data["top"] == 1
-    json.dumps(data, allow_nan=False)
-
-
-def test_orders_are_those_that_there_is_something_for(result: Result, panel: Result, ranking: Result) -> None:
-    assert [name for name, _ in browsed(result).orders] == ["gap", "spread", "mass", "low 0", "low 1", "low 2", "low 3"]
-    alone = browsed(panel)
-    assert [name for name, _ in alone.tops] == ["mass"]  # one system, and no value of rougeL
-    assert alone.data["columns"] == [0, 0, 0, -1]
-    assert alone.data["mass"] == [[0.95], [1.0], [None]]
-    columns = (Column("chars", "metric", ""),)
-    table = Table((Sample("i", "s", "x"),), columns, (Score("i", "s", "chars", 1.0, Provenance("metric")),))
-    assert [name for name, _ in browsed(Result(table)).orders] == ["low 0"]
-    empty = browsed(Result(Table((Sample("i", "s", "x"),), (), ())))
-    assert (empty.orders, empty.failures, empty.copied) == ((), False, False)
-    page = ranking.report("html")
-    data = json.loads(page[page.index('id="data">') + 10 :].split("</script>")[0])
-    assert data["flips"] == [[0], [1], [1]]
-    assert data["failed"] == [1, 0, 0]
-
-
-def test_a_failed_judge_is_a_failure_and_what_it_leaves_a_panel_is_none(panel: Result) -> None:
-    values = browsed(panel).data["values"]
-    assert values[2] == [None, False, 2.0, None]
-
-
-# What a person sees.
-
-
-def test_the_first_items_are_shown_whole() -> None:
+def test_the_first_items_within_the_limit_have_prompts() -> None:
     texts = [Sample(f"i{k % 600}", f"s{k // 600}", "") for k in range(2400)]
     assert items.first(texts) == {f"i{k}" for k in range(500)}
     assert items.first([Sample("big", f"s{k}", "") for k in range(3000)] + texts) == {"big"}
     assert items.first([]) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("name", "address"),
-    [
-        ("doc-1", "doc-1"),
-        ("a b/c", "a%20b/c"),
-        ("文", "%E6%96%87"),
-        ('"<', "%22%3C"),
-        ("50%", "50%25"),
-        ("\ud800", "%5Cud800"),
-    ],
-)
-def test_an_item_has_an_address(name: str, address: str) -> None:
-    assert items.Item(name, None, (), (), (), 0).anchor == address
-    page = Result(Table((Sample(name, "s", "x"),), (), ())).report("html")
-    assert f'id="item={address.replace("&", "&amp;")}"' in page
+# Scores.
 
 
-def test_own_sources_and_references_are_shown_where_they_differ() -> None:
-    samples = (
-        Sample("i", "a", "A", "the source", ("one", "two")),
-        Sample("i", "b", "B", "another source", ("three",)),
-        Sample("i", "c", "C"),
+def test_the_rank_of_the_judge_is_compared_with_that_of_rouge(result: Result) -> None:
+    gap = measured(result)["judge rank − rougeL rank"]
+    # Five texts have both criteria; the judge ranks lead on doc-1 first, rougeL ranks it third with another text.
+    assert gap.values["doc-1", "lead"] == pytest.approx(1 - 0.625)
+    assert gap.values["doc-3", "lead"] == pytest.approx(0 - 0)
+    assert ("doc-1", "evil|<b>*sys*") not in gap.values  # one of its criteria failed
+
+
+def test_gaps_are_of_ranks_and_equal_values_share_theirs() -> None:
+    judged = {("i", str(k)): value for k, value in enumerate([0.9, 0.5, 0.5, 0.1, 0.7])}
+    metric = {("i", str(k)): value for k, value in enumerate([1.0, 2.0, 3.0, 4.0])}
+    # ranks of the four: 3, 1.5, 1.5, 0 and 0, 1, 2, 3 of 3
+    assert rank_gaps(judged, metric) == pytest.approx(
+        {("i", "0"): 1.0, ("i", "1"): 1 / 6, ("i", "2"): -1 / 6, ("i", "3"): -1.0}
     )
-    page = Result(Table(samples, (), ())).report("html")
-    first, second, third = re.findall(r"<article>(.*?)</article>", page, re.DOTALL)
-    assert "its own" not in first
-    assert "its own source</summary>" in second
-    assert "another source" in second
-    assert "its own references</summary>" in second
-    assert "three" in second
-    assert "its own" not in third
+    assert rank_gaps(judged, {("i", "0"): 1.0}) == {}
 
 
-def test_texts_bear_the_names_and_keys_that_the_sheets_ask_for(result: Result) -> None:
-    sheets = [[["user", ["", "text output", " by ", "text references 0", " <", "key output", ">"]]]]
-    asked = {"coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}}
-    page = replace(result, info={**result.info, "prompts": {"sheets": sheets, "asked": asked}}).report("html")
-    assert page.count('<div class="text" data-key="') == 9
-    assert page.count('<p data-as="references 0" data-key="') == 2
-    assert 'data-as="references 1"' not in page
-    data = json.loads(page[page.index('id="data">') + 10 :].split("</script>")[0])
-    assert data["asked"] == {"0": [0, {"0": None}]}
-    assert data["sheets"] == sheets
-    assert "data-key" not in re.sub(r"<(script|style)>.*?</\1>", "", result.report("html"), flags=re.DOTALL)
-
-
-def test_a_metric_that_failed_is_told_last(result: Result) -> None:
-    failure = Failure("doc-1", "lead", "rougeL", "metric", "NoReference", "there is none")
-    scores = tuple(s for s in result.table.scores if (s.item, s.system, s.column) != ("doc-1", "lead", "rougeL"))
-    table = replace(result.table, scores=scores, failures=(*result.table.failures, failure))
-    changed = replace(result, table=table)
-    shown = build_leaderboard(changed)
-    first = next(items.scored(changed, shown))
-    assert [(j.name, j.place) for j in first.outputs[0].judgments] == [
-        ("coherence", 0),
-        ("一貫性", 1),
-        ("rougeL", None),
+def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
+    found = browsed(panel)
+    assert [(m.name, m.leads) for m in found.measures] == [
+        ("fluency", True),
+        ("fluency: a", False),
+        ("fluency: org/b", False),
+        ("rougeL", False),
     ]
+    outputs = {item.name: item.outputs[0] for item in found.items}
+    assert [(f.name, f.judge, f.place) for f in outputs["i"].findings] == [
+        ("fluency", "", 0),
+        ("fluency", "a", 1),
+        ("fluency", "org/b", 2),
+    ]
+    assert [m.values["k", "s"] for m in found.measures] == [None, False, 2.0, None]  # only judge a failed
 
 
-def test_what_a_metric_abstained_from_has_not_failed() -> None:
+def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
+    names = ("rouge1", "rouge2", "rougeL", "bleu")
+    columns = tuple(Column(name, "metric", name) for name in names)
+    failures = tuple(Failure("1", "a", name, "metric", "NoReference", "there is no reference") for name in names)
+    (item,) = browsed(Result(Table((Sample("1", "a", "text"),), columns, (), failures))).items
+    assert [finding.name for finding in item.outputs[0].findings] == ["rouge1 and 3 more"]
+    assert item.failed == 4
+
+
+def test_an_abstention_of_a_metric_is_no_failure() -> None:
     samples = tuple(Sample(f"i{k}", "s", "A text.") for k in range(3))
     columns = (Column("fluency", "criterion", "fluency", *SCALE), Column("surface", "metric", "surface"))
     scores = tuple(Score(f"i{k}", "s", "fluency", 4.0, Provenance("single")) for k in (0, 1))
     failures = (
-        Failure("i0", "s", "surface", "metric", ABSTAINED, "too short to tell of"),
+        Failure("i0", "s", "surface", "metric", ABSTAINED, "too short"),
         Failure("i1", "s", "surface", "metric", "MetricError", "broke"),
-        Failure("i2", "s", "fluency", "metric", ABSTAINED, "too short to tell of"),  # in a judge's place
-        Failure("i2", "s", "surface", "metric", ABSTAINED, "too short to tell of"),
+        Failure("i2", "s", "fluency", "metric", ABSTAINED, "too short"),  # in a judge's place
+        Failure("i2", "s", "surface", "metric", ABSTAINED, "too short"),
     )
-    result = Result(Table(samples, columns, scores, failures), {}, {})
-    found = list(items.scored(result, build_leaderboard(result)))
-    assert [item.failed for item in found] == [0, 1, 1]
-    assert browsed(result).data["values"] == [[4.0, None], [4.0, False], [False, None]]
-    page = render(result)
-    (first, second, third) = re.findall(r'<details class="item".*?</article>', page, re.DOTALL)
-    assert "abstained</b> <small>too short to tell of" in first
-    assert "short" not in re.sub("too short", "", first)
-    assert '<span class="short">1 failure</span>' in second
-    assert "failed</b>" in third
+    found = browsed(Result(Table(samples, columns, scores, failures)))
+    assert [item.failed for item in found.items] == [0, 1, 1]
+    assert [[m.values[f"i{k}", "s"] for m in found.measures] for k in range(3)] == [
+        [4.0, None],
+        [4.0, False],
+        [False, None],
+    ]
+
+
+def test_further_columns_of_a_criterion_are_shown_once_if_all_systems_share_them() -> None:
+    extra = ({"question": "Why?", "tone": "dry"}, {"question": "Why?", "tone": "warm"})
+    samples = tuple(Sample("i", s, s, "the source", extra=e) for s, e in zip("ab", extra, strict=True))
+    info = {"criteria": {"c": {"needs": ["output", "question", "tone"]}}}
+    (item,) = browsed(Result(Table(samples, (), ()), info=info)).items
+    assert item.others == (("question", "Why?"),)
+    assert [output.others for output in item.outputs] == [(("tone", "dry"),), (("tone", "warm"),)]
+
+
+# What the script reads.
+
+
+def test_the_script_reads_a_value_for_each_output(result: Result) -> None:
+    found = browsed(result)
+    data = found.data
+    assert data["items"] == [item.name for item in found.items]
+    assert data["system"] == [0, 1, 2] * 3
+    assert [m["column"] for m in data["measures"]] == [
+        "coherence",
+        "一貫性",
+        "rougeL",
+        "length",
+        "judge rank − rougeL rank",
+    ]
+    first = data["items"].index("doc-1") * 3
+    assert [m["values"][first + 2] for m in data["measures"]] == [1.0, False, 0.25, 7.0, None]
+    json.dumps(data, allow_nan=False)
+
+
+def test_prompts_of_outputs_are_found_by_their_place_on_the_page(result: Result) -> None:
+    sheets = [[["user", ["", "text output", " by ", "text references 0", " <", "key output", ">"]]]]
+    asked = {"coherence": {"usual": 0, "others": [["doc-1", "lead", "", None], ["gone", "lead", "", 0]]}}
+    found = browsed(replace(result, info={**result.info, "prompts": {"sheets": sheets, "asked": asked}}))
+    place = [item.name for item in found.items].index("doc-1") * 3
+    assert found.used == {0: [0, {str(place): None}]}
+    assert found.names == {"output", "references 0"}
+
+
+def test_prompts_that_were_not_kept_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = scored({"a": {"x": 3}, "b": {"x": 2}})
+    info = {"prompts": {"sheets": [[["user", ["Rate it."]]]], "asked": {"fluency": {"usual": 0, "others": []}}}}
+    monkeypatch.setattr(items, "first", lambda samples: frozenset(["a"]))
+    assert browsed(replace(result, info=info)).used == {0: [0, {"0": None}]}  # b is the worst, so the first
+
+
+def test_a_link_names_its_state() -> None:
+    link = items.link(system="a b&c", column="一貫性", item="\x1b", q="")
+    name, _, state = link.partition("?")
+    assert name == "items"
+    assert parse_qs(state) == {"system": ["a b&c"], "column": ["一貫性"], "item": ["\\x1b"]}
+    assert link.isascii()

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from judge.core.records import IDENTICAL, Failure, Provenance, Score
-from judge.report.renderers.old_items import build_score_detail
+from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.report.views.item_scores import build_finding
 
 LABELS = ("1", "2", "3", "4", "5")
+COLUMN = Column("c", "criterion", "c", 1.0, 5.0, LABELS)
 
 
 def _score(provenance: Provenance) -> Score:
@@ -34,13 +37,13 @@ def _score(provenance: Provenance) -> Score:
         (Provenance(IDENTICAL, n=0, note="equal"), "equal"),
     ],
 )
-def test_facts_suit_the_way_a_score_was_made(provenance: Provenance, facts: str) -> None:
-    assert build_score_detail(_score(provenance), LABELS, 2).facts == facts
+def test_the_method_of_a_score_in_words(provenance: Provenance, facts: str) -> None:
+    assert build_finding(_score(provenance), COLUMN).method == facts
 
 
 def test_draws_are_counted_the_commonest_first() -> None:
     raw = json.dumps(["4"] * 13 + ["5 "] * 6 + ["n/a"])
-    replies = build_score_detail(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
+    replies = build_finding(_score(Provenance("samples", raw=raw)), COLUMN).replies
     assert replies.texts == (("4", 13), ("5", 6), ("n/a", 1))
     assert replies.brief
     assert replies.total == 20
@@ -48,25 +51,42 @@ def test_draws_are_counted_the_commonest_first() -> None:
 
 def test_draws_with_reasons_are_kept_whole() -> None:
     raw = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
-    replies = build_score_detail(_score(Provenance("samples", raw=raw)), LABELS, 2).replies
+    replies = build_finding(_score(Provenance("samples", raw=raw)), COLUMN).replies
     assert replies.texts == (("4\nIt reads well.", 2), ("5\nSmooth.", 1))
     assert not replies.brief
 
 
 @pytest.mark.parametrize("raw", ['["2"]', "[4", "[4]", '{"score": 4}'])
 def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
-    assert build_score_detail(_score(Provenance("single", raw=raw)), LABELS, 2).replies.texts == ((raw, 1),)
+    assert build_finding(_score(Provenance("single", raw=raw)), COLUMN).replies.texts == ((raw, 1),)
     failed = Failure("i", "s", "c", "parse", "ParseError", "no score in the reply", raw)
-    assert build_score_detail(failed, LABELS, 2).replies.texts == ((raw, 1),)
+    assert build_finding(failed, COLUMN).replies.texts == ((raw, 1),)
 
 
 def test_draws_of_which_none_has_a_score_are_kept_one_by_one() -> None:
     failed = Failure(
         "i", "s", "c", "parse", "ParseError", "none of 2 draws has a score: no number", '["Sorry.", "No."]'
     )
-    assert build_score_detail(failed, LABELS, 2).replies.texts == (("Sorry.", 1), ("No.", 1))
+    assert build_finding(failed, COLUMN).replies.texts == (("Sorry.", 1), ("No.", 1))
 
 
-def test_what_was_not_said_is_not_shown() -> None:
-    found = build_score_detail(_score(Provenance("decisions")), LABELS, 2)
+def test_a_finding_without_reason_and_replies() -> None:
+    found = build_finding(_score(Provenance("decisions")), COLUMN)
     assert (found.reason, found.replies.texts, found.replies.total) == ("", (), 0)
+
+
+def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
+    found = build_finding(_score(Provenance("logprobs", 0.8, {"4": 0.6, "5": 0.2, "2": 0.001})), COLUMN)
+    assert found.shares == "2: <1%, 4: 75%, 5: 25%"
+    assert found.bars == "M12 20V19M28 20V5M36 20V15"
+    assert found.labels == 5
+
+
+@pytest.mark.parametrize(("better", "shade"), [("higher", 0.5), ("lower", -0.5), ("", None)])
+def test_the_shade_is_the_place_on_the_scale(better: Any, shade: float | None) -> None:
+    assert build_finding(_score(Provenance("single")), replace(COLUMN, better=better)).shade == shade
+
+
+def test_a_scale_of_words_shows_the_nearest_word() -> None:
+    column = Column("c", "criterion", "c", 0.0, 1.0, ("fail", "pass"), values=(0.0, 1.0))
+    assert build_finding(Score("i", "s", "c", 0.024, Provenance("logprobs")), column).value == "fail"
