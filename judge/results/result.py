@@ -174,8 +174,6 @@ class Result:
         On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
         a row per item and system. Raises ConfigError for an unknown format.
         """
-        if format in ("html", "svg"):
-            return str(plugins.report(f"result_{format}")(self))
         return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
 
     def plot(self, chart: str = "") -> Plot:

@@ -35,7 +35,7 @@ def _wide_result(columns: int) -> Result:
 @pytest.mark.parametrize("colour", [False, True])
 def test_the_summary_is_one_table_that_counts_the_columns_it_leaves_out(width: int, colour: bool) -> None:
     text = plugins.write(plugins.document(_wide_result(12)), width=width, colour=colour)
-    hidden = re.search(r"(\d+) more columns: --full", " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split()))
+    hidden = re.search(r"(\d+) more columns, intervals", " ".join(re.sub(r"\x1b\[[\d;]*m", "", text).split()))
     assert text.count("4.00") == 12 - (int(hidden[1]) if hidden else 0)
 
 

@@ -85,9 +85,9 @@ def test_the_finding_comes_first_and_only_the_best_is_marked(tested: Result) -> 
     text = render(tested)
     headline, *details = finding(tested)
     assert text.split("\n\n")[1] == " ".join([f"**{escape(headline)}**", *map(escape, details)])
-    (head,) = re.findall(r"^\| system .*", text, re.MULTILINE)
+    head, *_ = re.findall(r"^\| system .*", text, re.MULTILINE)
     assert head == "| system | rank | overall ↑ | fluency ↑ | style ↑ | delta ↓ |"
-    (good,) = re.findall(r"^\| good .*", text, re.MULTILINE)
+    good, *_ = re.findall(r"^\| good .*", text, re.MULTILINE)
     assert re.match(r"\| good \| 1 \\\[1, 2\\\] \| 0\.625 .* \| \*\*4\.00\*\*\\\* .* \| 3\.00 ", good)
     assert "\\* significantly better than every other system" in text
 

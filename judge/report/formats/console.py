@@ -261,10 +261,10 @@ def _(block: blocks.Table, screen: _Screen) -> None:
         console.print(grid)
     hidden = sum(map(len, parts[1:]))
     key = block.key
-    if hidden and not screen.full:
-        key = " · ".join(filter(None, (key, f"{hidden} more {'column' if hidden == 1 else 'columns'}: --full")))
-    elif block.short and not screen.full:
-        key = " · ".join(filter(None, (key, "intervals and all columns: --full")))
+    if not screen.full:
+        more = f"{hidden} more {'column' if hidden == 1 else 'columns'}" if hidden else ""
+        more = ", ".join(filter(None, (more, "intervals and all metrics" if block.short else "")))
+        key = " · ".join(filter(None, (key, f"{more}: --full" if more else "")))
     if key:
         console.print(_text(key, "dim"))
 

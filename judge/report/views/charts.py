@@ -10,14 +10,17 @@ from judge.core.records import Column, Estimate
 from judge.report.charts.axes import Axis, around, even, scale
 from judge.report.charts.distributions import histograms
 from judge.report.charts.heat_map import Heat, heat_map
-from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.charts.intervals import Bar, Panel, bars, intervals
 from judge.report.charts.squares import scatter
 from judge.report.document import Chart
 from judge.report.format import column_title, interval_text, mean_text
 from judge.report.views.columns import ARROWS, compared_columns, in_display_order, places
 from judge.results.result import Result
+from judge.stats.coefficients import LEVELS
+from judge.stats.correlation import OVER
 from judge.stats.pairwise import Ranking
 
+_MAX_METRICS = 6  # in the chart of metrics against the judge
 _MAX_SYSTEMS = 40  # in a matrix of win rates
 
 
@@ -116,6 +119,31 @@ def scatter_charts(result: Result) -> Iterator[Chart]:
                 interval = rho and f"{number(rho.value, 2)} {format_interval(rho.low, rho.high, 2)}".rstrip()
                 caption = f"Spearman {interval} over all texts." if interval else ""
                 yield scatter(f"scatter-{name}-{row.name}", title, points, (column.low, column.high), caption=caption)
+
+
+def metric_chart(result: Result) -> Iterator[Chart]:
+    """Yield how strongly each metric correlates with the judge's first column, if both vary."""
+    matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
+    kinds = {column.name: column.kind for column in result.table.columns}
+    for level in LEVELS:
+        matrix = matrices.get(level)
+        judged = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "criterion"] if matrix else []
+        if matrix is None or not judged:
+            continue
+        place = judged[0]
+        metrics = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "metric"]
+        drawn = {
+            matrix.names[k]: Bar(value, matrix.low[place][k], matrix.high[place][k], number(value, 2))
+            for k in metrics
+            if (value := matrix.values[place][k]) is not None
+        }
+        if drawn:
+            name = one_line(matrix.names[place])
+            best = dict(sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))[:_MAX_METRICS])
+            caption = f"Spearman's correlation of each metric with the judge's {name}, {OVER[level]}."
+            titles = [column_title(metric) for metric in best]
+            yield bars("metrics", f"Metrics against the judge ({name})", titles, list(best.values()), caption=caption)
+            return
 
 
 def _mean(system: str, column: Column, e: Estimate, decimals: int) -> Bar:

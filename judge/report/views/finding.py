@@ -140,6 +140,17 @@ def _no_difference(
     return [headline, f"{difference}. If that is real, detecting it needs {items} items (80 % power)."]
 
 
+def closest_pair(result: Result) -> tuple[str, str, int] | None:
+    """Return the best two systems and the items to detect their difference, if it is not significant; else None."""
+    comparison = main_comparison(result)
+    if comparison is None or len(comparison.best) < 2 or not comparison.ranks:
+        return None
+    first, second = (rank.system for rank in comparison.ranks[:2])
+    (scatter,) = result.power(comparison.column, pair=(first, second))
+    needed = scatter.pairs[0].needed() if scatter.pairs else None
+    return (first, second, needed) if needed else None
+
+
 def _trailing(result: Result, comparison: Comparison, difference: Difference, first: str, *, more: bool) -> str:
     """Say by how much the best of the systems behind is behind, and on how many items."""
     system = difference.other if difference.system == first else difference.system

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from judge.core.format import number, one_line, plural
@@ -32,6 +33,7 @@ from judge.report.format import (
     share_of_scale,
 )
 from judge.report.views import items
+from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
 from judge.report.views.columns import (
     Group,
     agreement_blocks,
@@ -40,9 +42,18 @@ from judge.report.views.columns import (
     main_comparison,
     places,
 )
-from judge.report.views.finding import REFERENCE_METRICS, finding, number_of_items
+from judge.report.views.drivers import drivers_blocks
+from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
+from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
 from judge.report.views.summary import Row, means_data
+from judge.report.views.validation import (
+    agreement_chart,
+    agreement_facts,
+    agreement_tile,
+    calibration_blocks,
+    people_blocks,
+)
 from judge.results.result import Result
 from judge.stats.system_differences import Rank
 
@@ -50,6 +61,7 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
+_TITLES = [column_title(name) for name in REFERENCE_METRICS]
 _NEUTRAL = 0.6  # share of the scale at which a heat cell has no colour
 
 
@@ -172,23 +184,70 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
         yield _short_table(result, board)
     if lowest := worst_texts(result, _EXCERPTS):
         yield Excerpts("Lowest", tuple(_excerpt(result, *text) for text in lowest))
+    if facts := agreement_facts(result):
+        yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
+    else:
+        yield from metric_chart(result)
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
-    if result.agreement:
-        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
-    yield Section("items", "All items", lambda: [items.browser(result)])
+    if result.table.samples:
+        yield Section("items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)])
+    if len(board.systems) > 1 and result.comparisons:
+        yield Section("differences", "System against system", lambda: difference_blocks(result), folded=True)
+    if result.rated:
+        yield Section("people", "Against people", lambda: _people(result), folded=True)
+    if result.calibrated:
+        make = partial(calibration_blocks, result.calibrated)
+        yield Section("calibrated", "On people's scale", make, folded=True)
+    if result.drivers:
+        yield Section("drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True)
+    yield Section("charts", "Charts", lambda: _charts(result), folded=True)
+    if result.agreement:
+        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
     yield Section("method", "Method", lambda: method_blocks(result), folded=True)
 
 
+def _people(result: Result) -> Iterator[Block]:
+    yield from people_blocks(result)
+    yield from scatter_charts(result)
+
+
+def _charts(result: Result) -> Iterator[Block]:
+    yield from means_charts(result)
+    yield from distribution_blocks(result)
+    yield from correlation_blocks(result)
+
+
 def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
-    judged = sum(1 for column in board.of_texts if column.kind == "criterion")
-    values = len(result.table.scores) + lost
-    noun = "judgments" if judged == len(board.of_texts) else "values"
-    yield Tile(f"{lost:,} / {values:,}", f"{noun} failed", "bad" if lost else "", "failures" if lost else "")
+    """The agreement with people, the items that the closest pair needs, and the failures."""
+    if tile := agreement_tile(result):
+        yield tile
+    facts = agreement_facts(result)
+    for fact in facts:
+        if fact.kind == "baseline" and fact.criterion == facts[0].criterion and fact.name in _TITLES:
+            label = f"agreement of {fact.name} with people"
+            yield Tile(f"ρ {number(fact.value, 2)}", label, "muted", "people")
+            break
+    if closest := closest_pair(result):
+        first, second, items = closest
+        label = f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80 % power)"
+        yield Tile(f"≈ {items:,}", label, link="differences")
+    noun, made, failed = _made(result, lost)
+    yield Tile(f"{failed:,} / {made + failed:,}", f"{noun} failed", "bad" if lost else "", "failures" if lost else "")
+
+
+def _made(result: Result, lost: int) -> tuple[str, int, int]:
+    """Return what was made, how many, and how many failed: judgments, or if there is no judge the metrics' values."""
+    criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    if not criteria:
+        return "values", len(result.table.scores), lost
+    counts = _count_failures(result)
+    failed = sum(n for (_, column), n in counts.items() if column in criteria)
+    return "judgments", sum(score.column in criteria for score in result.table.scores), failed
 
 
 def _about(result: Result, lost: int) -> tuple[str, ...]:
@@ -206,15 +265,11 @@ def _about(result: Result, lost: int) -> tuple[str, ...]:
 
 
 def _counts(result: Result, lost: int) -> str:
-    judged = sum(
-        s.column in {c.name for c in result.table.columns if c.kind == "criterion"} for s in result.table.scores
-    )
-    noun = "judged" if judged else "measured"
-    parts = [f"{judged or len(result.table.scores):,} {noun}", f"{lost:,} failed"]
+    noun, made, _ = _made(result, lost)
+    parts = [f"{made:,} {'judged' if noun == 'judgments' else 'measured'}", f"{lost:,} failed"]
     if result.abstained:
         parts.append(f"{result.abstained:,} skipped by metrics")
-    cost = (result.info.get("cost") or {}).get("usd")
-    if cost:
+    if cost := (result.info.get("cost") or {}).get("usd"):
         parts.append(f"${cost:,.2f}")
     return ", ".join(parts)
 

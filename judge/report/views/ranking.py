@@ -9,12 +9,13 @@ from typing import Any
 
 from judge.core.format import format_interval, number, one_line, percent, plural
 from judge.core.records import IDENTICAL
-from judge.report.document import Bar, Block, Cell, Document, Heading, Notice, Paragraph, Section, Table, Tile, Tiles
+from judge.report.document import Bar, Block, Cell, Details, Document, Notice, Paragraph, Section, Table, Tile, Tiles
 from judge.report.document import Column as Head
 from judge.report.format import column_title
-from judge.report.views import items
+from judge.report.views.charts import ranking_charts
 from judge.report.views.columns import agreement_blocks, groups
 from judge.report.views.finding import finding, number_of_items
+from judge.report.views.items import browser
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result
@@ -77,7 +78,7 @@ def _sections(result: Result) -> Iterator[Section]:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
-    yield Section("items", "All items", lambda: [items.browser(result)])
+    yield Section("items", f"All items ({len(result.table.items):,})", lambda: [browser(result)])
     yield Section("method", "Method", lambda: _method(result), folded=True)
 
 
@@ -148,9 +149,9 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield Paragraph(" ".join(_sentences(result, ranking)))
     if ranking.note:
         yield Notice(one_line(ranking.note))
+    yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
-        yield Heading("Win rates in per cent, row against column")
-        yield win_rate_matrix(ranking)
+        yield Details("Win rates in per cent, row against column", (win_rate_matrix(ranking),))
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
