@@ -12,8 +12,6 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 	set -e; for name in compare_systems summaries_ja summaries_ko summaries_zh custom_criterion human_calibration qags_en; do \
 	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
-	$(BIN)/judge run examples/quickstart/data.jsonl --criteria relevance --metrics none --no-cache \
-	  --model scripted/examples/quickstart/replies.yaml --out runs/examples/quickstart --quiet
 	$(BIN)/judge validate runs/examples/human_calibration --level item
 	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression

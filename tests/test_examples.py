@@ -27,15 +27,9 @@ from judge.text import installed
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
-QUICKSTART = ["run", "examples/quickstart/data.jsonl", "--criteria", "relevance", "--metrics", "none", "--no-cache"]
 LANGUAGES = {"summaries_ja": "ja", "summaries_ko": "ko", "summaries_zh": "zh", "qags_ja": "ja"}
 """Examples that need the extra cjk."""
 RUNS = ("compare_systems", "custom_criterion", "human_calibration", "qags_en", *LANGUAGES)
-COMMANDS = {name: ["run", f"examples/{name}/run.yaml"] for name in RUNS}
-COMMANDS |= {
-    "quickstart": [*QUICKSTART, "--model", "scripted/examples/quickstart/replies.yaml"],
-    "pairwise": ["rank", "examples/pairwise/run.yaml"],
-}
 Make = Callable[[str], Path]
 
 
@@ -55,7 +49,10 @@ def make(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, mon
         if name not in folders:
             out = tmp_path_factory.mktemp(name)
             monkeypatch.chdir(ROOT)
-            done = CliRunner().invoke(app, [*COMMANDS[name], "--out", str(out), "--quiet"])
+            done = CliRunner().invoke(
+                app,
+                ["rank" if name == "pairwise" else "run", f"examples/{name}/run.yaml", "--out", str(out), "--quiet"],
+            )
             assert done.exit_code == 0, done.output
             folders[name] = out
         return folders[name]
@@ -88,7 +85,7 @@ def test_ray_scores_everything(tmp_path: Path) -> None:
 
 def test_every_example_is_listed_and_made_by_make() -> None:
     folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and not path.name.startswith((".", "_"))}
-    assert folders == {*COMMANDS, "regression", "ray"}
+    assert folders == {*RUNS, "pairwise", "quickstart", "regression", "ray"}
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     assert set(re.findall(r"\[([\w.]+)\]\(", listed)) == {*folders, "notebook.ipynb"}
     makefile = (ROOT / "Makefile").read_text("utf-8")
@@ -96,12 +93,8 @@ def test_every_example_is_listed_and_made_by_make() -> None:
     assert {name for name in folders if not re.search(rf"\b{name}\b", target[1])} == {"ray", "qags_ja"}
 
 
-def test_the_quickstart_is_the_same_from_python(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = runpy.run_path(str(EXAMPLES / "quickstart" / "quickstart.py"))["rows"]
-    lines = (EXAMPLES / "quickstart" / "data.jsonl").read_text("utf-8").splitlines()
-    assert rows == [json.loads(line) for line in lines]
-    result = load(make("quickstart"))
-    assert result.estimates["plain", "relevance"].value == pytest.approx(4.51, abs=0.005)
+def test_the_quickstart_prints_the_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLES / "quickstart" / "quickstart.py"))
     assert "plain beats lively" in capsys.readouterr().out
 
 

@@ -1,10 +1,10 @@
-"""Which of two systems shortens notices better? The judge is scripted: no key, no network."""
+"""Compare two systems that shorten notices. The judge is scripted: no key, no network."""
 
 from pathlib import Path
 
 import judge
 
-NOTICES = [  # item, notice, what `plain` and what `lively` make of it
+NOTICES = [  # item, notice, text of `plain`, text of `lively`
     ("pool", "The pool is shut until Friday: its pump broke.", "Pool shut until Friday.", "News from the pool!"),
     ("bus", "From 1 May bus 4 stops at the mill, not the inn.", "From 1 May bus 4 stops at the mill.", "Bus 4 moves!"),
     ("fair", "The fair is cancelled; stall fees are paid back.", "No fair; fees paid back.", "What about the fair?"),
@@ -19,5 +19,5 @@ rows = [
     for item, notice, *texts in NOTICES
     for system, text in zip(("plain", "lively"), texts, strict=True)
 ]
-replies = Path(__file__).with_name("replies.yaml")  # a real run: model="gpt-5.4-mini"
+replies = Path(__file__).with_name("replies.yaml")  # or: model="gpt-5.4-mini"
 print(judge.evaluate(rows, ["relevance"], model=f"scripted/{replies}", metrics=[], cache=False).report())
