@@ -1,1 +1,1 @@
-"""What the numbers support: table to estimates. Seeded; every estimate names its method."""
+"""Compute estimates, intervals and tests from a table of scores. All are seeded; each estimate names its method."""

@@ -1,8 +1,7 @@
-"""Agreement between raters: the judges of a panel, annotators, or a judge and people.
+"""Measure agreement between raters: the judges of a panel, annotators, or a judge and people.
 
-`alpha` takes the columns of a panel, `agree` an array of votes (raters × items × systems, NaN for a missing vote).
-`repeats` measures how much one judge disagrees with itself from draw to draw. Intervals resample items with all their
-texts.
+`alpha` takes the columns of a panel. `agree` takes an array of votes (raters × items × systems, NaN for a missing
+vote). `repeats` measures how much one judge varies from draw to draw. Intervals resample items with all their texts.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Stati
 from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
 
-# Variance of values put on a range of 1, below which a resample has no variation but that of rounding.
+# A resample with less variance (of values scaled to a range of 1) varies by rounding only.
 _ROUNDING = 1e-12
 
 
 def alpha(
     table: Table, columns: Sequence[str], *, confidence: float = 0.95, n_resamples: int = 1000, seed: int = 0
 ) -> Estimate | None:
-    """Krippendorff's alpha (2011; 2018, ch. 12) between the judges of one criterion, whose columns are `columns`.
+    """Return Krippendorff's alpha (2011; 2018, ch. 12) between the judges of one criterion, given by their `columns`.
 
-    1 is perfect agreement, 0 that of chance; below 0 judges disagree more than by chance. The unit is the text, or, in
-    a comparison, the two texts in one order; identical texts, about which no judge was asked, are left out. A missing
-    value is one that failed; `n` counts the texts with two values or more. The distance is the interval one, (v − w)²,
-    on the values of the scale, for labels too: a scale says by its values how far apart its labels are.
+    1 is perfect agreement, 0 is chance; below 0 judges disagree more than by chance. The unit is the text or, in a
+    comparison, the two texts in one order. Identical texts, about which no judge was asked, are excluded. Failed values
+    are missing; `n` counts the texts with at least two values. The distance is (v − w)² on the values of the scale, for
+    labels too.
 
-    None where alpha is not defined: fewer than two judges, fewer than two texts with two values, or no variation at
-    all, of which one cannot tell whether the judges agree or do not look. The interval is the percentile one over
-    resampled items, each with all its texts; resamples without variation are left out, and below 2 items there is none.
+    Return None if alpha is undefined: fewer than two judges, fewer than two texts with two values, or no variation. The
+    interval is the percentile interval over resampled items. Resamples without variation are excluded, and fewer than 2
+    items have no interval.
     """
     by_judge = [
         {(score.item, score.system, score.rival): score.value for score in table.column_scores(name)
@@ -61,19 +60,18 @@ def alpha(
 
 
 def unit_terms(values: Floats) -> Floats:
-    """The contribution of every unit to alpha: number of values, their sum, sum of squares, and number × variance."""
+    """Return each unit's contribution to alpha: number of values, their sum, sum of squares, and number × variance."""
     number = (~np.isnan(values)).sum(axis=1)
     within = number * np.nanvar(values, axis=1, ddof=1)
     return np.stack([number, np.nansum(values, axis=1), np.nansum(values**2, axis=1), within], axis=1)
 
 
 def alpha_of(terms: Floats) -> Floats:
-    """1 − observed / expected disagreement from sums of `unit_terms`; NaN where nothing is expected.
+    """Return 1 − observed / expected disagreement from sums of `unit_terms`; NaN if no disagreement is expected.
 
-    With (v − w)² both are variances: Σ_u m_u s_u² / n within the units, s² over all n values that can be paired. That
-    needs neither the matrix of coincidences, quadratic in the number of different values (expected scores rarely repeat
-    one), nor another one for every resample. Krippendorff's own bootstrap redraws pairs and not items, as evalica's
-    does, and so takes the texts of one item for independent.
+    With (v − w)² both are variances: Σ_u m_u s_u² / n within units, and s² over all n pairable values. This avoids the
+    matrix of coincidences, which is quadratic in the number of distinct values. Krippendorff's and evalica's bootstraps
+    resample pairs and thus treat the texts of an item as independent.
     """
     n, total, squares, within = np.moveaxis(terms, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -103,23 +101,23 @@ _METHODS: Mapping[Measure, str] = {
     "icc_2_1": "ICC(2,1), absolute agreement of one rater",
     "icc_2_k": "ICC(2,k), absolute agreement of the raters' mean",
 }
-_MAX_CATEGORIES = 100  # different values for kappa, and for alpha with other than the interval distance
+_MAX_CATEGORIES = 100  # distinct values for kappa, ordinal and nominal alpha
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What could be estimated, and why a measure could not."""
+    """Estimates by measure, and the reason for each missing measure."""
 
     estimates: Mapping[Measure, Estimate] = field(default_factory=dict)
     lacking: Mapping[Measure, str] = field(default_factory=dict)
 
 
 def agree(votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Bootstrap = DEFAULT) -> Agreement:
-    """How far raters agree. An estimate's `n` counts its texts.
+    """Measure how well raters agree. An estimate's `n` counts its texts.
 
-    `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; of more than two raters the mean over every two, Light
-    1971) are over the texts that two raters or more rated, `icc_…` (Shrout and Fleiss 1979, two-way random effects)
-    over those that all did. Alpha does not ask who rated what; kappa and ICC take the places in a list for persons.
+    `alpha_…` (Krippendorff 2011) and `kappa_…` (Cohen 1968; for more than two raters the mean over pairs, Light 1971)
+    use the texts that at least two raters rated. `icc_…` (Shrout and Fleiss 1979, two-way random effects) uses those
+    that all rated. Alpha ignores who rated; kappa and ICC assume that a position is always the same rater.
     """
     votes = rounded(votes)
     estimates, lacking = {}, {}
@@ -150,7 +148,7 @@ def _reason_undefined(votes: Floats, texts: Bools, measure: Measure) -> str:
     if different < 2:
         return "all ratings are equal"
     if different > _MAX_CATEGORIES and measure not in ("alpha_interval", "icc_2_1", "icc_2_k"):
-        return f"the ratings have {different:,} different values: more than {_MAX_CATEGORIES} are no categories"
+        return f"the ratings have {different:,} distinct values, more than {_MAX_CATEGORIES}"
     return ""
 
 
@@ -166,9 +164,9 @@ def _alpha_interval(votes: Floats) -> Statistic:
 
 
 def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
-    """1 − observed / expected disagreement from how often every two values meet in a text (Krippendorff 2011).
+    """Return 1 − observed / expected disagreement from counts of value pairs within texts (Krippendorff 2011).
 
-    The ordinal distance of two values is that of their mid-ranks among all the ratings that can be paired.
+    The ordinal distance of two values is that of their mid-ranks among all pairable ratings.
     """
     from scipy.sparse import csr_array
 
@@ -203,7 +201,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
 
 
 def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
-    """The item of every text that two or more rated, and its votes: texts × raters."""
+    """Return the item and the votes (texts × raters) of every text that at least two raters rated."""
     item, system = np.nonzero((~np.isnan(votes)).sum(axis=0) > 1)
     return item, votes[:, item, system].T
 
@@ -212,7 +210,7 @@ def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
 
 
 def _kappa(votes: Floats, power: int) -> Statistic:
-    """1 − observed / expected disagreement |v − w|^power of two raters, the mean over every two."""
+    """Return 1 − observed / expected disagreement |v − w|^power, averaged over pairs of raters."""
     kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)]
 
     return lambda counts: average(np.stack([kappa(counts) for kappa in kappas_of_pairs]))
@@ -242,7 +240,7 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
 
 
 def _icc(votes: Floats, of_mean: bool) -> Statistic:
-    """Shrout and Fleiss 1979, p. 423: from the mean squares of texts, raters and residuals."""
+    """Compute the ICC from the mean squares of texts, raters and residuals (Shrout and Fleiss 1979, p. 423)."""
     raters = len(votes)
     item, system = np.nonzero(~np.isnan(votes).any(axis=0))
     units = votes[:, item, system].T
@@ -280,14 +278,14 @@ _STATISTICS: Mapping[Measure, Callable[[Floats], Statistic]] = {
 }
 
 
-_MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
+_MEAN_TOLERANCE = 1e-6  # between a mean over labels and the stored value
 
 
 def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
-    """The standard deviation of the draws of one text (divisor draws − 1), its mean over texts, by system and column.
+    """Return the mean over texts of the standard deviation of a text's draws (divisor draws − 1), by system and column.
 
-    In the units of the column's scale, for columns of which a text has two parsed draws or more; `n` counts these
-    texts. `label_values` gives the values of the labels; a column without any has no estimate.
+    The unit is that of the column's scale. Only texts with at least two parsed draws count; `n` counts them.
+    `label_values` gives the values of the labels; a column without them has no estimate.
     """
     columns = tuple(column for column in table.columns if column.kind == "criterion")
     values_of_labels = {column.name: label_values(column) for column in columns}
@@ -307,7 +305,7 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
 def label_values(column: Column) -> Mapping[str, float]:
     """Return the value of each label: the ends of the scale for two labels, else the labels read as numbers.
 
-    Which of two labels has which end is not known from the column. Empty if the labels are not numbers.
+    The column does not say which of two labels has which end. The result is empty if the labels are not numbers.
     """
     if len(column.labels) == 2 and column.low is not None and column.high is not None:
         return dict(zip(column.labels, (column.low, column.high), strict=True))
@@ -318,7 +316,7 @@ def label_values(column: Column) -> Mapping[str, float]:
 
 
 def _deviation_of_draws(score: Score, counts: Mapping[str, float]) -> float | None:
-    """The standard deviation of the draws that parsed; None for one draw, or where the labels count something else."""
+    """Return the standard deviation of the parsed draws, or None for one draw or labels that contradict the mean."""
     p = score.provenance
     shares = {label: share for label, share in (p.distribution or {}).items() if share > 0}
     mass = fsum(shares.values())

@@ -1,7 +1,7 @@
-"""From the rows of a run to everything they support: means, differences, rankings, agreement.
+"""Compute everything that the rows of a run support: means, differences, rankings, agreement.
 
-`analyze` puts it together. `overall` weights the criteria of each text into one number; `panel_means` averages the
-judges of a panel.
+`analyze` combines it. `overall` weights the criteria of each text into one number; `panel_means` averages the judges of
+a panel.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _PROVENANCE = Provenance("overall")
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """How the column `overall` was made: each criterion's share of it (they sum to 1).
+    """The weights of the column `overall`: each criterion's share; the shares sum to 1.
 
-    Its values are from 0 to 1, the ends of the criteria's scales, 1 the good one. `n` texts of `of` have one: those
-    with a value of every criterion.
+    Values are from 0 (worst end of the criteria's scales) to 1. `n` of `of` texts have a value: those with a value for
+    every criterion.
     """
 
     weights: Mapping[str, float]
@@ -48,16 +48,16 @@ class Overall:
 
 @dataclass(frozen=True, slots=True)
 class WeightedScores:
-    """How the column `overall` was made, and a table of the same texts that holds it."""
+    """The weights of the column `overall`, and a table of the same texts that contains it."""
 
     summary: Overall
     table: Table
 
 
 def overall(table: Table) -> WeightedScores | None:
-    """The weighted mean of the criteria's columns (of a panel, of its means), and a table of the same texts with it.
+    """Compute the weighted mean of the criteria's columns (a panel's means) and a table that contains it.
 
-    None for fewer than two criteria with a weight, where a column is called `overall` already, and for comparisons.
+    Return None for fewer than two weighted criteria, if a column is already called `overall`, and for comparisons.
     """
     columns = [
         column
@@ -71,7 +71,7 @@ def overall(table: Table) -> WeightedScores | None:
     total = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total for column in columns}
     values = np.zeros((len(table.systems), len(table.items)))
-    for column in columns:  # 0 at the bad end of the scale and 1 at the good one
+    for column in columns:  # 0 at the worse end of the scale, 1 at the better one
         low, high = float(column.low or 0.0), float(column.high or 0.0)
         bad, good = (high, low) if column.better == "lower" else (low, high)
         values += weights[column.name] * ((table.matrix(column.name) - bad) / (good - bad))
@@ -90,7 +90,7 @@ Row = Score | Failure
 
 
 def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
-    """The judges' columns of every criterion that a panel judged."""
+    """Return the judges' columns of every criterion that a panel judged."""
     by_criterion: dict[str, list[Column]] = {}
     for column in columns:
         if column.judge:
@@ -99,15 +99,15 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 
 
 def mean_column(judges: Sequence[Column]) -> Column:
-    """The column of a panel's means on one criterion, signed with the judges' own signatures."""
+    """Return the column of a panel's mean on one criterion. Its signature contains the judges' signatures."""
     signature = f"mean of {len(judges)} judges: {'; '.join(column.signature for column in judges)}"
     return replace(judges[0], name=judges[0].criterion, signature=signature, judge="")
 
 
 def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
-    """The mean of the judges' values for every text (or comparison) that any of them was asked about.
+    """Average the judges' values for every text (or comparison) that any judge was asked about.
 
-    Where a judge has no score the panel has none either: means over different judges do not compare.
+    If a judge has no score, the panel has none, because means over different judges are not comparable.
     """
     panels = judged_columns(columns)
     panel_columns = {column.name: column for judges in panels.values() for column in judges}
@@ -134,7 +134,7 @@ def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The table with a panel's means in it, and what it supports (`report.Result` says what each of them is)."""
+    """The table with a panel's means, and all statistics of it; `Result` describes each field."""
 
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
@@ -159,10 +159,10 @@ def analyze(
     looks: Mapping[Text, TextFeatures] | None = None,
     people: bool = False,
 ) -> Analysis:
-    """Means, differences and ranks, or, where the rows are comparisons in so many `orders`, rankings.
+    """Compute means, differences and ranks, or rankings if the rows are comparisons in one or two `orders`.
 
-    Of a panel also how far its judges agree. Where the texts' `looks` are known, how far these move a judge's scores;
-    with `people`, the means on the scale of the ratings that some of the texts have.
+    A panel also gets its agreement. If the texts' `looks` are known, their correlations with the judge's scores are
+    computed. With `people`, means are also estimated on the scale of the ratings.
     """
     rows = [*rows, *panel_means(columns, rows)]
     scores = tuple(row for row in rows if isinstance(row, Score))

@@ -1,8 +1,7 @@
-"""How every interval is made: resamples of items and their quantiles, Student's t, and Wilson's interval of a share.
+"""Compute intervals: resampled items and their quantiles, Student's t, and Wilson's interval of a share.
 
-`bootstrap_means` gives the mean of every system and column, on the same resamples. `Bootstrap` resamples any other
-statistic; `quantiles` takes the ends of an interval from its resamples. `wilson_interval` needs none, and holds near 0
-and 1.
+`bootstrap_means` returns the mean of every system and column on the same resamples. `Bootstrap` resamples any other
+statistic; `quantiles` returns the ends of its interval. `wilson_interval` needs no resamples and is valid near 0 and 1.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Ints = np.ndarray[Any, np.dtype[np.intp]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NORMAL = NormalDist()
-# Numbers held at once, for the drawn items and for the values: about 32 MB each at the most.
+# Numbers in memory, for the drawn items and for the values: at most about 32 MB each.
 _MAX_DRAWN, _MAX_VALUES = 1_000_000, 2_000_000
 
 P = ParamSpec("P")
@@ -33,7 +32,7 @@ R = TypeVar("R")
 
 
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function that multiplies many small matrices: waiting for a second thread costs more than it saves."""
+    """Decorate a function that multiplies many small matrices, for which a second thread costs more than it saves."""
     limited: Callable[P, R] = threadpool_limits.wrap(limits=1, user_api="blas")(function)
     return limited
 
@@ -41,16 +40,15 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 def bootstrap_means(
     table: Table, *, confidence: float = 0.95, n_resamples: int = 2000, seed: int = 0
 ) -> dict[tuple[str, str], Estimate]:
-    """Mean over items of every (system, column) that has a score, with a BCa interval (Efron 1987).
+    """Return the mean over items of every (system, column) with a score, with a BCa interval (Efron 1987).
 
-    Items are the unit: each resample draws as many items as the table has, with replacement, and takes the mean of
-    those that were scored. All systems and columns see the same draws, so their resamples are paired. A resample
-    that drew no scored item is left out. `n` counts the scored items; below 2 there is no interval. Where the bias
-    correction is infinite or the accelerated quantile undefined, the interval is the percentile one and `method`
-    says so. Either is widened for small n, by √(n / (n − 1)) of the normal quantile (Hesterberg 2015, on narrowness
-    bias). Memory stays bounded for any number of items.
+    Each resample draws as many items as the table has, with replacement, and averages those with a score. All systems
+    and columns share the draws. A resample without a scored item is excluded. `n` counts the scored items; below 2
+    there is no interval. If the bias correction is infinite or the accelerated quantile undefined, the interval is the
+    percentile interval, and `method` says so. Both are widened by √(n / (n − 1)) of the normal quantile (Hesterberg
+    2015, on narrowness bias). Memory is bounded for any number of items.
 
-    A value of all a system's texts together is its own estimate, with the interval its metric gave it.
+    A value of all texts of a system is its own estimate, with the interval that its metric computed.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
     for name in sorted(table.corpus_columns):
@@ -84,7 +82,7 @@ def bootstrap_means(
 
 
 def resampled_means(values: Floats, n_resamples: int, seed: int, dtype: Any = np.float64) -> Any:
-    """The means, resamples × rows, of rows × items (NaN for missing ones); NaN where no item of a row was drawn."""
+    """Return means of rows × items (NaN for missing values) by resample: resamples × rows; NaN if no item was drawn."""
     known = ~np.isnan(values)
     filled = np.where(known, values, 0.0).T.astype(dtype)
     partial = ~known.all(axis=1)
@@ -102,7 +100,7 @@ def resampled_means(values: Floats, n_resamples: int, seed: int, dtype: Any = np
 
 
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
-    """How often each item was drawn, resamples × items, in chunks: the same for the same seed, whatever the chunks."""
+    """Yield how often each item was drawn (resamples × items) in chunks. The chunk size does not change the draws."""
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // max(1, n_items))
     for first in range(0, n_resamples, chunk):
@@ -112,9 +110,10 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
 
 
 def quantiles(drawn: Any, shares: Any) -> Floats:
-    """Quantiles of each row (rows × resamples, NaN left out) at k shares for all rows or rows × k of them: rows × k.
+    """Return quantiles of each row (rows × resamples, without NaN) at k shares for all rows or rows × k: rows × k.
 
-    Linear between neighbours, as numpy's, whose partition takes five times as long. NaN for a row without a number.
+    They are linear between neighbours, as in numpy, whose partition takes five times as long. NaN for a row without a
+    number.
     """
     ordered = np.sort(drawn, axis=-1)  # NaN comes last
     last = np.maximum((~np.isnan(drawn)).sum(axis=-1, keepdims=True) - 1, 0)
@@ -126,16 +125,17 @@ def quantiles(drawn: Any, shares: Any) -> Floats:
 
 
 def bca_tails(values: Floats, drawn: Floats, confidence: float) -> tuple[str, float, float]:
-    """The method and the two quantiles of the BCa interval (Efron 1987), the percentile one's where they are undefined.
+    """Return the method and the two quantiles of the BCa interval (Efron 1987), or of the percentile interval.
 
     Efron and Tibshirani 1993: quantiles 14.10, bias 14.14, acceleration 14.15, for a mean Σd³ / (6 (Σd²)^1.5) with d
-    the distances from it. Resamples equal to the mean count half below it, as discrete scores give many of them.
+    the distances from it. If these are undefined, the percentile interval is used. Resamples equal to the mean count
+    half, because discrete scores produce many of them.
     """
     n, mean = len(values), values.mean()
-    # A resample's variance is (n − 1) / n of the one it stands for: widened by that, few items are covered as many are.
+    # A resample's variance is (n − 1) / n of the true one: widen the interval, so that few items are covered as well.
     tail = NORMAL.cdf(sqrt(n / max(1, n - 1)) * NORMAL.inv_cdf((1 - confidence) / 2))
     drawn = drawn[~np.isnan(drawn)]
-    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))  # the sums' rounding
+    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))  # rounding of sums
     below, level = int((drawn < mean - tolerance).sum()), int((drawn <= mean + tolerance).sum())
     deviations = values - mean
     scatter = float((deviations**2).sum()) ** 1.5
@@ -151,16 +151,16 @@ def bca_tails(values: Floats, drawn: Floats, confidence: float) -> tuple[str, fl
 
 @lru_cache(maxsize=4096)
 def t_quantile(tail: float, freedom: int) -> float:
-    """Student's t that is exceeded with probability `tail` (below one half).
+    """Return the value that Student's t exceeds with probability `tail` (below one half).
 
-    Newton's steps on the angle of the finite series of its distribution (Abramowitz and Stegun 1964, 26.7.3–4).
-    scipy.special has it too, and takes longer to import than a run takes to analyse.
+    Solved by Newton's steps on the angle in the finite series of the distribution (Abramowitz and Stegun 1964,
+    26.7.3–4). Importing scipy.special would take longer than a run's analysis.
     """
     odd = freedom % 2
     j = np.arange(1, (freedom - odd) // 2)
     ratios = (2 * j - 1 + odd) / (2 * j + odd)
     slope = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
-    angle = atan(NORMAL.inv_cdf(1 - tail) / sqrt(freedom))  # that of the normal quantile: the steps only go up from it
+    angle = atan(NORMAL.inv_cdf(1 - tail) / sqrt(freedom))  # start at the normal quantile: the steps only go up
     for _ in range(100):
         inside = sin(angle) * (1 + float(np.cumprod(ratios * cos(angle) ** 2).sum()))
         if odd:
@@ -173,17 +173,17 @@ def t_quantile(tail: float, freedom: int) -> float:
 
 
 def expanded_tail(tail: float, n: int) -> float:
-    """The share of a normal distribution that lies beyond √(n / (n − 1)) of Student's t quantile of `tail`.
+    """Return the normal tail beyond √(n / (n − 1)) times Student's t quantile of `tail`.
 
-    At these quantiles the percentile interval is the expanded one (Hesterberg 2015, section 3.5).
+    The percentile interval at these quantiles is the expanded one (Hesterberg 2015, section 3.5).
     """
     return NORMAL.cdf(-sqrt(n / (n - 1)) * t_quantile(tail, n - 1))
 
 
 Statistic = Callable[[Floats], Floats]
-"""How often each item was drawn, resamples × items, to a value of each resample, NaN where it has none."""
+"""Maps how often each item was drawn (resamples × items) to a value per resample, NaN if undefined."""
 
-_MAX_CACHED = 4_000_000  # counts that are kept for the next statistic, 32 MB
+_MAX_CACHED = 4_000_000  # counts cached for the next statistic, 32 MB
 
 
 @lru_cache(maxsize=1)
@@ -192,7 +192,7 @@ def _cached_weights(n_items: int, n_resamples: int, seed: int) -> tuple[Floats, 
 
 
 class Resampled(NamedTuple):
-    """A value, and that of each resample of so many items; NaN where there is none."""
+    """A value and its resamples; NaN if there is none. `n` counts the items."""
 
     value: float
     resampled: Floats
@@ -201,7 +201,7 @@ class Resampled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Resamples of items. Those of equal ones are the same, so that what is asked of them is paired."""
+    """Resamples of items. The same seed and items give the same resamples, so statistics are paired."""
 
     n_resamples: int = 1000
     seed: int = 0
@@ -212,18 +212,18 @@ class Bootstrap:
         return f"{100 * self.confidence:g}% percentile bootstrap over items, {resampling}"
 
     def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
-        """A statistic (of one or more numbers) of all the items, and of the resamples."""
+        """Return a statistic (one or more numbers) of all items, and of the resamples."""
         weights = _cached_weights if n_items * self.n_resamples <= _MAX_CACHED else resample_weights
         drawn = [statistic(counts) for counts in weights(n_items, self.n_resamples, self.seed)]
         return statistic(np.ones((1, n_items)))[0], np.concatenate(drawn)
 
     def resampled(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
-        """A statistic of one number, in which `used` of the items play a part."""
+        """Return a statistic of one number, to which `used` items contribute."""
         value, drawn = self.observed_and_resampled(statistic, n_items)
         return Resampled(float(value), drawn, used)
 
     def estimate(self, name: str, resampled: Resampled, n: int, method: str) -> Estimate | None:
-        """The estimate with its interval; None where the value is undefined."""
+        """Return the estimate with its interval, or None if the value is undefined."""
         if np.isnan(resampled.value):
             return None
         if min(resampled.items, n) < 2 or np.isnan(resampled.resampled).all():
@@ -232,7 +232,7 @@ class Bootstrap:
         return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
 
     def interval(self, drawn: Floats) -> Floats:
-        """Both ends of the interval, first axis: the lower, the upper one; NaN where no resample has a value."""
+        """Return the lower and the upper ends (first axis); NaN if no resample has a value."""
         rows = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
         ends = quantiles(rows, [(1 - self.confidence) / 2, (1 + self.confidence) / 2])
         return ends.T.reshape(2, *drawn.shape[1:])
@@ -242,7 +242,7 @@ DEFAULT = Bootstrap()
 
 
 def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
-    """hits / n (0–1) with Wilson's score interval (1927); None where nothing was tried."""
+    """Return hits / n (0–1) with Wilson's score interval (1927), or None if n is 0."""
     if n < 1:
         return None
     p = hits / n
@@ -251,7 +251,7 @@ def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
-    """Both ends of Wilson's interval (1927, as Agresti and Coull 1998 write it), at z standard errors."""
+    """Return both ends of Wilson's interval (1927, as in Agresti and Coull 1998) at z standard errors."""
     add = z * z / tries
     middle, half = share + add / 2, sqrt(add * share * (1 - share) + add**2 / 4)
     return max(0.0, (middle - half) / (1 + add)), min(1.0, (middle + half) / (1 + add))

@@ -1,11 +1,11 @@
 """Put a judge's scores on people's scale: calibration curves, and means that combine both.
 
-`calibration` compares the judge's values with people's in bins: where it says 4, do people say 4? `calibrate` estimates
-means on people's scale from a judge's scores of all items and ratings of some.
+`calibration` compares the judge's values with people's in bins. `calibrate` estimates means on people's scale from a
+judge's scores of all items and ratings of some.
 
-It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor
-even on people's scale: its mean error is measured on the rated items and subtracted. How well it correlates with people
-only decides how much narrower the interval is. The rated items have to be drawn at random.
+It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be calibrated, nor use
+people's scale: its mean error is measured on the rated items and subtracted. Its correlation with people decides only
+how much narrower the interval is. The rated items must be a random sample.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from judge.stats.power import ALPHA
 from judge.table import Table
 
 _BINS = 10
-_MAX_LABELS = 11  # up to which each label of a scale has a bin of its own
+_MAX_LABELS = 11  # scales with more labels get ten equal bins
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Texts to which the judge gave values from `low` to below `high` (the last bin includes its end).
+    """Texts with judge values from `low` to below `high` (the last bin includes its end).
 
-    `value` is their mean, `people` the mean of people's ratings of them, with its interval; its `n` counts the texts.
+    `value` is their mean, `people` the mean of people's ratings of them with its interval; its `n` counts the texts.
     """
 
     low: float
@@ -46,11 +46,11 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The judge's values beside people's, on a scale from `low` to `high`.
+    """The judge's values against people's, on a scale from `low` to `high`.
 
-    `error` is the expected calibration error (Naeini et al. 2015) on the scale put on 0 to 1: the distance of the two
-    means of each bin, weighted by its texts. `bias` is the judge's mean less people's, in units of the scale. Bins
-    without a text are left out.
+    `error` is the expected calibration error (Naeini et al. 2015) on the scale mapped to 0–1: the distance between the
+    two means of each bin, weighted by its texts. `bias` is the judge's mean minus people's, in units of the scale.
+    Empty bins are left out.
     """
 
     low: float
@@ -61,12 +61,12 @@ class Calibration:
 
 
 def levels(column: Column) -> tuple[float, ...]:
-    """The values of the labels of a column's scale, ascending; empty if unknown."""
+    """Return the values of a column's labels, ascending; empty if unknown."""
     return tuple(sorted(label_values(column).values()))
 
 
 def edges(column: Column) -> tuple[float, ...]:
-    """Where the bins of a column begin and end: half way between labels, of more than eleven ten equal parts."""
+    """Return the bin edges of a column: half way between labels, or ten equal parts for more than eleven."""
     if column.low is None or column.high is None or column.low >= column.high:
         return ()
     points = levels(column)
@@ -78,11 +78,11 @@ def edges(column: Column) -> tuple[float, ...]:
 def calibration(
     values: Floats, ratings: Floats, edges: Sequence[float], bootstrap: Bootstrap = DEFAULT
 ) -> Calibration | None:
-    """A judge's values against people's mean ratings on the same scale, items × systems, NaN for missing ones.
+    """Compare a judge's values with people's mean ratings on the same scale (items × systems, NaN for missing values).
 
-    `edges` are those of the bins, the first and the last the ends of the scale. Intervals are over items drawn anew
-    with all their texts. An error over few texts is too high, as chance alone parts the means of small bins. None
-    without a text that has both.
+    The first and the last of `edges` are the ends of the scale. Intervals resample items with all their texts. The
+    error is biased upwards for few texts, because the means of small bins differ by chance. Return None if no text has
+    both values.
     """
     values, ratings = paired(values, ratings)
     item, _ = known = np.nonzero(~np.isnan(values))
@@ -110,8 +110,8 @@ def calibration(
         return bootstrap.estimate(name, Resampled(float(observed[at]), drawn[:, at], n_items), n_texts, method)
 
     totals = len(np.unique(item)), len(item)
-    error = estimate(0, "error", "expected calibration error, the scale put on 0 to 1", *totals)
-    bias = estimate(1, "bias", "the judge's mean less people's", *totals)
+    error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", *totals)
+    bias = estimate(1, "bias", "the judge's mean minus people's", *totals)
     people = [estimate(2 + k, "people", "mean of people's ratings", int(items[k]), int(n[k])) for k in range(len(n))]
     bins = [
         Bin(low, high, float(mean / number), people_mean)
@@ -122,18 +122,18 @@ def calibration(
 
 
 MIN_RATED_ITEMS = 10
-"""Rated items below which there is no estimate: λ comes from them, and of fewer the intervals are too narrow."""
-_TOLERANCE = 1e-9  # of a value, below which it is rounding
+"""Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""
+_TOLERANCE = 1e-9  # relative rounding error of a value
 _UNLIKELY = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """What ratings and a judge's scores say together: the mean of one system, or that of `system` less `other`.
+    """An estimate from ratings and a judge's scores: the mean of `system`, or of `system` minus `other`.
 
-    `estimate` is on people's scale, its `n` the rated items; `judged` counts those that have the judge's score alone.
-    `people` is the same from the ratings alone. `weight` is λ, 0–1: 0 the judge does not count, 1 it counts in full.
-    `adjusted` is a difference's p after Holm over those of its column.
+    `estimate` is on people's scale, its `n` the rated items; `judged` counts those with only the judge's score.
+    `people` is the estimate from the ratings alone. `weight` is λ, from 0 (the judge does not count) to 1. `adjusted`
+    is a difference's p after Holm's correction within its column.
     """
 
     estimate: Estimate
@@ -146,14 +146,14 @@ class Powered:
 
     @property
     def effective_ratings(self) -> int | None:
-        """How many ratings without a judge would give an interval as narrow; None where there is no interval."""
+        """Return how many ratings without a judge would give an equally narrow interval; None without an interval."""
         ends = self.estimate, self.people
         widths = [e.high - e.low for e in ends if e.low is not None and e.high is not None]
         return round(self.estimate.n * (widths[1] / widths[0]) ** 2) if len(widths) == 2 and widths[0] > 0 else None
 
     @property
     def apart(self) -> bool:
-        """Of a difference: whether the two systems are told apart."""
+        """Return whether a difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
@@ -161,7 +161,7 @@ class Powered:
 class Calibrated:
     """One judge's column on people's scale: `means` by system, best first, and `differences` between systems.
 
-    These come as those of `compare.Comparison` do. `note` says what could not be estimated, and why.
+    Their order is that of `Comparison`. `note` explains what could not be estimated.
     """
 
     column: str
@@ -171,10 +171,10 @@ class Calibrated:
 
 
 def calibrate(table: Table) -> tuple[Calibrated, ...]:
-    """For every criterion that people rated on some texts, the systems' means on their scale and the differences.
+    """Return the systems' means and differences on people's scale for every criterion with ratings.
 
-    Of a panel its mean counts. Items are the unit: a system has one text for each, and a difference is taken within
-    items, of those in which both texts are rated and the others in which both are judged.
+    A panel is represented by its mean. Each system has one text per item; differences are taken within items: those in
+    which both texts are rated, and those in which both are only judged.
     """
     rated = {name for sample in table.samples for name in sample.human}
     columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated]
@@ -184,16 +184,16 @@ def calibrate(table: Table) -> tuple[Calibrated, ...]:
 def powered(
     ratings: Floats, scores: Floats, others: Floats, *, weight: float | None = None, name: str = "mean"
 ) -> Powered:
-    """The mean rating of all items, from two or more that are rated (`ratings`, `scores`) and `others` that are judged.
+    """Return the mean rating of all items, from two or more rated items (`ratings`, `scores`) and judged `others`.
 
     θ = mean Y + λ (mean f of the others − mean f of the rated), with λ = cov(Y, f) / ((1 + n/N) var f), the variance
-    that of all items (sections 2 and 6 of the paper), kept to 0–1; or with the λ that is given. f is the judge's score
-    at the standard deviation that ratings have, so that the judge's scale does not matter. The variance is that of
-    Y − λf over n, plus λ² var f over N.
+    that of all items (sections 2 and 6 of the paper), limited to 0–1, or with the given λ. f is the judge's score
+    scaled to the ratings' standard deviation, so that its scale does not matter. The variance is that of Y − λf over n,
+    plus λ² var f over N.
 
-    Unlike the paper's, the intervals are Student's t with Welch-Satterthwaite degrees of freedom, n − 2 divides where λ
-    is estimated, and those of means are corrected for skewness (Hall 1992): else they are too narrow for few ratings,
-    or for many at one end of the scale. None where all ratings are equal. A difference has the p of its being 0.
+    Unlike the paper, intervals use Student's t with Welch-Satterthwaite degrees of freedom, n − 2 as divisor if λ is
+    estimated, and a skewness correction for means (Hall 1992). Otherwise they are too narrow for few ratings or many at
+    one end of the scale. Return None if all ratings are equal. A difference has the p of being 0.
     """
     n, n_others = len(ratings), len(others)
     people = _estimate_of_parts(name, float(ratings.mean()), [_part(ratings, n - 1)], n, "ratings alone")
@@ -234,12 +234,12 @@ def _part(values: Floats, free: int) -> _Part:
 
 
 def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, method: str) -> Estimate:
-    """An estimate whose error is the sum of independent parts."""
+    """Return an estimate whose error is the sum of independent parts."""
     from scipy.special import stdtr, stdtrit
 
     variance = sum(part.variance for part in parts)
     if not variance > (_TOLERANCE * value) ** 2:
-        return Estimate(name, value, None, None, n, f"{method}; all ratings are equal, which gives no interval")
+        return Estimate(name, value, None, None, n, f"{method}; all ratings are equal: no interval")
     free = variance**2 / sum(part.variance**2 / part.free for part in parts)
     error, t = sqrt(variance), float(stdtrit(free, 1 - ALPHA / 2))
     percent = f"{100 * (1 - ALPHA):g}%"
@@ -252,7 +252,7 @@ def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, 
 
 
 def _unskewed_quantile(t: float, skewness: float) -> float:
-    """Where the studentised mean of a skewed distribution lies, which its cubic transform puts at t (Hall 1992)."""
+    """Return the quantile of a skewed studentised mean at which its cubic transform is t (Hall 1992)."""
     if abs(skewness) < _TOLERANCE:
         return t
     return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
@@ -260,14 +260,14 @@ def _unskewed_quantile(t: float, skewness: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _RatedScores:
-    """Ratings and scores, systems × items, NaN for what there is not."""
+    """Ratings and scores, systems × items, NaN for missing values."""
 
     systems: Sequence[str]
     ratings: Floats
     scores: Floats
 
     def estimate(self, first: int, second: int | None = None) -> Powered | None:
-        """The mean of one system, or the difference of two; None where too few items are rated."""
+        """Return the mean of one system or the difference of two, or None if too few items are rated."""
         ratings, scores = self.ratings[first], self.scores[first]
         if second is not None:
             ratings, scores = ratings - self.ratings[second], scores - self.scores[second]
@@ -303,9 +303,8 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
         f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
         f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
         f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
-        "every item that was judged is rated: the judge adds nothing": bool(order)
-        and bool((rated == judged)[order].all()),
-        "the judge scores rated items unlike the others: were they drawn at random?": _rated_items_differ(
+        "every judged item is rated, so the judge adds nothing": bool(order) and bool((rated == judged)[order].all()),
+        "the judge scores rated and other items differently: were the rated ones drawn at random?": _rated_items_differ(
             rated_scores.scores, rated
         ),
     }

@@ -1,9 +1,9 @@
-"""Spearman, Kendall's tau-b and Pearson of columns, on tables and on resampled items, at three levels.
+"""Compute Spearman, Kendall's tau-b and Pearson of columns, on tables and on resampled items, at three levels.
 
-`within` and `between` make the coefficients of rows; `coefficients` and `of_pair` a `Statistic` of resampled items.
-All three are one: Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944), in which a_kl is the sign of
-x_k − x_l (tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN stands for a missing
-value; a value without a partner on the other side does not count.
+`within` and `between` return the coefficients of rows; `coefficients` and `of_pair` return a `Statistic` of resampled
+items. All three are Γ = Σ a_kl b_kl / √(Σ a_kl² Σ b_kl²) over pairs of texts (Daniels 1944). a_kl is the sign of x_k −
+x_l (tau-b), the difference of their mid-ranks (Spearman) or of the values (Pearson). NaN is a missing value; a value
+without a partner on the other side does not count.
 """
 
 from __future__ import annotations
@@ -18,41 +18,43 @@ from judge.stats.bootstrap import Floats, Ints, Statistic
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 Level = Literal["document", "item", "system"]
-"""Between the systems of an item, averaged over items (G-Eval's); over all texts; between the systems' means."""
+"""`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all texts; `system`:
+between system means.
+"""
 LEVELS: tuple[Level, ...] = get_args(Level)
 Key = tuple[Level, Coefficient]
 Pair = tuple[Floats, Floats]
-"""Two sides, items × systems, NaN in both where either is missing."""
+"""Two sides, items × systems, NaN in both if either is missing."""
 EXACT = 1_000
-"""Texts up to which Spearman is ranked anew in every resample: 25,600 of them would take seconds for each pair."""
+"""Spearman is ranked again in every resample up to this many texts; 25,600 of them would take seconds per pair."""
 _EXACT_TAU = 300
-_MAX_NUMBERS = 2_000_000  # numbers held at once
+_MAX_NUMBERS = 2_000_000  # numbers in memory
 _DECIMALS = 9  # equal values may differ by rounding
-_ROUNDING = 1e-12  # variance of values on a range of 1, below which there is none
-_MAX_CELLS = 100_000  # of a table of how often every two values meet
-_BINS = 256  # of values, for the derivative, where that table would be larger
+_ROUNDING = 1e-12  # smaller variance (of values scaled to a range of 1) counts as none
+_MAX_CELLS = 100_000  # of a table of counts of value pairs
+_BINS = 256  # of values for the derivative, if that table would be larger
 
 
 def rounded(x: Floats) -> Floats:
-    """The values without what may be rounding alone, which would break ties."""
+    """Round values so that floating-point errors do not break ties."""
     rows: Floats = np.round(x, _DECIMALS)
     return rows
 
 
 def share(part: Any, whole: Any) -> Floats:
-    """The quotient; NaN where the whole is nothing."""
+    """Return the quotient, NaN if the divisor is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)
 
 
 def average(values: Any) -> Floats:
-    """The mean over the first axis of what is not NaN."""
+    """Return the mean over the first axis, without NaN."""
     known = ~np.isnan(values)
     return share(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0))
 
 
 def paired(x: Floats, y: Floats) -> Pair:
-    """The two with NaN in both where it is in either."""
+    """Return both with NaN where either has NaN."""
     both = ~(np.isnan(x) | np.isnan(y))
     return np.where(both, rounded(x), np.nan), np.where(both, rounded(y), np.nan)
 
@@ -61,15 +63,15 @@ def paired(x: Floats, y: Floats) -> Pair:
 
 
 def within(x: Floats, y: Floats, coefficient: Coefficient) -> Floats:
-    """The coefficient of each row; NaN where a side does not vary."""
+    """Return the coefficient of each row; NaN if a side does not vary."""
     values: Floats = between(np.stack(paired(x, y)), coefficient)[:, 0, 1]
     return values
 
 
 def between(columns: Floats, coefficient: Coefficient) -> Floats:
-    """Columns × rows × values, missing in the same places, to each row's coefficients: rows × columns × columns.
+    """Return each row's coefficients (rows × columns × columns) of columns × rows × values, missing in the same places.
 
-    NaN where a side does not vary.
+    NaN if a side does not vary.
     """
     number, rows, size = columns.shape
     step = max(1, _MAX_NUMBERS // max(1, number * size * (size if coefficient == "kendall" else 1)))
@@ -83,13 +85,13 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
 
 
 def _signs(x: Floats) -> Floats:
-    """The signs of x_k − x_l for every two, 0 where either is missing."""
+    """Return the signs of x_k − x_l for all pairs, 0 if either is missing."""
     first, second = np.triu_indices(x.shape[-1], 1)
     return np.nan_to_num(np.sign(x[..., first] - x[..., second]))
 
 
 def _centred_ranks(x: Floats) -> Floats:
-    """Twice the mid-rank less its mean, 0 where the value is missing."""
+    """Return twice the mid-rank minus its mean, 0 for a missing value."""
     known = ~np.isnan(x)
     order = np.argsort(x, axis=-1, kind="stable")  # NaN comes last
     ordered = np.take_along_axis(np.where(known, x, np.inf), order, axis=-1)
@@ -106,7 +108,7 @@ def _centred_ranks(x: Floats) -> Floats:
 
 
 def _centred(x: Floats) -> Floats:
-    """The values less their mean, 0 where they are missing, and all of them where they do not vary."""
+    """Return the values minus their mean; 0 for missing values and for rows that do not vary."""
     known = ~np.isnan(x)
     varies = np.where(known, x, -np.inf).max(axis=-1) > np.where(known, x, np.inf).min(axis=-1)
     filled = np.where(known, x, 0.0)
@@ -121,8 +123,8 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 }
 
 
-# Coefficients over all texts of resampled items. Each function takes columns × texts and every text's item, and returns
-# what makes of counts (resamples × items) the Σ a b of two columns.
+# Coefficients over all texts of resampled items. Each function takes columns × texts and every text's item. It returns
+# a function from counts (resamples × items) to the Σ a b of two columns.
 
 _Products = Callable[[int, int], Floats]
 
@@ -130,11 +132,12 @@ _Products = Callable[[int, int], Floats]
 def pooled(
     columns: Floats, pairs: Sequence[tuple[int, int]], coefficient: Coefficient, *, exact: int = EXACT
 ) -> Statistic:
-    """The coefficients of pairs of columns (columns × items × systems, missing in the same places) over all texts.
+    """Return the coefficients of pairs of columns over all texts.
 
-    Pearson is computed anew for each resample, Spearman too of up to so many texts (`exact`), tau-b of up to 300 of
-    these. Else they are linear in how often items are drawn: the value is exact, and a resample's is that plus its
-    counts less 1 times the derivative by each (the infinitesimal jackknife; Efron 1982, ch. 6).
+    `columns` are columns × items × systems, missing in the same places. Pearson is computed for each resample, Spearman
+    for up to `exact` texts, tau-b for up to 300 of these. Otherwise they are linear in how often items are drawn: the
+    value is exact, and a resample's is the value plus (counts − 1) times the derivative by each count (the
+    infinitesimal jackknife; Efron 1982, ch. 6).
     """
     item, _ = known = np.nonzero(~np.isnan(columns[0]))
     values, n_items = np.stack([column[known] for column in columns]), columns.shape[1]
@@ -180,7 +183,7 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
 
 
 def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
-    """Mid-ranks less their mean, in which a text counts as often as it was drawn."""
+    """Return mid-ranks minus their mean; each text counts as often as it was drawn."""
     grouped = []
     for column in values:
         order = np.argsort(column, kind="stable")
@@ -188,7 +191,7 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Float
         grouped.append((order, starts, place[np.argsort(order)]))
 
     def products_of(counts: Floats) -> _Products:
-        weights = np.ascontiguousarray(counts.T)[item]  # texts × resamples, of which rows are taken
+        weights = np.ascontiguousarray(counts.T)[item]  # texts × resamples
         ranks = []
         for order, starts, place in grouped:
             by_value = np.add.reduceat(weights[order], starts, axis=0)
@@ -200,7 +203,7 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Float
 
 
 def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
-    """Signs over every two texts; two that are one text drawn twice are tied, as in a sample that holds it twice."""
+    """Return signs over all pairs of texts. A text drawn twice is tied with itself."""
     signs = [np.sign(column[:, None] - column[None, :]) for column in values]
 
     def products_of(counts: Floats) -> _Products:
@@ -215,7 +218,7 @@ _Terms = tuple[float, Floats, Floats]
 
 
 def _linear(value: float, sums: Floats, slopes: Floats, item: Ints, n_items: int) -> tuple[float, Floats]:
-    """The value, and its derivative by how often each item is drawn."""
+    """Return the value and its derivative by how often each item is drawn."""
     both, first, second = (np.bincount(item, slopes_by_text, minlength=n_items) for slopes_by_text in slopes)
     with np.errstate(invalid="ignore", divide="ignore"):
         return value, both / np.sqrt(sums[1] * sums[2]) - value / 2 * (first / sums[1] + second / sums[2])
@@ -226,11 +229,11 @@ def _ratio(sums: Floats) -> float:
 
 
 def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
-    """Σ a b is Σ_k A_k B_k with A_k twice the mid-rank less its mean, which moves by the sign of x_k − x_i with i."""
+    """Return Σ a b = Σ_k A_k B_k, A_k twice the mid-rank minus its mean, which the sign of x_k − x_i changes with i."""
     groups = [np.unique(column, return_inverse=True)[1] for column in values]
 
     def above(column: int, numbers: Floats) -> Floats:
-        """Each text's Σ_k sign(x_k − x_i) of these numbers."""
+        """Return each text's Σ_k sign(x_k − x_i) of these numbers."""
         by_value = np.bincount(groups[column], numbers)
         return np.asarray((by_value.sum() + by_value - 2 * np.cumsum(by_value))[groups[column]])
 
@@ -246,12 +249,12 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
 
 def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
-    """Each text's Σ_l sign(x_k − x_l) sign(y_k − y_l), from the table of how often two places meet."""
+    """Return each text's Σ_l sign(x_k − x_l) sign(y_k − y_l), from counts of how often two ranks meet."""
     groups = [np.unique(column, return_inverse=True)[1] for column in values]
     sizes = [int(group.max(initial=0)) + 1 for group in groups]
 
     def less_above(table: Ints) -> Ints:
-        """For every row, the sum of the rows above it less that of the rows below."""
+        """Return for every row the sum of the rows above minus that of the rows below."""
         up_to = np.cumsum(table, axis=0)
         difference: Ints = 2 * up_to - table - up_to[-1]
         return difference
@@ -272,7 +275,7 @@ def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
 
 def _tau(first: Ints, second: Ints) -> float:
-    """Tau-b of two orders of places, by counting discordant pairs in a merge sort (Knight 1966)."""
+    """Return tau-b of two rankings, counting discordant pairs in a merge sort (Knight 1966)."""
     size, joint = len(first), first * (int(second.max()) + 1) + second
     tied = [int((np.unique(places, return_counts=True)[1] ** 2).sum()) for places in (first, second, joint)]
     width, discordant, beyond = 1, 0, int(second.max()) + 1
@@ -292,7 +295,7 @@ def _tau(first: Ints, second: Ints) -> float:
 
 
 def mean(by_item: Floats) -> Statistic:
-    """The mean over the drawn items (the first axis) that have a value."""
+    """Return the mean over the drawn items (the first axis) with a value."""
     known = ~np.isnan(by_item)
     values, number = np.where(known, by_item, 0.0), known.astype(np.float64)
     return lambda counts: share(counts @ values, counts @ number)
@@ -301,7 +304,7 @@ def mean(by_item: Floats) -> Statistic:
 def coefficients(
     columns: Floats, pairs: Sequence[tuple[int, int]], level: Level, names: Sequence[Coefficient], exact: int = EXACT
 ) -> Statistic:
-    """The coefficients of pairs of columns at a level: resamples × names × pairs.
+    """Return the coefficients of pairs of columns at a level: resamples × names × pairs.
 
     `columns` are columns × items × systems, missing in the same places.
     """
@@ -331,6 +334,6 @@ def coefficients(
 
 
 def of_pair(x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:
-    """The coefficient of two columns, items × systems with NaN for missing values, on the texts that have both."""
+    """Return the coefficient of two columns, items × systems with NaN for missing values, on the texts of both."""
     statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, [coefficient], exact)
     return lambda counts: statistic(counts)[:, 0, 0]

@@ -1,8 +1,8 @@
-"""Correlation of columns with people's ratings and with each other.
+"""Correlate columns with people's ratings and with each other.
 
-`CorrelationWithRatings` correlates columns with ratings and compares two columns; `human_ceiling` does the same for an
-annotator, `change_in_agreement` for two runs. `matrices` correlates every two columns of a run. All have bootstrap
-intervals, at three levels: within items, over texts, between systems' means.
+`CorrelationWithRatings` correlates columns with ratings and compares two columns. `human_ceiling` does this for an
+annotator, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have bootstrap intervals,
+at three levels: within items, over texts, between system means.
 """
 
 from __future__ import annotations
@@ -41,27 +41,28 @@ from judge.table import Table
 Values = Mapping[tuple[str, str], float]
 """By item and system."""
 UNITS: Mapping[Level, str] = {"document": "item", "item": "text", "system": "system"}
-"""What an estimate's `n` counts."""
+"""The unit of an estimate's `n`."""
 NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b", "pearson": "Pearson's r"}
 OVER = {
     "document": "between the systems of an item, mean over items",
     "item": "over all texts",
     "system": "between the systems' means",
 }
-MIN_CORRELATION_ITEMS = 3  # texts or systems: of two, every coefficient is 1 or −1
+MIN_CORRELATION_ITEMS = 3  # texts or systems: with two, every coefficient is 1 or −1
 CONCLUSIVE = 5
-"""Systems between whose means columns are compared: four are in the very order of their ratings, or in its opposite, by
-chance in one of twelve cases."""
-_MAX_SYSTEMS = 200  # of which every two are compared in every resample
+"""Fewer systems are not compared by their means: four match the order of their ratings, or its reverse, by chance in
+one of twelve cases.
+"""
+_MAX_SYSTEMS = 200  # all pairs are compared in every resample
 
 # With people's ratings
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A column against people's ratings: what could be estimated, and why a level could not.
+    """The correlations of a column with people's ratings, and the reason for each missing level.
 
-    `texts` have a value and a rating. The `n` of an estimate counts the items, texts or systems that it is over.
+    `texts` have a value and a rating. The `n` of an estimate counts its items, texts or systems.
     """
 
     texts: int
@@ -70,18 +71,18 @@ class Correlation:
 
 
 def usual_level(rated: Iterable[Sample]) -> Level:
-    """Within items where most of them have three texts or more; of two, every coefficient there is 1 or −1."""
+    """Return `document` if most items have at least three texts; with two, every coefficient there is 1 or −1."""
     texts = [*Counter(sample.item for sample in rated).values()]
     return "document" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "item"
 
 
 def criterion(column: Column) -> str:
-    """The name of a column's criterion."""
+    """Return the name of a column's criterion."""
     return column.criterion or column.name
 
 
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
-    """The values of these samples, items × systems in the order of appearance, NaN for what there is not."""
+    """Return the values of these samples, items × systems in order of appearance, NaN for missing values."""
     down = {item: place for place, item in enumerate(dict.fromkeys(s.item for s in samples))}
     across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
     cells = np.full((len(down), len(across)), np.nan)
@@ -92,12 +93,12 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
 
 
 class CorrelationWithRatings:
-    """Columns against the same ratings by people, on the same resamples.
+    """Correlate columns with the same ratings, on the same resamples.
 
-    Values and ratings are items × systems with NaN for missing ones; a text counts that has both. The intervals are
-    percentile ones over items drawn anew with all their texts, the systems fixed (tau-b over all texts: see `pooled`);
-    resamples without a value are left out, and below two items there is none. Each statistic is made once, and for all
-    `columns` that are named beforehand at the same time.
+    Values and ratings are items × systems with NaN for missing values; a text counts if it has both. Intervals are
+    percentile intervals over resampled items with all their texts and fixed systems (for tau-b over all texts, see
+    `pooled`). Resamples without a value are excluded; below two items there is none. Each statistic is computed once,
+    for all named `columns` together.
     """
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap, columns: Iterable[Floats] = ()) -> None:
@@ -106,10 +107,10 @@ class CorrelationWithRatings:
         self._resampled: dict[tuple[bytes, bytes, Key], Resampled] = {}
 
     def correlate(self, values: Floats) -> Correlation:
-        """One column with the ratings.
+        """Correlate one column with the ratings.
 
-        `document`: the mean over the items of two texts or more in which both sides vary; `method` counts the others.
-        `item`: over three texts or more. `system`: between the means of three systems or more.
+        `document` is the mean over items with at least two texts in which both sides vary; `method` counts the others.
+        `item` needs three texts, `system` three systems.
         """
         pair = paired(values, self._ratings)
         return _correlation([pair], lambda key: self._drawn(values, ~np.isnan(pair[0]), key), "", self._bootstrap)
@@ -117,11 +118,11 @@ class CorrelationWithRatings:
     def difference(
         self, values: Floats, other_values: Floats, level: Level, coefficient: Coefficient = "spearman"
     ) -> Estimate | None:
-        """The coefficient of `values` less that of `other_values`, on texts with both and a rating; None if undefined.
+        """Return the coefficient of `values` minus that of `other_values`, on texts with both and a rating.
 
-        Also None between the means of fewer than five systems, of which an order says too little. At level `document`
-        the mean over the items in which both are defined. Pearson's at the other levels has the p of Williams' test,
-        which takes the texts (or systems) for independent.
+        None if undefined, and between the means of fewer than five systems. At level `document` it is the mean over
+        items in which both are defined. Pearson's at the other levels has the p of Williams' test, which assumes
+        independent texts (or systems).
         """
         known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
         ratings = np.where(known, self._ratings, np.nan)
@@ -149,9 +150,9 @@ class CorrelationWithRatings:
         return replace(estimate, p=test.p, method=method)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
-        """Spearman after less before, of one column in two runs; None where it is undefined.
+        """Return Spearman after minus before, of one column in two runs, or None if undefined.
 
-        Within items with the p of a sign-flip test over the items' coefficients, at the other levels by the interval.
+        `document` has the p of a sign-flip test over the items' coefficients; the other levels use the interval.
         """
         if level != "document":
             return self.difference(after, before, level)
@@ -161,7 +162,7 @@ class CorrelationWithRatings:
     def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
         name, texts = rounded(values).tobytes(), known.tobytes()
         if (texts, name, key) not in self._resampled:
-            # On all rated texts every column will be asked for: their resamples share the ranks of the ratings.
+            # Every column uses all rated texts, so resamples share the ranks of the ratings.
             every = bool((known == ~np.isnan(self._ratings)).all())
             sides = {n: c for n, c in self._columns.items() if every and not np.isnan(c[known]).any()}
             sides[name] = rounded(values)
@@ -182,10 +183,10 @@ class WilliamsTest(NamedTuple):
 
 
 def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTest | None:
-    """The test of r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
+    """Test r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
 
-    Two variables correlate with a third, by r_one and r_other, and with each other, by `between`, over n independent
-    cases. None for fewer than four of them, and where the three variables leave nothing to chance.
+    Two variables correlate with a third by r_one and r_other, and with each other by `between`, over n independent
+    cases. Return None for fewer than four cases or if the variables determine each other.
     """
     from scipy.special import stdtr
 
@@ -202,7 +203,7 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
 
 
 class Shift(NamedTuple):
-    """Spearman with people's ratings before and after, and the difference: None where it is undefined."""
+    """Spearman with people's ratings before and after, and the difference; None if undefined."""
 
     before: Estimate
     after: Estimate
@@ -211,7 +212,7 @@ class Shift(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeInAgreement:
-    """By level where both runs have a coefficient its `shifts`, and why one of them has none, if so."""
+    """The `shifts` of each level at which both runs have a coefficient, and the reason for missing ones."""
 
     shifts: Mapping[Level, Shift]
     lacking: str
@@ -227,9 +228,9 @@ def change_in_agreement(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> ChangeInAgreement:
-    """How well two runs correlate with people's ratings `rating`, on the texts that have a value in both.
+    """Compare how well two runs correlate with people's ratings `rating`, on texts with a value in both.
 
-    `seed` is that of resamples and tests, `confidence` that of resampled intervals.
+    `seed` sets resamples and tests, `confidence` is that of resampled intervals.
     """
     old, new = matrix(rated, before), matrix(rated, after)
     ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
@@ -245,9 +246,9 @@ def change_in_agreement(
 
 
 def human_ceiling(votes: Floats, bootstrap: Bootstrap) -> Correlation:
-    """One annotator against the mean of the others, averaged over the annotators (for `document`, in each item).
+    """Correlate each annotator with the mean of the others, and average over annotators (within items for `document`).
 
-    `votes` are annotators × items × systems, NaN where one did not rate. All else is as in `CorrelationWithRatings`.
+    `votes` are annotators × items × systems, NaN for missing ratings. See `CorrelationWithRatings` for the rest.
     """
     voted = ~np.isnan(votes)
     known = np.where(voted, votes, 0.0)
@@ -291,7 +292,7 @@ def _correlation(
 
 
 def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
-    """How many items, texts or systems a level compares."""
+    """Return the number of items, texts or systems that a level compares."""
     if level == "document":
         return int((~np.isnan(average([within(*pair, "spearman") for pair in pairs]))).sum())
     known = _complete_texts(pairs)
@@ -299,7 +300,7 @@ def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
 
 
 def _complete_texts(pairs: Sequence[Pair]) -> Bools:
-    """Which texts have both sides of a pair, items × systems."""
+    """Return which texts have both sides of a pair, items × systems."""
     return np.asarray(~np.isnan([x for x, _ in pairs]).all(axis=0))
 
 
@@ -320,9 +321,9 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
         return f"there are more than {_MAX_SYSTEMS} systems"
     if level == "system" and systems < MIN_CORRELATION_ITEMS:
         have = f"{systems} system{'s have' if systems > 1 else ' has'} values and ratings"
-        return f"{have}, and between means it takes {MIN_CORRELATION_ITEMS} (of two, it is always 1 or −1)"
+        return f"{have}; a correlation of means needs {MIN_CORRELATION_ITEMS}"
     if level == "document" and systems == 1:
-        return "one system alone has values and ratings, and so there is nothing to compare within an item"
+        return "only one system has values and ratings, so nothing can be compared within an item"
     if level == "document" and not _sample_size(pairs, level):
         return "in no item do both the values and the ratings differ between texts"
     return ""
@@ -331,21 +332,21 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
 # Between the columns of a run
 
 MOST = 24
-"""Columns of a matrix."""
+"""The most columns of a matrix."""
 _RESAMPLES = 500
-_MATRIX_EXACT = 200  # texts up to which Spearman over all of them is ranked anew in every resample
-_MAX_TAU_SYSTEMS = 64  # up to which tau-b within items and between systems is made: k (k − 1) / 2 signs for each row
+_MATRIX_EXACT = 200  # with more texts, Spearman over all is not ranked in every resample
+_MAX_TAU_SYSTEMS = 64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
 
 Cells = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A coefficient between every two columns at a level (`judge.stats.correlation` says what the levels are).
+    """A coefficient between all pairs of columns at a level (see `judge.stats.correlation`).
 
-    `values`, `low`, `high` and `n` are rows and columns in the order of `names`; None where there is no value or no
-    interval. A column with itself is 1 where it varies, without an interval. `n` counts the items (document), texts
-    (item) or systems (system) of a value; on the diagonal those that have one. `note` says what was left out, and why.
+    Rows and columns of `values`, `low`, `high` and `n` are in the order of `names`; None without a value or interval.
+    The diagonal is 1 if the column varies, without an interval. `n` counts the items (document), texts (item) or
+    systems (system) of a value; on the diagonal those with a value. `note` explains what was left out.
     """
 
     level: Level
@@ -360,12 +361,12 @@ class Matrix:
 
 
 def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> tuple[Matrix, ...]:
-    """Spearman, tau-b and Pearson at each level: between the columns that have values of single texts.
+    """Return Spearman, tau-b and Pearson at each level between all columns with values of single texts.
 
-    Criteria come first (of a panel its mean, then its judges); of more than 24 columns the first are taken. A pair is
-    on the texts that have both values. Intervals are 95 % percentile ones over items drawn anew, the same for all pairs
-    and with all their texts, the systems fixed. Over all texts tau-b and, of more than 200, Spearman are linear in the
-    draws (`pooled`). None for fewer than two columns, and for comparisons.
+    Criteria come first (a panel's mean, then its judges); at most 24 columns are used. A pair uses the texts with both
+    values. Intervals are 95 % percentile intervals over resampled items with all their texts and fixed systems, the
+    same for all pairs. Over all texts tau-b and, for more than 200, Spearman are linear in the draws (`pooled`). Return
+    none for fewer than two columns and for comparisons.
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
@@ -383,15 +384,15 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     values = np.stack([rounded(table.matrix(name).T) for name in names])
     bootstrap = Bootstrap(n_resamples, seed)
     known: Bools = np.asarray(~np.isnan(values).all(axis=0))
-    made = []
+    built = []
     for (level, coefficient), (arrays, counted) in _cells(values, bootstrap).items():
         empty = _reason_empty(known, level, coefficient)
-        constant = [name for name, own in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(own)]
+        constant = [name for name, itself in zip(names, np.diagonal(arrays[0]), strict=True) if np.isnan(itself)]
         equal = f"all values are equal{' in each item' if level == 'document' else ''}: {', '.join(constant)}"
         value, low, high = (
             tuple(tuple(None if x != x else x for x in row) for row in array.tolist()) for array in arrays
         )
-        made.append(
+        built.append(
             Matrix(
                 level,
                 coefficient,
@@ -404,11 +405,11 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
                 "; ".join(filter(None, [note, empty or (equal if constant else "")])),
             )
         )
-    return tuple(made)
+    return tuple(built)
 
 
 def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints]]:
-    """By matrix: value and ends of the interval (3 × columns × columns, NaN for unknown ones), and n of two columns."""
+    """Return value and ends of the interval (3 × columns × columns, NaN if unknown) and n of all pairs, by matrix."""
     size = len(values)
     cells = {
         key: (np.full((3, size, size), np.nan), np.zeros((size, size), dtype=np.intp))
@@ -453,7 +454,7 @@ def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
     if level == "system" and systems < MIN_CORRELATION_ITEMS:
         return f"there are fewer than {MIN_CORRELATION_ITEMS} systems"
     if level == "document" and systems < 2:
-        return "one system: nothing to compare in an item"
+        return "only one system, so nothing can be compared within an item"
     if coefficient == "kendall" and systems > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
     return ""

@@ -108,7 +108,7 @@ def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: st
 
 
 _NAMED = 3
-_STRAY = 0.1  # of the ratings; where more are outside, they are of another scale
+_STRAY = 0.1  # share of ratings; if more are outside, people used another scale
 
 Ends = tuple[float, float]
 
@@ -194,7 +194,7 @@ def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Rated
         return []
     existing = {}
     for column in table.columns:
-        # The baseline is F, stemmed, with the mean over the references or a single one.
+        # The baseline is stemmed F, averaged over references.
         parts = column.signature.split("|")
         changed = any(part.startswith(_CHANGED) for part in parts) or "stem=no" in parts
         if column.name in _ROUGE and "f" in parts and not changed and ("refs=mean" in parts or "nrefs=1" in parts):
@@ -208,7 +208,7 @@ def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Rated
 
 
 _MANY = 5_000  # texts
-_FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, below which a baseline is not compared
+_FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, that a baseline needs
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -342,7 +342,7 @@ def _judge_row(
     points = levels(scale)
     votes = np.stack([values, ratings])
     agreed = agree(votes, ("alpha_interval",), bootstrap)
-    kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words, whose values are not known here"))
+    kappa = Agreement(lacking=dict.fromkeys(_KAPPA, "the scale's labels are words without known values"))
     if points:
         at = np.asarray(points)
         places = np.searchsorted((at[1:] + at[:-1]) / 2, votes, "right")  # half way is rounded up

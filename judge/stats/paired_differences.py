@@ -1,7 +1,7 @@
-"""Paired differences between systems: which pairs to test, their means, intervals, tests and effect size.
+"""Compare systems by paired differences: which pairs to test, their means, intervals, tests and effect size.
 
-`mean_differences` has bootstrap intervals and the p of `sign_flip`, a permutation test; `holm` corrects for several
-tests. `pairs` says which systems are compared: every two, or of many each with the best one.
+`mean_differences` has bootstrap intervals and the p of `sign_flip`, a permutation test. `holm` corrects for several
+tests. `pairs` lists the compared systems: all pairs, or for many systems each with the best one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from judge.core.records import Estimate
 from judge.stats.bootstrap import Bools, Floats, expanded_tail, quantiles, resampled_means
 
 EXACT = 12
-"""Differences other than 0 up to which every assignment of signs is looked at."""
-# How far a sum of a row whose squares add up to 1 may be off, in double and in single precision.
+"""Nonzero differences up to which all assignments of signs are used."""
+# Rounding error of the sum of a row with norm 1, in double and in single precision.
 _TOLERANCE, _SINGLE_TOLERANCE = 1e-9, 1e-4
-_MAX_NUMBERS = 4_000_000  # numbers held at once
+_MAX_NUMBERS = 4_000_000  # numbers in memory
 
 
 class SignFlips(NamedTuple):
@@ -30,12 +30,12 @@ class SignFlips(NamedTuple):
 
 
 def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> SignFlips:
-    """Two-sided p of each row (rows × items, NaN where there is none), and whether it is exact.
+    """Return the two-sided p of each row (rows × items, NaN for missing values), and whether it is exact.
 
-    Where systems do not differ, a difference is as likely with the other sign (Fisher 1935, ch. 3): p is the share of
-    flips whose sum is as far from 0 as the one found, or further. Up to `EXACT` differences other than 0 these are all
-    flips; else `n_flips` that are drawn, the same for all rows, and p is (b + 1) / (n_flips + 1), b as far (Phipson and
-    Smyth 2010). NaN for a row of fewer than two values.
+    If systems do not differ, a difference is equally likely with the other sign (Fisher 1935, ch. 3). p is the share of
+    flips whose sum is at least as far from 0 as the observed sum. Up to `EXACT` nonzero differences all flips are used.
+    Otherwise `n_flips` are drawn, the same for all rows, and p is (b + 1) / (n_flips + 1) for b extreme ones (Phipson
+    and Smyth 2010). NaN for a row with fewer than two values.
     """
     known = np.nan_to_num(differences)
     norm = np.sqrt((known**2).sum(axis=1, keepdims=True))
@@ -44,7 +44,7 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     exact = (known != 0).sum(axis=1) <= EXACT
     p = np.empty(len(known))
     few = np.flatnonzero(exact)
-    # One sign stays, as the other half of the flips is the mirror image.
+    # One sign stays fixed: the other half of the flips mirrors this one.
     places = np.argsort(known[few] == 0, axis=1, kind="stable")[:, :EXACT]
     nonzero = np.take_along_axis(known[few], places, axis=1)
     signs = 1.0 - 2.0 * (np.arange(2 ** max(0, nonzero.shape[1] - 1))[:, None] >> np.arange(nonzero.shape[1]) & 1)
@@ -66,19 +66,19 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     return SignFlips(p, exact)
 
 
-def holm(p: Sequence[float], of: int = 0) -> list[float]:
-    """The p-values as Holm (1979) adjusts them: where one is below alpha, so is the chance of any false finding.
+def holm(p: Sequence[float], n_tests: int = 0) -> list[float]:
+    """Adjust p-values after Holm (1979): rejecting those below alpha keeps the family-wise error below alpha.
 
-    `of` are all the tests that these were picked from by looking at the data, where that is more than there are.
+    `n_tests` is the number of tests from which these were selected by looking at the data, if larger.
     """
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
-    times = max(of, len(p)) - np.arange(len(p))
+    times = max(n_tests, len(p)) - np.arange(len(p))
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * times))
     return [float(value) for value in adjusted]
 
 
-_MAX_SINGLES = 8_000_000  # numbers of single precision held at once
+_MAX_SINGLES = 8_000_000  # single-precision numbers in memory
 _DECIMALS = 6  # decimals of means of values up to 1
 
 
@@ -90,10 +90,10 @@ def mean_differences(
     n_flips: int = 10_000,
     seed: int = 0,
 ) -> list[Estimate | None]:
-    """The mean of each row of paired differences (rows × items, NaN where there is none); None for a row without any.
+    """Return the mean of each row of paired differences (rows × items, NaN for missing values); None for an empty row.
 
-    Items are drawn anew, the same for all rows. The interval is the expanded percentile one (`expanded_tail`), without
-    which intervals of 20 items are too narrow. p is that of `sign_flip`. Below two items there is neither.
+    Resampled items are the same for all rows. The interval is the expanded percentile interval (`expanded_tail`),
+    because intervals of 20 items would be too narrow. p is that of `sign_flip`. Below two items there is neither.
     """
     estimates: list[Estimate | None] = []
     step = max(1, _MAX_SINGLES // n_resamples)
@@ -105,7 +105,7 @@ def mean_differences(
         drawn = np.ascontiguousarray(resampled_means(block, n_resamples, seed, np.float32).T)
         tails = np.array([expanded_tail((1 - confidence) / 2, max(2, n)) for n in number.tolist()])
         scale = np.where(largest > 0, largest, 1.0)[:, None]
-        # Rounded, as what single precision makes of 0 is 0.
+        # Round, so that 0 stays 0 in single precision.
         ends = np.round(quantiles(drawn, np.stack([tails, 1 - tails], axis=1)) / scale, _DECIMALS) * scale
         for row, n, one_p, is_exact, (low, high) in zip(
             block, number.tolist(), p.tolist(), exact.tolist(), ends.tolist(), strict=True
@@ -128,10 +128,10 @@ def mean_differences(
 
 
 def cliffs_delta(first: Floats, second: Floats) -> float:
-    """Cliff's delta (1993), −1 to 1: how often a value of `first` is above one of `second`, less how often it is below.
+    """Return Cliff's delta (1993), −1 to 1: how often a value of `first` exceeds one of `second`, minus the reverse.
 
-    Over all pairs of values, also of samples that are paired: it says how far the two distributions lie apart, and not
-    in how many items one is ahead. Counted by rank, in n · log n.
+    It compares all pairs of values, also for paired samples: it measures how far the distributions differ, not in how
+    many items one is better. Computed by ranks in n · log n.
     """
     ranked = np.sort(second)
     below, upto = (np.searchsorted(ranked, first, side) for side in ("left", "right"))
@@ -139,17 +139,17 @@ def cliffs_delta(first: Floats, second: Floats) -> float:
 
 
 MOST = 30
-"""Systems of which every two are compared: 435 pairs."""
+"""Systems up to which all pairs are compared: 435 pairs."""
 TESTED = 100
-"""Systems of which the best one is told apart: the tests it was picked from take 200,000 flips then."""
+"""Systems up to which the best one is tested; the tests from which it was selected then take 200,000 flips."""
 PLACES = 9
-"""Decimals beyond which values differ by rounding alone."""
+"""Decimals beyond which values differ by rounding only."""
 Pair = tuple[int, int]
 """The rows of two systems."""
 
 
 def best_first(values: Floats, better: Literal["higher", "lower", ""]) -> list[int]:
-    """The rows of systems × items (NaN for missing ones) that have a value, by their mean; equal ones as they come."""
+    """Return the rows of systems × items (NaN for missing values) with a value, by descending mean; ties keep order."""
     known = ~np.isnan(values)
     number = known.sum(axis=1)
     means = np.round(np.where(known, values, 0.0).sum(axis=1) / np.maximum(number, 1), PLACES)
@@ -158,17 +158,17 @@ def best_first(values: Floats, better: Literal["higher", "lower", ""]) -> list[i
 
 
 def pairs(order: Sequence[int]) -> list[Pair]:
-    """Every two, the better one first; of more than `MOST` the first with each other one."""
-    return [(order[0], other) for other in order[1:]] if len(order) > MOST else list(combinations(order, 2))
+    """Return all pairs, the better system first; for more than `MOST` systems the first with each other one."""
+    return [(order[0], second) for second in order[1:]] if len(order) > MOST else list(combinations(order, 2))
 
 
 def tests(systems: int) -> int:
-    """How many Holm counts: also those with others than the best one, which the data picked. None of too many."""
+    """Return the number of tests for Holm's correction, including unselected pairs; 0 for too many systems."""
     return systems * (systems - 1) // 2 if systems <= TESTED else 0
 
 
 def differences(values: Floats, compared: Sequence[Pair]) -> Floats:
-    """Pairs × items: the first one's values less the other's, NaN where either has none."""
+    """Return the first system's values minus the second's (pairs × items), NaN if either is missing."""
     first, second = ([pair[side] for pair in compared] for side in (0, 1))
     rows: Floats = np.round(values[first] - values[second], PLACES)
     return rows

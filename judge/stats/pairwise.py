@@ -1,4 +1,4 @@
-"""From comparisons of two texts to a ranking: win rates, Bradley-Terry strengths, and the effect of the order shown.
+"""Rank systems by comparisons of two texts: win rates, Bradley-Terry strengths, and the effect of the order shown.
 
 `verdict` combines the two orders of one pair; `rankings` ranks the systems of each column.
 """
@@ -19,15 +19,15 @@ from judge.stats.bootstrap import Bools, Floats, Ints, t_quantile, wilson_ends
 
 TIE = 0.5
 _NEAR = 1e-9
-"""How far from a tie a value may be by rounding alone."""
+"""The largest rounding error of a tie."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the answers about one pair of texts come to.
+    """The combined answers about one pair of texts.
 
-    `preference` (0–1) is for the one of the pair that comes first. `tied`: every answer was a tie. `flipped`: the
-    answer changed with the order; None where the judge was not asked in both, or not at all.
+    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie. `flipped`: the answer changed with
+    the order; None if the judge was not asked in both orders.
     """
 
     preference: float
@@ -36,11 +36,10 @@ class Verdict:
 
 
 def verdict(forward: Score | None, backward: Score | None) -> Verdict:
-    """Combine the answers about one pair of texts, of which one may be missing.
+    """Combine the answers about one pair of texts; one may be missing.
 
-    `forward` is the answer with the first text shown first, `backward` with the second text shown first.
-
-    The preference is the mean of `forward`'s value and 1 − `backward`'s.
+    `forward` is the answer with the first text shown first, `backward` with the second. The preference is the mean of
+    `forward`'s value and 1 − `backward`'s.
     """
     answers = [row for row in (forward, backward) if row is not None]
     for_first, for_second = (None if row is None else _snapped(row.value) for row in (forward, backward))
@@ -55,22 +54,21 @@ def verdict(forward: Score | None, backward: Score | None) -> Verdict:
 
 
 def _snapped(value: float) -> float:
-    """The value; a tie that rounding has moved is a tie."""
+    """Return the value, or a tie if it differs from one by rounding only."""
     return TIE if abs(value - TIE) < _NEAR else value
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one system did against the others in one column.
+    """The results of one system against the others in one column.
 
-    `win_rate` (0–1) is the mean preference over its pairs, in which every pair of texts weighs the same: systems that
-    met different rivals are not alike in it, `strength` takes the rivals into account. `low`/`high` are None where its
-    pairs come from one item. `strength` is in log-odds, mean zero over the systems: that of `a` less that of `b` is the
-    log-odds of `a` being preferred. It is None where `Ranking.note` says why.
+    `win_rate` (0–1) is the mean preference over its pairs. It depends on the opponents; `strength` accounts for them.
+    `low`/`high` are None if its pairs come from one item. `strength` is in log-odds with mean zero over the systems:
+    the difference of two strengths is the log-odds of preferring one. It is None if `Ranking.note` says why.
 
-    `n` pairs are `wins` + `losses` + `ties` + `undecided`: a tie is a pair of which every order said 0.5, undecided one
-    whose two orders cancel out. `flip_rate` is the share of its pairs whose verdict changed with the order, None where
-    none was asked in both.
+    `n` pairs are `wins` + `losses` + `ties` + `undecided`: in a tie every order said 0.5, in an undecided pair the two
+    orders cancel out. `flip_rate` is the share of pairs whose verdict changed with the order, None if none was asked in
+    both.
     """
 
     system: str
@@ -91,13 +89,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The systems in one column, `standings` by win rate, best first; a system never compared has none.
+    """The systems of one column, `standings` by win rate, best first; a system without comparisons has none.
 
-    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None where
-    there are none. `pairs` were compared; `incomplete` were asked, but lack the answer to an order; `failed` counts the
-    judgments that failed. `position_bias` is the mean value of the text shown first less 0.5, over pairs asked in both
-    orders, so that the texts' quality cancels out: 0.5 where the first always wins. It and `flip_rate` leave out
-    identical texts, about which no judge was asked. `method` says how the intervals were made.
+    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None if
+    there are none. `pairs` were compared; `incomplete` lack the answer to one order; `failed` counts failed judgments.
+    `position_bias` is the mean value of the text shown first minus 0.5, over pairs asked in both orders, so that the
+    texts' quality cancels out; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts, about
+    which no judge was asked. `method` describes the intervals.
     """
 
     column: str
@@ -115,22 +113,22 @@ class Ranking:
 
 
 Orders = Literal[1, 2]
-"""In how many orders every pair of texts was meant to be asked."""
+"""In how many orders each pair of texts is asked."""
 
 _METHOD = "over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
 _TOLERANCE, _LIMIT = 1e-9, 20_000
-# How far the likelihood equations may be from zero, per comparison. Where strengths are far apart, evalica's tolerance
-# is below the rounding of its scores and it goes on to the limit with nothing left to gain: the equations decide.
+# Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
+# rounding of its scores, and it iterates to the limit without gain.
 _RESIDUAL = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The compared pairs of texts, in arrays of equal length, and the systems that occur in them.
+    """The compared pairs of texts as arrays of equal length, and their systems.
 
-    `item`, `a` and `b` are places (a < b in the order of the systems), `p` is the preference for `a`, `tied` whether
-    every order said 0.5. `flipped` (0 or 1) and `first`, the mean value of the text shown first, are NaN where the
-    judge was not asked in both orders.
+    `item`, `a` and `b` are indices (a < b), `p` is the preference for `a`, `tied` whether every order said 0.5.
+    `flipped` (0 or 1) and `first`, the mean value of the text shown first, are NaN if the judge was not asked in both
+    orders.
     """
 
     systems: tuple[str, ...]
@@ -153,20 +151,20 @@ def rankings(
     orders: Orders = 2,
     confidence: float = 0.95,
 ) -> tuple[Ranking, ...]:
-    """One `Ranking` for each of `columns`, from its rows with a rival; rows of other columns or systems are left out.
+    """Return one `Ranking` for each of `columns`, from its rows with a rival; other columns and systems are ignored.
 
-    The preference for `a` in a pair of texts is the mean of `a`'s value when shown first and 1 − `b`'s value when `b`
-    is. With `orders=2` a pair without both is not compared, as the position's bias would go into it uncorrected; with
-    `orders=1` the orders that are there count. For two systems the win rate is that of AlpacaEval (Li et al. 2023): the
-    mean preference.
+    The preference for `a` is the mean of `a`'s value when shown first and 1 − `b`'s value when `b` is. With `orders=2`
+    an incomplete pair is excluded, because it would carry position bias; with `orders=1` each order counts. For two
+    systems the win rate is that of AlpacaEval (Li et al. 2023).
 
-    Strengths are those of Bradley and Terry (1952), a preference p counted as p wins and 1 − p losses, with one tie
-    added between every two systems that met. Without it there is no estimate where a system wins every time (Ford
-    1957). They are None where the systems fall into groups that never met.
+    Strengths follow Bradley and Terry (1952). A preference p counts as p wins and 1 − p losses, and each pair of
+    systems that met gets one tie, without which an undefeated system has no estimate (Ford 1957). Strengths are None if
+    the systems form groups that never met.
 
-    Intervals are over items, as an item's pairs are not independent. Of win rates they are Wilson's (1927) for as many
-    items as would scatter so much if each were one win or loss (Franco et al. 2019), with Student's t; of strengths
-    ± t errors by White's (1982) sandwich. Where a system's items all say the same, each counts as one win or loss.
+    Intervals are over items, because an item's pairs are not independent. Win rates use Wilson's interval (1927) with
+    Student's t and as many items as would have the observed variance if each were one win or loss (Franco et al. 2019).
+    Strengths use ± t standard errors of White's (1982) sandwich. If a system's items all agree, each counts as one win
+    or loss.
     """
     known = set(systems)
     rows: dict[str, list[Score | Failure]] = defaultdict(list)
@@ -217,17 +215,19 @@ def _ranking(
 
 
 def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders) -> _Pairs:
-    """The rows of one column, two orders put together."""
+    """Collect the rows of one column, combining the two orders."""
     place = {name: at for at, name in enumerate(systems)}
-    asked: dict[tuple[str, str, str], list[Score | None]] = {}
+    answers_by_pair: dict[tuple[str, str, str], list[Score | None]] = {}
     for row in rows:
         swapped = place[row.system] > place[row.rival]
         earlier, later = (row.rival, row.system) if swapped else (row.system, row.rival)
-        answers = asked.setdefault((row.item, earlier, later), [None, None])
+        answers = answers_by_pair.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
             answers[swapped] = row
-    # sorted by name, so that results do not depend on the order of the rows
-    complete = {key: asked[key] for key in sorted(asked) if 2 - asked[key].count(None) >= orders}
+    # sort by name, so that the order of rows does not matter
+    complete = {
+        key: answers_by_pair[key] for key in sorted(answers_by_pair) if 2 - answers_by_pair[key].count(None) >= orders
+    }
     present = {name for _, *ends in complete for name in ends}
     names = tuple(name for name in systems if name in present)
     at = {name: k for k, name in enumerate(names)}
@@ -241,7 +241,7 @@ def _collect_pairs(rows: Iterable[Score | Failure], systems: Sequence[str], orde
             flip, mean_of_first = float(outcome.flipped), (forward.value + backward.value) / 2
         verdicts.append((outcome.preference, outcome.tied, flip, mean_of_first))
     p, tied, flipped, first = np.array(verdicts, dtype=np.float64).reshape(-1, 4).T
-    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(asked) - len(complete))
+    return _Pairs(names, item, a, b, p, tied > 0, flipped, first, len(answers_by_pair) - len(complete))
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
 
 
 class _Rate(NamedTuple):
-    """A win rate, its variance over items (0 where all say the same, of one item too), and its items and pairs."""
+    """A win rate, its variance over items (0 if all agree or there is one item), and its items and pairs."""
 
     value: float
     variance: float
@@ -292,10 +292,10 @@ class _Rate(NamedTuple):
     pairs: int
 
     def interval(self, tail: float) -> tuple[float | None, float | None]:
-        """Wilson's interval with Student's t; None for one item.
+        """Return Wilson's interval with Student's t, or None for one item.
 
-        It counts as many tries as have the variance that the rate has over items: those are the items where each says 0
-        or 1, and more where they differ by less.
+        The number of trials is the one that gives the variance over items: the items if each says 0 or 1, more if they
+        differ by less.
         """
         if self.items < 2:
             return None, None
@@ -305,9 +305,9 @@ class _Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Strengths:
-    """Bradley-Terry log-odds by system, mean zero, and their variances; none where `note` says why.
+    """Bradley-Terry log-odds by system, mean zero, and their variances; empty if `note` says why.
 
-    `over_items` is by how items scatter, `by_model` as the model has it for independent pairs.
+    `over_items` is the variance over items, `by_model` that of the model for independent pairs.
     """
 
     note: str = ""
@@ -316,7 +316,7 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
 
     def with_interval(self, at: int, rate: _Rate, tail: float) -> tuple[float | None, float | None, float | None]:
-        """A strength and both ends of its interval, as far as Student's t either way; these are None for one item."""
+        """Return a strength and both ends of its interval by Student's t; the ends are None for one item."""
         if self.values is None:
             return None, None, None
         strength = float(self.values[at])
@@ -330,7 +330,7 @@ class _Strengths:
 
 
 def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
-    """The fit, and White's sandwich (1982), with the scores of an item's pairs added up (Liang and Zeger 1986)."""
+    """Fit strengths and White's sandwich (1982), adding up the scores of an item's pairs (Liang and Zeger 1986)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -342,7 +342,7 @@ def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
         return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
     import evalica
 
-    # One tie is added to every cell. Strengths count only where they solve the likelihood equations.
+    # Add one tie to every cell. Accept strengths only if they solve the likelihood equations.
     ends = [*cells.a.tolist(), *cells.b.tolist()]
     others = [*cells.b.tolist(), *cells.a.tolist()]
     wins = np.concatenate([cells.preferred, cells.n_pairs - cells.preferred]) + 0.5

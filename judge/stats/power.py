@@ -1,9 +1,9 @@
-"""Power of the paired tests: which differences a number of items can detect, and how many items one needs.
+"""Compute the power of the paired tests: which differences a number of items can detect, and how many items are needed.
 
 The two-sided test of a mean of paired differences, by the normal approximation (Lachin 1981, Controlled Clinical Trials
-2, pp. 93–113): n = ((z(1 − α/2) + z(power)) · sd / d)², with sd that of the differences item by item and d their mean.
-α is what the run's own tests have to stay below: of k systems .05 divided by k (k − 1) / 2, Holm's first step.
-Verdicts, `judge power` and `Result.power` all take their numbers from `scatter`.
+2, pp. 93–113): n = ((z(1 − α/2) + z(power)) · sd / d)², with sd that of the differences by item and d their mean. α is
+the level of the run's own tests: for k systems .05 divided by k (k − 1) / 2, Holm's first step. Verdicts, `judge power`
+and `Result.power` all use `scatter`.
 """
 
 from __future__ import annotations
@@ -22,33 +22,32 @@ from judge.table import Table
 
 ALPHA, POWER = 0.05, 0.8
 MIN_ITEMS = 6
-"""Items of which all have to point one way before a sign-flip test gives p < .05 (2 / 2⁶), where it is the only test;
-fewer show nothing, and say little of how far differences scatter."""
-_ALL_CONSTANT = "between any two systems the difference is the same in every item that they share"
-_MAX_RATIO = 1e9  # its square is more items than anyone has
+"""With fewer items no sign-flip test can give p < .05 (2 / 2⁶), even as the only test."""
+_ALL_CONSTANT = "the differences are the same in all shared items"
+_MAX_RATIO = 1e9  # its square exceeds any number of items
 
 
 def min_items(alpha: float) -> int:
-    """The items of which all have to point one way before a sign-flip test gives p < alpha: 2 / 2ⁿ is the smallest."""
+    """Return the smallest n at which a sign-flip test can give p < alpha: 2 / 2ⁿ is the smallest p."""
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
 def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = ALPHA) -> float:
-    """The smallest mean of paired differences that a two-sided test of level `alpha` finds with that power."""
+    """Return the smallest mean of paired differences that a two-sided test of level `alpha` detects with that power."""
     return (NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * sd / sqrt(items)
 
 
 def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
-    """The items at which `difference` is detectable, at least those of which the test can tell anything apart."""
+    """Return the items at which `difference` is detectable, at least `min_items`."""
     ratio = min(detectable(sd, 1, power=power, alpha=alpha) / abs(difference), _MAX_RATIO)
     return max(min_items(alpha), ceil(ratio**2))
 
 
 def items_needed(estimate: Estimate) -> int | None:
-    """The items at which a statistic like this one is detectable, if it scatters as its bootstrap interval says.
+    """Return the items at which a statistic is detectable, if its standard error follows its bootstrap interval.
 
-    For what has no differences item by item, such as a correlation. None where it is zero, has no interval of a width
-    above zero, or is of fewer than 6 items.
+    For statistics without differences by item, such as a correlation. Return None if it is zero, has no interval of
+    positive width, or has fewer than 6 items.
     """
     low, high = estimate.low, estimate.high
     if low is None or high is None or not estimate.value or high <= low or estimate.n < MIN_ITEMS:
@@ -58,15 +57,15 @@ def items_needed(estimate: Estimate) -> int | None:
 
 
 def power_of(sd: float, items: int, difference: float) -> float:
-    """The power: how probably so many items show the difference (0–1)."""
+    """Return the probability (0–1) that this many items detect the difference."""
     away, z = abs(difference) * sqrt(items) / sd, NORMAL.inv_cdf(1 - ALPHA / 2)
     return NORMAL.cdf(away - z) + NORMAL.cdf(-away - z)
 
 
 def spreads(rows: Floats) -> tuple[Floats, Floats]:
-    """Of each row of paired differences (rows × items, NaN where there is none) the number and the standard deviation.
+    """Return number and standard deviation of each row of paired differences (rows × items, NaN for missing values).
 
-    NaN for the deviation of fewer than two (divisor n − 1).
+    The deviation (divisor n − 1) of fewer than two is NaN.
     """
     known = ~np.isnan(rows)
     number = known.sum(axis=1).astype(np.float64)
@@ -78,9 +77,9 @@ def spreads(rows: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the values of two systems differ, item by item: in `items` that both have, by `mean` and with `sd`.
+    """The paired differences of two systems: `items` that both have, their `mean` and `sd`.
 
-    `mean` is of the first less the second. `level` is what one of the run's tests has to stay below.
+    `mean` is that of the first minus the second. `level` is the α of one of the run's tests.
     """
 
     systems: tuple[str, str]
@@ -90,22 +89,22 @@ class Spread:
     level: float
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
-        """The smallest difference found with the items that there are, or with so many; None for too few to tell."""
+        """Return the smallest detectable difference with the present items or with `items`; None if too few."""
         n = items or self.items
         return detectable(self.sd, n, power=power, alpha=self.level) if n >= min_items(self.level) else None
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
-        """The items that this difference takes, or the one found here; None where that is zero."""
+        """Return the items needed to detect this difference, or the observed one; None if that is zero."""
         sought = self.mean if difference is None else difference
         return needed(self.sd, sought, power=power, alpha=self.level) if sought else None
 
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """How far the paired differences of one column scatter, for every pair of systems between which they vary.
+    """The spread of the paired differences of one column, for every pair of systems that varies.
 
-    `pairs` share 6 items at least, and come by their standard deviation. `systems` have values: their number says how
-    many tests there are, none of more than 100. `note` says which pairs are left out, or why there are none.
+    `pairs` share at least 6 items and are sorted by standard deviation. The number of `systems` with values gives the
+    number of tests, none for more than 100. `note` explains missing pairs.
     """
 
     column: str
@@ -115,32 +114,32 @@ class Scatter:
 
     @property
     def tests(self) -> int:
-        """The pairs that a run corrects its tests for."""
+        """Return the number of pairs for which a run corrects its tests."""
         return tests(self.systems)
 
     @property
     def median(self) -> Spread:
-        """The pair of systems in the middle, of two that are there the one that scatters more."""
+        """Return the pair with the median standard deviation, the larger of two."""
         return self.pairs[len(self.pairs) // 2]
 
     @property
     def worst(self) -> Spread:
-        """The pair of systems that scatters most, and needs most."""
+        """Return the pair with the largest standard deviation, which needs most items."""
         return self.pairs[-1]
 
     @property
     def least(self) -> int:
-        """The items of which a run of so many systems can tell any two apart."""
+        """Return the fewest items at which a run with this many systems can find a significant difference."""
         return min_items(self.level)
 
     @property
     def level(self) -> float:
-        """What the smallest p has to stay below: Holm's first step over all pairs."""
+        """Return the level of the smallest p: Holm's first step over all pairs."""
         return ALPHA / max(1, self.tests)
 
 
 def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None) -> list[Scatter]:
-    """What a next run can expect of these columns, from the pairs of systems of this one, or from one `pair`."""
+    """Return the spread of these columns' paired differences, for all pairs of systems or for one `pair`."""
     scatters = []
     for column in columns:
         values = table.matrix(column.name)
@@ -156,10 +155,10 @@ def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | Non
         each = scatter_of_pairs(column.name, table.systems, compared, rows, len(order))
         if pair is not None and not each.pairs and each.tests:
             shared = int((~np.isnan(rows)).sum())
-            note = "the difference is the same in every item that the two share"
+            note = "the difference is the same in all shared items"
             if shared < MIN_ITEMS:
                 items = f"{shared} item{'s' * (shared != 1)}"
-                note = f"the two share {items}; it takes {MIN_ITEMS} to say how far differences scatter"
+                note = f"the two share {items}; at least {MIN_ITEMS} are needed"
             each = replace(each, note=note)
         scatters.append(each)
     return scatters
@@ -168,7 +167,7 @@ def scatter(table: Table, columns: Sequence[Column], pair: tuple[str, str] | Non
 def scatter_of_pairs(
     column: str, names: Sequence[str], compared: Sequence[Pair], rows: Floats, systems: int
 ) -> Scatter:
-    """The scatter of the differences between compared systems, pairs × items; so many `systems` have values."""
+    """Return the spread of the differences (pairs × items) between compared systems; `systems` have values."""
     if systems > TESTED:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
     number, sd = spreads(rows)
@@ -184,10 +183,10 @@ def scatter_of_pairs(
     if not systems:
         note = "no text has a value"
     elif systems == 1:
-        note = "one system has values: nothing to compare it with"
+        note = "only one system has values"
     elif few == len(rows):
         most = f"more than {number.max():.0f}" if number.any() else "an item"
-        note = f"no two systems share {most}; it takes {MIN_ITEMS} to tell any apart, or how far differences scatter"
+        note = f"no two systems share {most}; at least {MIN_ITEMS} are needed"
     elif not varying:
         note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
     return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note)

@@ -1,4 +1,4 @@
-"""Compare two runs on the same texts: what moved, by system and column and by item."""
+"""Compare two runs on the same texts: changes by system and column, and by item."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
 
-_MAX_ITEMS, _MAX_SHIFTS = 50, 12  # items that are named, and values of each
+_MAX_ITEMS, _MAX_SHIFTS = 50, 12  # named items, and values of each
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One column in both runs, of one system or, where `system` is empty, of all: the mean `before` and `after`.
+    """One column in both runs, of one system or, with an empty `system`, of all: the mean `before` and `after`.
 
-    Over the texts that have a value in both: `up` rose, `down` fell. Means are over items, those of all systems over
-    the means of the items. `estimate` is the mean of the differences, after less before, with its interval and p (see
-    `mean_differences`). `adjusted` is p after Holm: over all systems and columns in which any value differs, and for
-    all systems together over the columns. A value of all texts together has no interval and no test.
+    Over the texts with a value in both: `up` rose, `down` fell. Means are over items. `estimate` is the mean of the
+    differences, after minus before, with its interval and p (see `mean_differences`). `adjusted` is p after Holm's
+    correction: over all systems and columns in which any value differs; for all systems together, over the columns. A
+    value of all texts together has no interval and no test.
     """
 
     column: str
@@ -41,13 +41,13 @@ class Moved:
 
     @property
     def moved(self) -> bool:
-        """Whether the difference is told apart from none."""
+        """Return whether the difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """One text's value before and after; `share` is the difference as a share of the scale, or of the values' range."""
+    """One text's value before and after; `share` is the difference as a share of the scale or of the values' range."""
 
     item: str
     system: str
@@ -59,7 +59,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """How far an item moved: the size of its largest share; the `shifts` furthest first."""
+    """How far an item moved: its largest absolute share, and the `shifts`, largest first."""
 
     item: str
     size: float
@@ -68,7 +68,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """What only the first run has, or only the second: names in the order of the run."""
+    """Names that only the first or only the second run has, in the order of the run."""
 
     items: tuple[str, ...]
     systems: tuple[str, ...]
@@ -79,11 +79,11 @@ class Apart:
 class Runs:
     """Two runs side by side, on the `texts` of `items` that both have.
 
-    `moved` has all systems together before each one (where there are several), column by column; `items_moved` the 50
-    items that moved furthest. `appeared` are failures of the second run where the first had a score, `vanished` those
-    of the first where the second has one. `edited` texts have another output, source or references now. `unanswered`
-    counts values that the first run has and that the second neither has nor failed at, and the other way round.
-    `incomparable` says by column why it is left out, `only` what one run alone has.
+    `moved` has all systems together before each single one (if there are several), column by column; `items_moved` the
+    50 items that moved most. `appeared` are failures of the second run where the first had a score, `vanished` the
+    reverse. `edited` texts have another output, source or references now. `unanswered` counts values that one run has
+    and the other neither has nor failed at. `incomparable` explains by column why it is left out; `only` lists names
+    that one run has.
     """
 
     texts: int
@@ -113,7 +113,7 @@ class _ColumnInBoth:
 
     @property
     def span(self) -> float:
-        """The width of the scale, or the range of the values."""
+        """Return the width of the scale, or the range of the values."""
         if self.column.low is not None and self.column.high is not None:
             return self.column.high - self.column.low
         values = np.concatenate([self.before.ravel(), self.after.ravel()])
@@ -138,7 +138,7 @@ class _SharedNames:
 
 @one_thread
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
-    """What moved between two tables of scores. Items are the unit, drawn anew for all systems and columns alike."""
+    """Compare two tables of scores. All systems and columns share the resampled items."""
     shared = _SharedNames(
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
@@ -148,7 +148,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
     compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
     names = {column.name for column in columns}
-    # Failures of a panel's mean follow from its judges' and are left out.
+    # A panel's failures follow from its judges'.
     failed = [
         [
             row
@@ -198,7 +198,7 @@ def _only(table: Table, other_table: Table) -> Apart:
 
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
-    """The columns of both runs on the same scale, as the second run has them, and why others are not compared."""
+    """Return the columns that both runs have on the same scale, and why others are not compared."""
     columns_before = {column.name: column for column in before.columns}
     both = [column for column in after.columns if column.name in columns_before]
     refused = {}
@@ -208,18 +208,18 @@ def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict
             scales = ["open" if low is None or high is None else f"{low:g}–{high:g}" for low, high in ends]
             refused[column.name] = f"its scale was {scales[0]} and is {scales[1]}"
         elif (column.name in before.corpus_columns) != (column.name in after.corpus_columns):
-            refused[column.name] = "one run has a value for each text, the other one for all of a system's texts"
+            refused[column.name] = "one run has a value per text, the other one per system"
     return [column for column in both if column.name not in refused], refused
 
 
 def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
-    """The weighted overall score, where both runs make it in the same way."""
+    """Return the weighted overall score, if both runs compute it in the same way."""
     first, second = overall(before), overall(after)
     if first is None or second is None:
         return
     column = second.summary.column
     if first.summary.weights != second.summary.weights:
-        refused[column.name] = "it is not made of the same criteria with the same weights"
+        refused[column.name] = "its criteria or weights differ"
     else:
         yield first.table, second.table, column
 
@@ -227,14 +227,14 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
 def _moved_rows(
     columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
 ) -> Iterator[Moved]:
-    """The rows of every column with values of single texts: all systems together, if there are several, then each."""
+    """Return the rows of every column with values of single texts: all systems together if several, then each."""
     parts = [("", slice(None))] if len(systems) > 1 else []
     parts += [(system, slice(place, place + 1)) for place, system in enumerate(systems)]
     each = [(both, system, here) for both in columns for system, here in parts]
     if not each:
         return
     by_item = np.array([average(both.differences[here]) for both, _, here in each])
-    flips = max(n_resamples, ceil(2 * len(each) / ALPHA))  # else Holm's p could not be small
+    flips = max(n_resamples, ceil(2 * len(each) / ALPHA))  # otherwise Holm's p could not be small
     moved = []
     for (both, system, here), estimate in zip(
         each, mean_differences(by_item, n_resamples=n_resamples, n_flips=flips, seed=seed), strict=True
@@ -249,8 +249,8 @@ def _moved_rows(
         )
         same = int(known.sum()) - up - down
         moved.append(Moved(both.column.name, system, before, after, estimate, up, same, down))
-    # All systems together are corrected over the columns, single ones over systems and columns. A row without any
-    # difference is no test: its p is 1.
+    # All systems together are corrected over columns, single ones over systems and columns. A row without any
+    # difference is not a test: its p is 1.
     p_values: dict[bool, list[float]] = {True: [], False: []}
     for row in moved:
         if row.estimate.p is not None and row.up + row.down:
@@ -262,8 +262,8 @@ def _moved_rows(
 
 
 def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
-    """Values of all a system's texts together."""
-    method = "of all texts together, which are one value: no interval and no test"
+    """Return the values of all texts of a system."""
+    method = "one value for all texts: no interval and no test"
     for column in columns:
         old_rows, new_rows = (
             {row.system: row for row in table.column_scores(column.name) if not row.item} for table in (before, after)
@@ -278,7 +278,7 @@ def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems
 
 
 def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:
-    """The items that moved furthest, without those that did not move."""
+    """Return the items that moved most, without those that did not move."""
     varying = [both for both in columns if both.span > 0]
     if not varying or not shared.items:
         return ()

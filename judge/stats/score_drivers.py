@@ -1,4 +1,4 @@
-"""How a judge's scores correlate with what a text looks like: its length, copying and position in the source."""
+"""Correlate a judge's scores with surface features of a text: its length, copying and position in the source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.table import Table
 
 
 def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
-    """The length, copying and position of every text; a text without a source has its length alone."""
+    """Return the length, copying and position of every text; a text without a source has only its length."""
     features_by_text = {}
     for sample, features in zip(samples, measured(samples), strict=True):
         length = log(features.words) if features.words else None
@@ -26,10 +26,10 @@ def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
 
 
 FEWEST = 10
-"""Texts below which nothing is said."""
-_MIN_ITEMS = 10  # below which a bootstrap over items knows too little of what others are like
-_TOLERANCE = 1e-9  # how far equal values may be apart by rounding
-# Of values whose mean square is 1: what a resample without any variation may have by rounding.
+"""Fewer texts are not analysed."""
+_MIN_ITEMS = 10  # fewer items are too few for a bootstrap
+_TOLERANCE = 1e-9  # rounding error of equal values
+# Rounding error of a resample without variation, for values with mean square 1.
 _ROUNDING = 1e-12
 
 Text = tuple[str, str]
@@ -38,10 +38,10 @@ Text = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TextFeatures:
-    """A text's drivers, None where there is no such number.
+    """A text's drivers, None if undefined.
 
-    `length` is the log of its number of words, `copying` the share of its bigrams that stand in its source (0–1),
-    `position` the mean place there of the words it copied (0 start, 1 end).
+    `length` is the log of its number of words, `copying` the share of its bigrams that are in its source (0–1),
+    `position` the mean position of its copied words in the source (0 start, 1 end).
     """
 
     length: float | None
@@ -54,7 +54,7 @@ NAMES = tuple(field.name for field in fields(TextFeatures))
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One driver of a column's scores: Pearson's r with them (−1 to 1), and the share that it explains alone (r²)."""
+    """One driver of a column's scores: Pearson's r (−1 to 1), and the share that it explains alone (r²)."""
 
     name: str
     correlation: Estimate
@@ -63,12 +63,12 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """What moves the scores of a judge's column or, `people`, people's ratings of the criterion `column`.
+    """Correlations of surface features with a judge's column or with people's ratings of the criterion `column`.
 
-    `within`: scores and drivers are less their item's mean, so that how hard an item is does not count; else pooled
-    over all texts. `together` is the R² (0–1) of the least-squares fit on all drivers in `each`, not adjusted;
-    `chance` is what as many drivers that mean nothing would explain on average. Without any, `each` is empty, both are
-    None, and `note` says why; else it says which drivers were left out.
+    `people` is true for ratings. `within`: scores and drivers are centred by item, so that an item's difficulty does
+    not count; otherwise pooled over all texts. `together` is the R² (0–1) of the least-squares fit on all drivers in
+    `each`, not adjusted. `chance` is the expected R² of as many irrelevant drivers. Without drivers, `each` is empty,
+    both are None, and `note` says why; otherwise `note` names excluded drivers.
     """
 
     column: str
@@ -84,7 +84,7 @@ class Drivers:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """The place of every text's item, and its score and the drivers in `names`: each centred, its mean square 1."""
+    """The index of every text's item, and its score and the drivers in `names`, each centred with mean square 1."""
 
     item: Ints
     values: Floats
@@ -98,7 +98,7 @@ class _Texts:
 
     @property
     def chance(self) -> float:
-        """The expected R² of drivers that normal scores do not depend on: drivers / degrees of freedom."""
+        """Return the expected R² of irrelevant drivers for normal scores: drivers / degrees of freedom."""
         return min(1.0, len(self.names) / (len(self.item) - (self.items if self.within else 1)))
 
 
@@ -110,15 +110,14 @@ def drivers(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> tuple[Drivers, ...]:
-    """What moves each judge's column, and then people's ratings of the same criteria, where there are any.
+    """Return the drivers of each judge's column, then those of people's ratings of the same criteria.
 
-    Within items where at least half of the texts have another one of their item beside them, and then of these texts;
-    else pooled. A driver counts where at least half of the texts have it, and then only texts with every driver that
-    counts do.
+    Analyse within items if at least half of the texts share their item with another text, and use only these; otherwise
+    pool. A driver needs a value for at least half of the texts; texts need every remaining driver.
 
-    Intervals are percentile ones over resampled items, each with all its texts; resamples without variation are left
-    out, and below 10 items there is none. A resample's repeats let the drivers explain more of it than of the texts:
-    intervals of shares are moved by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
+    Intervals are percentile intervals over resampled items with all their texts. Resamples without variation are
+    excluded, and below 10 items there is none. Repeated texts inflate R² in resamples, so intervals of shares are
+    shifted by that bias (as the bootstrap estimates it, Efron and Tibshirani 1993, eq. 10.5).
     """
     results = []
     for name, people, values in _scored_columns(table):
@@ -135,7 +134,7 @@ def drivers(
 
 
 def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]]]:
-    """Every judge's column, and every criterion that people rated: its name, whether these are people, the values."""
+    """Yield every judge's column and every rated criterion: its name, whether it is people's, and the values."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     for column in columns:
         yield column.name, False, {(s.item, s.system): s.value for s in table.column_scores(column.name)}
@@ -146,7 +145,7 @@ def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]
 
 
 def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
-    """The texts that count; without names where `note` says what is amiss."""
+    """Return the texts that count; without names if `note` explains a problem."""
     texts = [text for text in values if text in looks]
     rows = [(values[text], *(getattr(looks[text], name) for name in NAMES)) for text in texts]
     matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
@@ -187,7 +186,7 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
 
 
 def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
-    """Each driver's correlation, the share that each explains, and the share that all do."""
+    """Return each driver's correlation, the share that each explains, and the share of all."""
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
     rows = np.column_stack([np.ones(len(texts.item)), texts.values])
     moments = np.zeros((texts.items, rows.shape[1], rows.shape[1]))
@@ -214,14 +213,14 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
 
 
 def _statistics(sums: Floats) -> Floats:
-    """r with each driver, r², and R² of all of them, from sums of moments (… × k × k); NaN without variation."""
+    """Return r with each driver, r², and R² of all, from sums of moments (… × k × k); NaN without variation."""
     n = sums[..., :1, :1]
     spread = sums[..., 1:, 1:] / n - sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
     variance = np.diagonal(spread, axis1=-2, axis2=-1)
     scale = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
     correlations = spread / (scale[..., :, None] * scale[..., None, :])
     r = correlations[..., 0, 1:]
-    # A driver that does not vary explains nothing. Drivers that say the same have no inverse but a pseudo-inverse.
+    # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
     known = np.nan_to_num(r)
     inverse = np.linalg.pinv(np.nan_to_num(correlations[..., 1:, 1:]), 1e-9, hermitian=True)
     share = np.einsum("...i,...ij,...j->...", known, inverse, known)

@@ -1,4 +1,4 @@
-"""Compare systems in every column: differences with tests, ranks, and which systems may be the best."""
+"""Compare systems in every column: differences with tests, ranks, and the systems that may be the best."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from judge.stats.paired_differences import (
 from judge.stats.power import ALPHA, scatter_of_pairs
 from judge.table import Table
 
-TOO_FEW = "too few items to tell any two systems apart"
-_MAX_DIFFERENCES = 4_000_000  # differences held at once
-_TOLERANCE = 1e-12  # of their size: means that lie closer differ by rounding alone
+TOO_FEW = "too few items for any significant difference"
+_MAX_DIFFERENCES = 4_000_000  # differences in memory
+_TOLERANCE = 1e-12  # relative: closer means differ by rounding only
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One system against another in one column, item by item: `estimate` is the mean of `system` less that of `other`.
+    """One system against another in one column, paired by item.
 
-    Over the items that both have: value with its interval and `p` (see `mean_differences`), None for one item.
-    `adjusted` is p after Holm over all differences of the column. `delta` is Cliff's delta, −1 to 1, positive where the
-    values of `system` tend to be larger. `wins` counts the items in which `system` is the better one by the column's
-    better end.
+    `estimate` is the mean of `system` minus that of `other` over the items of both, with its interval and `p` (see
+    `mean_differences`), None for one item. `adjusted` is p after Holm's correction over all differences of the column.
+    `delta` is Cliff's delta, −1 to 1, positive if the values of `system` tend to be larger. `wins` counts the items in
+    which `system` is better.
     """
 
     system: str
@@ -53,17 +53,17 @@ class Difference:
 
     @property
     def apart(self) -> bool:
-        """Whether the two are told apart."""
+        """Return whether the difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A system's place by its mean, 1 the best; equal means share it.
+    """A system's rank by its mean, 1 the best; equal means share it.
 
-    `low` to `high` are the places that the tests leave it, a 95 % interval of all systems at once (Mogstad et al. 2024,
-    section 3): from 1 + those told to be better to the number of systems less those told to be worse. Where items are
-    too few to tell any apart it is every place; of more than 30 systems it rests on the tests against the first alone.
+    `low` to `high` is a 95 % interval of the rank, simultaneous for all systems (Mogstad et al. 2024, section 3): from
+    1 + the number of significantly better systems to the number of systems minus the significantly worse ones. With too
+    few items it covers every rank; for more than 30 systems it uses only the tests against the first.
     """
 
     system: str
@@ -73,20 +73,19 @@ class Rank:
 
     @property
     def interval(self) -> str:
-        """`1–3`, or nothing where the tests leave one place."""
+        """Return `1–3`, or nothing if the interval is one rank."""
         return f"{self.low}–{self.high}" if self.low < self.high else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the values of one column say about the systems.
+    """The differences between systems in one column.
 
-    `differences` come best first: the first system with the second, the third, …, then the second with the third; of
-    more than 30 systems only those with the first. `best` are the systems that are not told apart from the first,
-    itself included; none where nothing can be said. `detectable` is the smallest difference that this many items
-    show with 80 % power, for the pair of systems with the median standard deviation (`power.Scatter`); None where they
-    are too few to show any. `note` says what could
-    not be computed, and why.
+    `differences` come best first: the first system with the second, the third, …, then the second with the third; for
+    more than 30 systems only those with the first. `best` are the systems that do not differ significantly from the
+    first, including it; empty if nothing is known. `detectable` is the smallest difference that this many items detect
+    with 80 % power, for the pair with the median standard deviation (`power.Scatter`), or None. `note` explains what
+    could not be computed.
     """
 
     column: str
@@ -99,7 +98,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnValues:
-    """A column's values, systems × items; the systems that have any, best first, and those of them to compare."""
+    """A column's values, systems × items; the systems that have any, best first, and those to compare."""
 
     column: Column
     systems: Sequence[str]
@@ -109,7 +108,7 @@ class _ColumnValues:
 
     @property
     def sign(self) -> int:
-        """1 if larger values are better, −1 if smaller ones are."""
+        """Return 1 if larger values are better, −1 if smaller ones are."""
         return -1 if self.column.better == "lower" else 1
 
     @property
@@ -118,9 +117,9 @@ class _ColumnValues:
 
 
 def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[Comparison, ...]:
-    """A comparison of the systems for every column that has values of single texts and a better end.
+    """Compare the systems in every column with values of single texts and a better end.
 
-    Items are the unit, drawn anew for all systems and columns alike. Comparisons of two texts have rankings instead.
+    All systems and columns share the resampled items. Comparisons of two texts have rankings instead.
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
@@ -142,7 +141,8 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
 def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int) -> Iterator[Comparison]:
     """Compare the systems in several columns, on the same resamples."""
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
-    flips = max(n_resamples, *(ceil(2 * tests(len(data.order)) / ALPHA) for data in group))  # else p could not be small
+    # With fewer flips p could not be small enough after Holm's correction.
+    flips = max(n_resamples, *(ceil(2 * tests(len(data.order)) / ALPHA) for data in group))
     estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
     at = 0
     for data in group:
@@ -150,7 +150,7 @@ def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int
         tested = tuple(_test_differences(data, rows[here], estimates[here]))
         scatter = scatter_of_pairs(data.column.name, data.systems, data.pairs, rows[here], len(data.order))
         sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
-        # Those not told apart from the first are the best, too: also a system that shares no item with it.
+        # Systems without a significant difference from the first are best too, even without shared items.
         best: tuple[str, ...] = ()
         if sizes and not data.constant:
             first = data.systems[data.order[0]]
@@ -189,7 +189,7 @@ def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Est
 
 
 def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[Rank]:
-    """By the mean of each system's own items, which the interval holds also where the items that two share say else."""
+    """Rank by the mean of each system's own items; two systems' shared items may order them differently."""
     if not data.order:
         return
     means = np.nanmean(data.values[data.order], axis=1)
@@ -209,7 +209,7 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     lost = len(data.pairs) - compared
     remarks = {
         "no text has a value": not data.order,
-        "one system has values: nothing to compare it with": len(data.order) == 1,
+        "only one system has values": len(data.order) == 1,
         "one item: too few for intervals and tests": bool(known.any(axis=0).sum() == 1),
         "all values are equal": data.constant,
     }
@@ -217,7 +217,7 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
         return nothing
     remarks = {
         f"more than {MOST} systems: compared with the best one only": len(data.order) > MOST,
-        "different items: a difference is over those that both systems have": bool((known != known[0]).any()),
+        "systems have different items: differences use the shared ones": bool((known != known[0]).any()),
         f"{lost:,} of {len(data.pairs):,} pairs of systems share no item": lost > 0,
         f"more than {TESTED} systems: too many to test": len(data.order) > TESTED,
         TOO_FEW: too_few,

@@ -260,7 +260,7 @@ def test_scales_of_words_have_no_kappa(tmp_path: Path) -> None:
     )
     (own,) = of(found, "tone").judges
     assert set(own.agreement.estimates) == {"alpha_interval"}
-    assert own.agreement.lacking["kappa_linear"] == "the scale's labels are words, whose values are not known here"
+    assert own.agreement.lacking["kappa_linear"] == "the scale's labels are words without known values"
     assert len(own.calibration.bins) == 3
 
 

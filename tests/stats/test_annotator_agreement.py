@@ -147,7 +147,7 @@ def test_some_measures_may_be_had_where_others_are_not() -> None:
     assert found.estimates["alpha_interval"].n == 4
     fine = np.random.default_rng(0).normal(size=(2, 90, 1)) + np.arange(90)[:, None]
     found = agree(fine, bootstrap=FEW)
-    assert found.lacking["kappa_linear"] == "the ratings have 180 different values: more than 100 are no categories"
+    assert found.lacking["kappa_linear"] == "the ratings have 180 distinct values, more than 100"
     assert set(found.estimates) == {"alpha_interval", "icc_2_1", "icc_2_k"}
 
 

@@ -52,7 +52,7 @@ def test_by_hand() -> None:
     assert (found.error.value, found.error.n) == (pytest.approx(0.2), 3)
     assert found.bias.value == pytest.approx(0.4 / 3)
     assert (found.low, found.high) == (1.0, 5.0)
-    assert found.error.method.startswith("expected calibration error, the scale put on 0 to 1; 95% percentile")
+    assert found.error.method.startswith("expected calibration error, scale mapped to 0–1; 95% percentile")
 
 
 def test_intervals_are_over_items_drawn_whole() -> None:

@@ -132,17 +132,17 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
         ([[1, 2], [3, 4.0]], [[NAN, NAN]] * 2, ["no text has both a value and a rating"] * 3),
         ([[1, 1], [1, 1.0]], [[1, 2], [3, 4.0]], ["all values are equal"] * 3),
         ([[1, 2], [3, 4.0]], [[2, 2], [2, 2.0]], ["all ratings are equal"] * 3),
-        ([[1.0], [2], [3]], [[1.0], [2], [3]], ["one system alone has", None, "1 system has values and ratings, and"]),
-        ([[1, 2.0]], [[1, 2.0]], [None, "there are fewer than 3 texts", "2 systems have values and ratings, and"]),
+        ([[1.0], [2], [3]], [[1.0], [2], [3]], ["only one system has", None, "1 system has values and ratings; a"]),
+        ([[1, 2.0]], [[1, 2.0]], [None, "there are fewer than 3 texts", "2 systems have values and ratings; a"]),
         (
             [[1, 1], [2, 2.0]],
             [[1, 2], [3, 4.0]],
-            ["in no item do both", None, "2 systems have values and ratings, and"],
+            ["in no item do both", None, "2 systems have values and ratings; a"],
         ),
         (
             [[1, NAN]],
             [[1, 2.0]],
-            ["one system alone has", "there are fewer than 3 texts", "1 system has values and ratings, and"],
+            ["only one system has", "there are fewer than 3 texts", "1 system has values and ratings; a"],
         ),
     ],
 )

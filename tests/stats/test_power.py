@@ -102,8 +102,8 @@ def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
     assert (none.pairs, none.note) == ((), "d has no value")
     same = _table({"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]})
     notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
-    assert notes[0] == "the difference is the same in every item that the two share"
-    assert notes[1] == "the two share 3 items; it takes 6 to say how far differences scatter"
+    assert notes[0] == "the difference is the same in all shared items"
+    assert notes[1] == "the two share 3 items; at least 6 are needed"
 
 
 def test_the_least_items() -> None:
@@ -132,22 +132,22 @@ def test_pairs_that_share_too_few_items_are_left_out() -> None:
     ("values", "why"),
     [
         ({"a": [None, None]}, "no text has a value"),
-        ({"a": [1.0, 2.0], "b": [None, None]}, "one system has values: nothing to compare it with"),
+        ({"a": [1.0, 2.0], "b": [None, None]}, "only one system has values"),
         (
             {"a": [1.0, None], "b": [None, 3.0]},
-            "no two systems share an item; it takes 6 to tell any apart, or how far differences scatter",
+            "no two systems share an item; at least 6 are needed",
         ),
         (
             {"a": [1.0, 2.0, 5.0], "b": [2.0, 3.0, 1.0], "c": [1.0, None, None]},
-            "no two systems share more than 3; it takes 6 to tell any apart, or how far differences scatter",
+            "no two systems share more than 3; at least 6 are needed",
         ),
         (
             {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3},
-            "between any two systems the difference is the same in every item that they share",
+            "the differences are the same in all shared items",
         ),
         (
             {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3, "c": [1.0, 3.0]},
-            "between any two systems the difference is the same in every item that they share; "
+            "the differences are the same in all shared items; "
             "2 pairs of systems are left out, with fewer than 6 items in common",
         ),
     ],

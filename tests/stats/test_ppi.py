@@ -108,7 +108,7 @@ def test_equal_ratings_give_no_interval() -> None:
         None,
         None,
     )
-    assert found.estimate.method.endswith("all ratings are equal, which gives no interval")
+    assert found.estimate.method.endswith("all ratings are equal: no interval")
 
 
 def test_a_skewed_means_interval_is_halls() -> None:
@@ -210,7 +210,7 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
     ("made", "means", "note"),
     [
         (table(rated=MIN_RATED_ITEMS - 1), 0, f"fewer than {MIN_RATED_ITEMS} rated items with a score: x, y"),
-        (table(rated=60), 2, "every item that was judged is rated: the judge adds nothing"),
+        (table(rated=60), 2, "every judged item is rated, so the judge adds nothing"),
         (table(rated=20, systems=("x",)), 1, ""),
     ],
 )
@@ -236,7 +236,7 @@ def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
     kept = sorted({s.item for s in made.samples}, key=lambda item: -made.matrix("c")[:, int(item[1:])].mean())[:20]
     samples = tuple(Sample(s.item, s.system, "", human=s.human if s.item in kept else {}) for s in made.samples)
     found = only(calibrate(Table(samples, made.columns, made.scores)))
-    assert found.note == "the judge scores rated items unlike the others: were they drawn at random?"
+    assert found.note == "the judge scores rated and other items differently: were the rated ones drawn at random?"
 
 
 def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:

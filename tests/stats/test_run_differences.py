@@ -165,7 +165,7 @@ def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
     assert (one.before, one.after) == (pytest.approx(0.5), pytest.approx(0.75))
     heavy = table(values, columns=(replace(C, weight=3.0), D))
     found = compare_runs(before, heavy)
-    assert found.incomparable == (("overall", "it is not made of the same criteria with the same weights"),)
+    assert found.incomparable == (("overall", "its criteria or weights differ"),)
 
 
 def whole(value: float, n: int = 2) -> Table:
@@ -179,7 +179,7 @@ def test_a_value_of_all_texts_together_has_no_test() -> None:
     assert (one.estimate.low, one.estimate.p, one.adjusted) == (None, None, None)
     texts = table({("x", "c"): [1, 2], ("x", "m"): [3, 4]}, columns=(C, M))
     assert compare_runs(whole(30.0), texts).incomparable == (
-        ("m", "one run has a value for each text, the other one for all of a system's texts"),
+        ("m", "one run has a value per text, the other one per system"),
     )
 
 

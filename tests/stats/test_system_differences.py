@@ -159,7 +159,7 @@ def test_one_system_alone() -> None:
     found = _only({"a": [1.0, 2.0, 3.0]})
     assert (found.differences, found.best, found.detectable) == ((), (), None)
     assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 1, 1)]
-    assert found.note == "one system has values: nothing to compare it with"
+    assert found.note == "only one system has values"
     assert _only({"a": [1.0, 2.0], "b": [None, None]}).note == found.note
 
 
@@ -213,8 +213,8 @@ def test_systems_with_different_items_are_compared_on_those_they_share() -> None
     assert one.delta == pytest.approx(counted)
     assert found.best == ("a", "b", "c")  # nothing says that c is worse
     assert found.note == (
-        "different items: a difference is over those that both systems have; 2 of 3 pairs of systems share no item; "
-        "too few items to tell any two systems apart"
+        "systems have different items: differences use the shared ones; 2 of 3 pairs of systems share no item; "
+        "too few items for any significant difference"
     )
 
 
@@ -233,7 +233,7 @@ def test_whether_items_can_be_enough_is_said(n: int, few: bool) -> None:
     found = _only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})  # two-sided p at its least: 2 / 2^n
     assert found.differences[0].estimate.p == 2 / 2**n
     assert found.best == (("a", "b") if few else ("a",))
-    assert found.note == ("too few items to tell any two systems apart" if few else "")
+    assert found.note == ("too few items for any significant difference" if few else "")
 
 
 def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
