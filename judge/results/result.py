@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from math import isclose
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints, overload
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError, create_model
 
@@ -168,12 +168,25 @@ class Result:
         chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
         return tuple(scatter for table, column in chosen for scatter in scatters(table, [column], pair))
 
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False) -> str:
-        """Return the report as console, markdown, html, latex, csv, json, svg or in a plug-in's format.
+    @overload
+    def report(self, format: Literal["png"]) -> bytes: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def report(
+        self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False
+    ) -> str: ...
+
+    def report(
+        self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False
+    ) -> str | bytes:
+        """Return the report as console, markdown, html, latex, csv, json, svg or in a plug-in's format; its charts as
+        `png`, which are bytes.
 
         On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
         a row per item and system. Raises ConfigError for an unknown format.
         """
+        if format == "png":
+            return Plot(plugins.write(plugins.document(self), "svg")).png
         return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
 
     def plot(self, chart: str = "") -> Plot:
