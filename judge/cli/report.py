@@ -61,9 +61,10 @@ def report_command(
             raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
         result = result.where(**load_config(given=options).where)
     if format in _DRAWN:
-        from judge.report.renderers.svg import write as draw
+        from judge.core import plugins
+        from judge.report.formats.svg import write as draw
 
-        for path in draw(result, output or run / CHARTS, format):
+        for path in draw(plugins.document(result), output or run / CHARTS, format):
             typer.echo(str(path))
         return
     if output is None and format == "html":

@@ -57,8 +57,6 @@ REPORTS = {
     "plot": "judge.report.formats.svg:plot",
     "png": "judge.report.formats.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "result_html": "judge.report.renderers.html:render",
-    "result_svg": "judge.report.renderers.svg:render",
     "card": "judge.report.renderers.audit:render",
     "comparison": "judge.report.renderers.comparison:render",
     "criterion_diff": "judge.report.renderers.criterion_diff:render",

@@ -179,10 +179,9 @@ class Result:
     def report(
         self, format: str = "console", *, full: bool = False, colour: bool = False, wide: bool = False
     ) -> str | bytes:
-        """Return the report as console, markdown, html, latex, csv, json, svg or in a plug-in's format; its charts as
-        `png`, which are bytes.
+        """Return the report as console, markdown, html, latex, csv, json or in a plug-in's format.
 
-        On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
+        `svg` and `png` draw its charts below each other; `png` returns bytes and needs the extra of that name. On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
         a row per item and system. Raises ConfigError for an unknown format.
         """
         if format == "png":
@@ -190,20 +189,20 @@ class Result:
         return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
 
     def plot(self, chart: str = "") -> Plot:
-        """Return charts of the report: the one in its summary by default, else those of this name.
+        """Return a chart of the report for a notebook, by default the one in its summary.
 
-        The name of a column draws the systems' means: `result.plot("rouge1")`. `result.plot("people")` draws the
-        correlation with people, `scores`, `differences`, `correlations` and `drivers` the charts of these sections.
-        Raises ConfigError with all names for an unknown one.
+        `result.plot("rouge1")` draws the systems' means of a column, `result.plot("people")` the correlation with
+        people, and `scores`, `differences`, `correlations` and `drivers` the charts of these sections. Raises
+        ConfigError with all names for an unknown one.
         """
         return Plot(str(plugins.report("plot")(plugins.document(self), chart)))
 
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
-        """Return the `n` lowest-scored texts, the worst first: item, system, column, score, reason and output.
+        """Return the lowest-scored texts, the worst first: item, system, column, score, reason and output.
 
-        Scores of different criteria are compared as shares of their scales, and each text is listed once; with `column`
-        only the values of that column count. Raises ConfigError for a ranking, for data that was too large to be held,
-        and for an unknown column.
+        Each text is listed once, with its lowest score as a share of the criterion's scale. With `column` only the
+        values of that column count. Raises ConfigError for a ranking, for an unknown column, and for data that was too
+        large to be held.
         """
         import pandas as pd
 

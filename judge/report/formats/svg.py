@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
@@ -72,8 +71,8 @@ def png(svg: str) -> bytes:
     return svg_to_bytes(svg_string=svg, zoom=_SCALE)
 
 
-def write(document: Document, output: Path, format: Literal["svg", "png"]) -> tuple[Path, ...]:
-    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the format.
+def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
+    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the format: svg or png.
 
     Raises MissingExtra for PNG without its package, and StorageError.
     """
