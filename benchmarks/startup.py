@@ -54,9 +54,6 @@ def main() -> None:
         data.write_text("".join(json.dumps(row) + "\n" for row in rows if row["doc_id"] in items), encoding="utf-8")
         imports, _ = measure(sys.executable, "-c", "import openai, pandas")
         unit = "importing openai and pandas"
-        example = (*JUDGE, "run", "examples/compare_systems/run.yaml", "--out", f"{folder}/example", "--quiet")
-        measure(*example, rounds=1)
-        report("judge run examples/compare_systems/run.yaml, cached", example, unit, imports)
         for criteria in (CRITERIA[:1], CRITERIA):
             command = (
                 *JUDGE, "run", str(data), "--map", "item=doc_id,output=summary", "--criteria", ",".join(criteria),
