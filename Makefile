@@ -1,4 +1,4 @@
-# Python 3.11 or newer and make are all that has to be there; everything else is installed into .venv.
+# Requires Python 3.11 or newer and make. Everything else is installed into .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -27,14 +27,14 @@ test-all: test $(VENV)/.installed-all  ## every test; installs what they need
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
 	$(BIN)/python -m pytest -n auto -m "browser or torch or ray or redis or extra"
 
-# The oldest SDK that is supported, which brings httpx in the place of httpx2. All else is that of the environment.
-test-openai2: $(VENV)/.installed-dev  ## the tests of what asks servers, with openai 2
+# The oldest supported SDK, which uses httpx instead of httpx2. Everything else comes from the environment.
+test-openai2: $(VENV)/.installed-dev  ## tests of providers and engines with openai 2
 	test -e build/openai2/openai || $(BIN)/pip install -q --no-deps --target build/openai2 \
 	  openai==2.0.0 httpx==0.28.1 httpcore==1.0.9 httpx-aiohttp==0.2.0 distro==1.9.0 sniffio==1.3.1
 	PYTHONPATH=$(CURDIR)/build/openai2 $(BIN)/python -m pytest -n auto -m "not torch" tests/providers \
 	  tests/security/test_keys.py tests/security/test_replies.py tests/execution/engines/test_batch_api.py
 
-coverage: $(VENV)/.installed-all  ## every test, and which lines it ran; takes twice the time
+coverage: $(VENV)/.installed-all  ## every test with line coverage; takes twice the time
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers
@@ -43,14 +43,14 @@ lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Every Python that is there, be it from pyenv, tries the wheel; one that is not is named.
+# Tries the wheel with each Python that is installed, also by pyenv, and names the missing ones.
 wheel: export PYENV_VERSION := 3.11:3.12:3.13
 wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the wheel in fresh environments
 	rm -rf dist build/wheel-*
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	set -e; for python in python3.11 python3.12 python3.13; do \
-	  $$python --version 2>/dev/null || { echo "$$python is not here: the wheel is not tried with it"; continue; }; \
+	  $$python --version 2>/dev/null || { echo "$$python is not installed: wheel not tried"; continue; }; \
 	  $$python -m venv build/wheel-$$python; \
 	  build/wheel-$$python/bin/pip install -q -c .ci/constraints.txt dist/*.whl; \
 	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
@@ -59,7 +59,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json); \
 	done
 
-picture: demo  ## docs/report.png, the picture in the README
+picture: demo  ## docs/report.png, the screenshot in the README
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir=$$(mktemp -d) --hide-scrollbars \
 	  --window-size=1240,1120 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
@@ -76,8 +76,8 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,cjk]'
 	touch $@
 
-# torch by itself and first, so that nothing pulls a larger build of it; the tokenizers that no extra brings; and a real
-# server of chat and typed questions for the providers' tests: llama.cpp, and what makes a tiny model for it.
+# torch comes first, so that no other package installs a larger build. Also tokenizers that no extra installs, and
+# llama.cpp with the tools to make a tiny model: a real server for the tests of the providers.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	$(BIN)/pip install -q -c .ci/constraints.txt torch
 	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf
