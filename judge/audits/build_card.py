@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,12 +19,9 @@ from judge.audits.card import (
     JudgeCard,
     SensitivityCell,
     chance,
-    change,
     is_majority,
     listed,
-    of_count,
     places,
-    share_percent,
 )
 from judge.audits.probes import (
     COPIED,
@@ -55,70 +52,61 @@ from judge.core.version import __version__
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed
 _NOTABLE_SHARES = {
-    "verdict turns with the order": 0.1, "label changes with the wording": 0.1, "several labels at temperature 0": 0.1,
+    "verdict flips with the order": 0.1, "label changes with the wording": 0.1, "several labels at temperature 0": 0.1,
     "most used label": 0.75, "bottom": 0.75, "middle": 0.75, "top": 0.75,
 }  # fmt: skip
 """Shares without a test that deserve a verdict: at least this large, with the interval above this or one half."""
 _WORST, _BAD, _DOUBTFUL, _OPEN, _GOOD = 4.0, 3.0, 2.0, 1.0, 0.0
-_KINDS = {
-    "rewarded": (_WORST, "rewards"),
-    "unnoticed": (_BAD, "does not notice"),
-    "weak": (_BAD, "hardly notices"),
-    "open": (_OPEN, "is inconclusive on"),
-    "noticed": (_GOOD, "notices"),
-}
+Reaction = Literal["rewards", "misses", "barely notices", "is inconclusive on", "notices"]
+_SEVERITY: Mapping[Reaction, float] = {
+    "rewards": _WORST, "misses": _BAD, "barely notices": _BAD, "is inconclusive on": _OPEN, "notices": _GOOD,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class _Verdict:
     """A sentence of the card and its severity; the most severe come first."""
 
     severity: float
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """The direction and the decimals of each criterion's scores."""
-
-    columns: Mapping[str, Column]
-
-    def worse(self, cell: SensitivityCell) -> bool | None:
-        """Return whether a significant move is towards the worse end; None if it is not significant."""
-        if cell.move is None or not is_significant(cell.move):
-            return None
-        return (cell.move.value < 0) != (self.columns[cell.criterion].better == "lower")
-
-    def moved(self, cell: SensitivityCell) -> str:
-        """`+0.35 [0.10, 0.60], p = 0.012`."""
-        move = cell.move
-        return ", ".join(filter(None, [change(move, self._places(cell)), chance(move.p)])) if move else "–"
-
-    def mean(self, cell: SensitivityCell) -> str:
-        """`+0.35`."""
-        return signed(cell.move.value, self._places(cell)) if cell.move else "–"
-
-    def _places(self, cell: SensitivityCell) -> int:
-        return places(self.columns[cell.criterion], [cell.move.value] if cell.move else [])
+def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
+    """Return whether a significant change is towards the worse end; None if it is not significant."""
+    if cell.mean_change is None or not is_significant(cell.mean_change):
+        return None
+    return (cell.mean_change.value < 0) != (column.better == "lower")
 
 
 def detects_damage(cell: SensitivityCell) -> bool:
-    """Return whether at least half of the texts fall, less those that rise, and the mean falls too.
+    """Return whether at least half of the texts get worse scores, less those with better ones, and the mean too.
 
     The half is tested by the low end of the rate's interval; the mean by its test, unless that has too few texts.
     """
-    fell = _is_half(cell.rate, cell.against)
-    return fell and ((cell.move is not None and is_significant(cell.move)) or is_majority(cell.rate, cell.move))
+    change = cell.mean_change
+    significant = change is not None and is_significant(change)
+    return _is_half(cell.rate, cell.opposite) and (significant or is_majority(cell.rate, change))
 
 
 def rewards_damage(cell: SensitivityCell) -> bool:
-    """Return whether the damage lifts the score, by the same test in the other direction."""
-    return _is_half(cell.against, cell.rate) and is_majority(cell.against, cell.move)
+    """Return whether the damage improves the score, by the same test in the other direction."""
+    return _is_half(cell.opposite, cell.rate) and is_majority(cell.opposite, cell.mean_change)
 
 
 def _is_half(toward: Estimate | None, back: Estimate | None) -> bool:
     """Return whether at least half of the texts move in one direction, less those that move the other way."""
     return toward is not None and toward.low is not None and toward.low - _value(back) >= _HALF
+
+
+def reaction(cell: SensitivityCell, column: Column) -> Reaction:
+    """Return how a criterion reacts to damage that it should notice."""
+    worse, rate = towards_worse(cell, column), cell.rate
+    if worse is False or (worse is None and rewards_damage(cell)):
+        return "rewards"
+    if detects_damage(cell):
+        return "notices"
+    net = (rate.high or 0) - _value(cell.opposite) if rate else 0.0
+    return "is inconclusive on" if net >= _HALF else "barely notices" if worse else "misses"
 
 
 def summarize(
@@ -132,21 +120,11 @@ def summarize(
 
     `scoreless` maps criteria without a score to the reason.
     """
-    direction = Direction(columns)
-    unscored = [Verdict(_WORST + 1, f"{name} gives no score: {why}.") for name, why in (scoreless or {}).items()]
-    foreign = defaultdict[str, list[str]](list)  # damage that is not the criterion's own, but lowers its score
-    for cell in cells:
-        if not cell.own and cell.rate and detects_damage(cell):
-            foreign[cell.criterion].append(f"{cell.change} ({of_count(cell.rate)})")
     verdicts = [
-        *unscored,
-        *_attack_verdicts(attacks, direction),
+        *(_Verdict(_WORST + 1, f"{name} has no score: {reason}.") for name, reason in (scoreless or {}).items()),
+        *_attack_verdicts(attacks, columns),
         *_bias_verdicts(findings),
-        *_own_damage(cells, direction),
-        *(
-            Verdict(_DOUBTFUL, f"{name} falls for damage that is not its own: {listed(phrases)}.")
-            for name, phrases in foreign.items()
-        ),
+        *_damage_verdicts(cells, columns),
     ]
     return tuple(verdict.sentence for verdict in sorted(verdicts, key=lambda verdict: -verdict.severity))
 
@@ -155,106 +133,125 @@ def _value(share: Estimate | None) -> float:
     return share.value if share else 0.0
 
 
-def _own_damage(cells: Iterable[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
-    """Say how each criterion reacts to the damage it should notice."""
-    kinds: dict[str, dict[str, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
+def _mean(cell: SensitivityCell, column: Column) -> str:
+    """Write the mean change in scale points, `+0.35`."""
+    change = cell.mean_change
+    return signed(change.value, places(column, [change.value])) if change else "–"
+
+
+def _damage_verdicts(cells: Iterable[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[_Verdict]:
+    """Say how each criterion reacts to the damage it should notice, and which other damage changes its scores."""
+    groups: dict[str, dict[Reaction, list[SensitivityCell]]] = defaultdict(lambda: defaultdict(list))
+    others = defaultdict[str, list[SensitivityCell]](list)
     for cell in cells:
-        if cell.own and cell.rate is not None:
-            kinds[cell.criterion][_kind(cell, direction)].append(cell)
-    for name, by_kind in kinds.items():
-        for kind, (rank, words) in _KINDS.items():
-            if matching := by_kind.get(kind):
-                lowest = min(cell.rate.value for cell in matching if cell.rate)
-                phrases = [f"{cell.change} ({_evidence(cell, kind, direction)})" for cell in matching]
-                severity = rank - (lowest if rank == _BAD else 0)
-                yield Verdict(severity, f"{name} {words} {listed(phrases)}.")
+        if cell.targeted and cell.rate is not None:
+            groups[cell.criterion][reaction(cell, columns[cell.criterion])].append(cell)
+        elif not cell.targeted and cell.rate and detects_damage(cell):
+            others[cell.criterion].append(cell)
+    for name, by_reaction in groups.items():
+        for verb in _SEVERITY:
+            if matching := by_reaction.get(verb):
+                lowest = min(_value(cell.rate) for cell in matching)
+                severity = _SEVERITY[verb] - (lowest if _SEVERITY[verb] == _BAD else 0)
+                evidence = [f"{cell.change} ({_evidence(cell, verb, columns[name])})" for cell in matching]
+                yield _Verdict(severity, f"{name} {verb} {listed(evidence)}.")
+    for name, matching in others.items():
+        evidence = [f"{cell.change} ({_evidence(cell, 'notices', columns[name])})" for cell in matching]
+        yield _Verdict(_DOUBTFUL, f"{name} also reacts to damage of other criteria: {listed(evidence)}.")
 
 
-def _kind(cell: SensitivityCell, direction: Direction) -> str:
-    worse, rate = direction.worse(cell), cell.rate
-    if worse is False or (worse is None and rewards_damage(cell)):
-        return "rewarded"
-    if detects_damage(cell):
-        return "noticed"
-    net = (rate.high or 0) - _value(cell.against) if rate else 0.0
-    return "open" if net >= _HALF else "weak" if worse else "unnoticed"
+def _evidence(cell: SensitivityCell, verb: Reaction, column: Column) -> str:
+    down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
+    mean = _mean(cell, column)
+    if verb == "rewards":
+        if not rewards_damage(cell) or cell.opposite is None:
+            return ", ".join(filter(None, [f"mean {mean}", chance(cell.mean_change.p if cell.mean_change else None)]))
+        few = "" if cell.mean_change and is_significant(cell.mean_change) else ", too few to test"
+        return f"{up} in {_of_texts(cell.opposite)}, mean {mean}{few}"
+    parts = [f"{down} in {_of_texts(cell.rate)}" if cell.rate else ""]
+    parts += [f"{up} in {number(100 * cell.opposite.value, 0)}%"] if cell.opposite and cell.opposite.value else []
+    parts += [f"mean {mean}"] if verb == "barely notices" else []
+    return ", ".join(filter(None, parts))
 
 
-def _evidence(cell: SensitivityCell, kind: str, direction: Direction) -> str:
-    if cell.rate is None or (kind == "rewarded" and not rewards_damage(cell)):
-        return direction.moved(cell)
-    if kind == "rewarded" and cell.against is not None:
-        note = "" if cell.move and is_significant(cell.move) else "; too few to test"
-        return f"{direction.mean(cell)}, rose in {of_count(cell.against, 'texts')}{note}"
-    rose = f", {share_percent(cell.against)} rose" if cell.against and cell.against.value else ""
-    beside = (
-        f"; on average {direction.mean(cell)}" if kind == "weak" or (kind == "open" and direction.worse(cell)) else ""
-    )
-    return of_count(cell.rate) + rose + beside
+def _of_texts(share: Estimate) -> str:
+    """Write `92% of 40 texts`."""
+    return f"{number(100 * share.value, 0)}% of {plural(share.n, 'text')}"
 
 
-def _attack_verdicts(attacks: Sequence[SensitivityCell], direction: Direction) -> Iterator[Verdict]:
-    """Say what each attack gains, led by the criterion that it gains most from, and which attacks gain nothing."""
-    real = [cell for cell in attacks if not cell.control and cell.move is not None]
-    unsuccessful = []
-    for name in dict.fromkeys(cell.change for cell in real):
-        own_cells = [cell for cell in real if cell.change == name]
-        if successful := sorted(
-            (cell for cell in own_cells if _succeeded(cell, direction)),
-            key=lambda hit: (_untested_success(hit), -_value(hit.rate)),
-        ):
-            first, *more = successful
-            others = listed([f"{cell.criterion} {direction.mean(cell)}" for cell in more]) if more else ""
-            also = f"; also {others}" if others else ""
-            verb = "raised scores" if _untested_success(first) else "works"
-            rose = f", up by an eighth of the scale or more in {of_count(first.rate, 'texts')}" if first.rate else ""
-            if _untested_success(first):
-                rank, gain = _BAD + _value(first.rate), f"{direction.mean(first)}{rose}; too few to test"
-            else:
-                rank, gain = _WORST + _value(first.rate), f"{direction.moved(first)}{rose}"
-            yield Verdict(rank, f"The attack “{name}” {verb}: {first.criterion} {gain}{also}.")
-        else:
-            unsuccessful.append(name)
-    if unsuccessful:
-        subject, listing = plural(len(unsuccessful), "attack"), ", ".join(unsuccessful)
-        cells = [cell for cell in real if cell.change in unsuccessful]
-        fewest = min(cell.move.n for cell in cells if cell.move)
-        if fewest < (least := max(FEWEST, min_items_for_significance(len(attacks)))):
-            yield Verdict(_OPEN, f"{subject} inconclusive, too few texts ({listing}): {fewest} of at least {least}.")
-            return
-        limits = [
-            -cell.move.low if direction.columns[cell.criterion].better == "lower" else cell.move.high
-            for cell in cells
-            if cell.move and cell.move.low is not None and cell.move.high is not None
-        ]
-        most = max(limits, default=0.0)
-        limit = f"at most {signed(most, 2)} by any interval" if most > 0 else "no interval goes above 0"
-        yield Verdict(_GOOD, f"{subject} without a significant rise ({listing}): {limit}.")
+def _attack_verdicts(attacks: Sequence[SensitivityCell], columns: Mapping[str, Column]) -> Iterator[_Verdict]:
+    """Say what each attack gains, first the criterion that it gains most from, and which attacks gain nothing."""
+    scored = [cell for cell in attacks if not cell.control and cell.mean_change is not None]
+    failed = []
+    for name in dict.fromkeys(cell.change for cell in scored):
+        successes = [cell for cell in scored if cell.change == name and succeeded(cell, columns[cell.criterion])]
+        if not successes:
+            failed.append(name)
+            continue
+        first, *more = sorted(successes, key=lambda cell: (_untested_success(cell), -_value(cell.rate)))
+        column, untested = columns[first.criterion], _untested_success(first)
+        tested = chance(first.mean_change.p if first.mean_change else None)
+        evidence = ", ".join(filter(None, [f"mean {_mean(first, column)}", "too few to test" if untested else tested]))
+        verb = "lowers" if column.better == "lower" else "raises"
+        also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
+        yield _Verdict(
+            (_BAD if untested else _WORST) + _value(first.rate),
+            f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first.rate)} ({evidence}){also}."
+            if first.rate
+            else f"The attack “{name}” {verb} {first.criterion} ({evidence}){also}.",
+        )
+    if failed:
+        yield _failed_attacks(failed, [cell for cell in scored if cell.change in failed], len(attacks), columns)
 
 
-def _succeeded(cell: SensitivityCell, direction: Direction) -> bool:
-    """Return whether an attack lifts the score more than its control does, and above the unchanged text's score."""
-    if cell.raw is not None and (cell.raw.value > 0) == (direction.columns[cell.criterion].better == "lower"):
+def _failed_attacks(
+    names: Sequence[str], cells: Sequence[SensitivityCell], tests: int, columns: Mapping[str, Column]
+) -> _Verdict:
+    """Bound what the attacks without success can gain, or say how many texts are needed to tell."""
+    subject, listing = plural(len(names), "attack"), ", ".join(names)
+    fewest = min(cell.mean_change.n for cell in cells if cell.mean_change)
+    if fewest < (least := max(FEWEST, min_items_for_significance(tests))):
+        needed = f"{plural(fewest, 'text')}, at least {least} needed"
+        return _Verdict(_OPEN, f"Inconclusive on {subject} ({listing}): {needed}.")
+    limits = [
+        -cell.mean_change.low if columns[cell.criterion].better == "lower" else cell.mean_change.high
+        for cell in cells
+        if cell.mean_change and cell.mean_change.low is not None and cell.mean_change.high is not None
+    ]
+    most = max(limits, default=0.0)
+    limit = f"at most {signed(most, 2)}" if most > 0 else "no interval reaches 0"
+    return _Verdict(_GOOD, f"{subject} without a significant gain ({listing}): {limit}.")
+
+
+def succeeded(cell: SensitivityCell, column: Column) -> bool:
+    """Return whether an attack improves the score more than its control does, and beyond the unchanged text's."""
+    if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
         return False
-    return (direction.worse(cell) is False) or _untested_success(cell)
+    return towards_worse(cell, column) is False or _untested_success(cell)
 
 
 def _untested_success(cell: SensitivityCell) -> bool:
-    """Return whether an attack lifted at least half of the scores, with too few texts for the test."""
-    rose = cell.move is not None and not is_significant(cell.move) and is_majority(cell.rate, cell.move)
-    return rose and _value(cell.rate) - _value(cell.against) >= _HALF
+    """Return whether an attack improved at least half of the scores, with too few texts for the test."""
+    change = cell.mean_change
+    untested = change is not None and not is_significant(change) and is_majority(cell.rate, change)
+    return untested and _value(cell.rate) - _value(cell.opposite) >= _HALF
 
 
-def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
-    """State significant biases and large shares. If several criteria share one, the largest leads the sentence."""
+def is_notable(finding: BiasFinding) -> bool:
+    """Return whether a bias deserves a verdict: a harmful significant one, or a large share without a test."""
+    share, least = finding.estimate, _NOTABLE_SHARES.get(finding.measure)
+    if finding.significant is None:
+        return least is not None and share.value >= least and (share.low or 0.0) > min(least, _HALF)
+    return finding.harmful and (finding.significant or finding.suggestive)
+
+
+def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[_Verdict]:
+    """State notable biases. If several criteria share one, the largest starts the sentence."""
     groups = defaultdict[tuple[str, str], list[BiasFinding]](list)
-    for finding in findings:
-        share, least = finding.estimate, _NOTABLE_SHARES.get(finding.what)
-        large = least is not None and share.value >= least and (share.low or 0.0) > min(least, _HALF)
-        if (finding.harmful and (finding.told or finding.open)) or (finding.told is None and large):
-            groups[finding.probe, finding.what].append(finding)
+    for finding in filter(is_notable, findings):
+        groups[finding.probe, finding.measure].append(finding)
     for similar in groups.values():
-        first, *more = sorted(similar, key=lambda finding: (not finding.told, -_bias_size(finding)))
+        first, *more = sorted(similar, key=lambda finding: (not finding.significant, -_bias_size(finding)))
         others = [
             f"{finding.criterion} {number(100 * finding.estimate.value, 0)}%"
             if finding.unit == "share"
@@ -262,7 +259,7 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
             for finding in more
         ]
         also = f"; also {listed(others)}" if others else ""
-        yield Verdict(_DOUBTFUL + _bias_size(first), f"{first.said}{also}.")
+        yield _Verdict(_DOUBTFUL + _bias_size(first), f"{first.sentence}{also}.")
 
 
 def _bias_size(finding: BiasFinding) -> float:
@@ -270,7 +267,7 @@ def _bias_size(finding: BiasFinding) -> float:
     value = finding.estimate.value
     return min(
         1.0,
-        abs(value - 0.5) if finding.what == FIRST else abs(value) / (4 if "points" in finding.unit else 1),
+        abs(value - 0.5) if finding.measure == FIRST else abs(value) / (4 if "points" in finding.unit else 1),
     )
 
 
@@ -300,19 +297,19 @@ def build_card(
     }
     names = (*changes, *neutral, *attacks)
     known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
-    with_own_damage = {cell.criterion for cell in damaged if cell.own}
+    with_own_damage = {cell.criterion for cell in damaged if cell.targeted}
     all_criteria = dict.fromkeys(cell.criterion for cell in damaged)
-    why = "no change damages what it is about, so only what it makes of others' damage is known"
+    why = "no change damages what this criterion measures"
     return JudgeCard(
         title=f"Judge card: {evidence.model}",
         cells=damaged,
         findings=findings,
         attacks=beset,
-        left_out={
+        skipped={
             **without,
-            **{name: f"it fits none of the {texts}" for name in names if name not in known},
-            **{f"{name}: its own damage": why for name in all_criteria if name not in with_own_damage},
-            **evidence.lacking,
+            **{name: f"applies to none of the {texts}" for name in names if name not in known},
+            **{f"sensitivity of {name}": why for name in all_criteria if name not in with_own_damage},
+            **evidence.unavailable,
             **scoreless,
             **_without_scores(evidence, names, scoreless),
         },
@@ -329,19 +326,19 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     if not requested:
         return (), {}
     if any(sample.extra.get("generator") for sample in (evidence.natural.samples if evidence.natural else ())):
-        no_family = f"no item has scored texts both of {evidence.model}'s family and of another (column `generator`)"
+        no_family = f"no item has scored texts of both {evidence.model}'s family and another (column `generator`)"
     else:
-        no_family = "the data have no column `generator` that says which model wrote a text"
+        no_family = "the data have no column `generator` with the model that wrote each text"
     probes: dict[str, tuple[Callable[[], Iterator[CandidateFinding]], str]] = {
-        "position": (lambda: position_bias(evidence, seed), "no pair of different texts was answered in both orders"),
+        "position": (lambda: position_bias(evidence, seed), "no pair of different texts was judged in both orders"),
         "verbosity": (
             lambda: verbosity_bias(evidence, neutral, seed),
-            "no changed text and no two texts of an item to compare",
+            "no item has a lengthened text or two texts to compare",
         ),
         "self-preference": (lambda: self_preference(evidence, seed), no_family),
         "extractiveness": (
             lambda: copying_bias(evidence, neutral, seed),
-            "no copied lead was scored, and no item has two texts of which some copy more",
+            "no copied lead was scored, and no item has two texts that copy differently",
         ),
         "wording": (lambda: wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
         "scale use": (lambda: scale_usage(evidence, seed), "no original has a score on a scale with ends or labels"),
@@ -351,11 +348,11 @@ def _findings(evidence: AuditData, neutral: Sequence[str], seed: int) -> tuple[t
     without = {name: why for name, (_, why) in probes.items() if not drafts[name]}
     if evidence.natural and len({s.item for s in evidence.natural.samples}) < len(evidence.natural.samples):
         within = [LONGER] * ("verbosity" not in without) + [COPYING] * ("extractiveness" not in without)
-        reported = {draft.what for candidates in drafts.values() for draft in candidates}
+        reported = {draft.measure for candidates in drafts.values() for draft in candidates}
         reason = f"fewer than {FEWEST} items have two scored texts"
         without |= {name: f"{reason} that differ in it" for name in within if name not in reported}
     if COPIED in neutral and any(name.partition("_")[0] == "consistency" for name in evidence.columns):
-        without["extractiveness by consistency"] = "a text that copies its source is right to be called consistent"
+        without["extractiveness by consistency"] = "copying the source does make a text consistent"
     return apply_holm(chain.from_iterable(drafts.values())), without
 
 
@@ -373,7 +370,7 @@ def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collec
             limitation = "" if len(without) == len(columns) else f" by {listed(without)}"
             texts = sum(sample.system == name for sample in table.samples)
             reasons[f"{name}{limitation}"] = (
-                f"none of its {plural(texts, 'text')} has a score beside that of the text as it is"
+                f"none of its {plural(texts, 'text')} has a score before and after the change"
             )
     return reasons
 
@@ -402,18 +399,18 @@ def _notes(
 ) -> Iterator[str]:
     cells, texts = (*damaged, *beset), len(evidence.originals)
     parts = (
-        ("Sensitivity", [cell.move for cell in damaged]),
-        ("Injection", [cell.move for cell in beset]),
-        ("Bias", [finding.estimate for finding in findings]),
+        ("sensitivity", [cell.mean_change for cell in damaged]),
+        ("injection", [cell.mean_change for cell in beset]),
+        ("bias", [finding.estimate for finding in findings]),
     )
     needed = {
         name: min_items_for_significance(sum(estimate is not None and estimate.p is not None for estimate in estimates))
         for name, estimates in parts
     }
-    if few := [f"{name} at least {least}" for name, least in needed.items() if texts < least]:
+    if few := [f"{name} needs at least {least}" for name, least in needed.items() if texts < least]:
         yield (
-            f"{plural(texts, 'text')} are too few: after the correction for many tests nothing can be significant "
-            f"below a number of texts, for {listed(few)}. What is said of so few rests on shares alone."
+            f"With {plural(texts, 'text')}, no change can be significant after Holm's correction: {listed(few)}. "
+            "Verdicts rest on shares alone."
         )
     failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
     failed = sum(failures.values())
@@ -421,7 +418,7 @@ def _notes(
         kinds = listed([f"{n:,} {kind}" for kind, n in list(failures.items())[:3]])
         yield (
             f"{failed:,} of {plural(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
-            "The numbers are those of the others, which need not be like them."
+            "All numbers are about the others only."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
     if endless and cells and ORIGINAL in evidence.changed.systems:
@@ -430,8 +427,8 @@ def _notes(
             column = evidence.columns[name]
             least = detection_threshold(column, evidence.changed.matrix(column.name)[place])
             digits = places(None, [least])
-            half = f"{number(least, digits)}, half the originals' standard deviation"
-            yield f"The scale of {name} has no ends: a move of {half}, counts."
+            half = f"{number(least, digits)} points, half the originals' standard deviation"
+            yield f"The scale of {name} has no ends: a change counts from {half}."
 
 
 def _info(evidence: AuditData, seed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The data of an audit, its result (the judge card), and how both write numbers in sentences and tables."""
+"""The data of an audit, its result (the judge card), and the format of numbers in its sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judge.core import format, plugins
-from judge.core.errors import ConfigError
 from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.pairwise import Ranking
@@ -75,7 +74,6 @@ ORIGINAL = "original"
 """The `system` of unchanged texts, in tables whose other systems are the names of changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
-FORMATS = ("console", "markdown", "html", "json")
 FEW, FEWEST, TESTABLE = 5, 10, 12
 """Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for a bootstrap interval; TESTABLE,
 from which one of a hundred tests can be significant after Holm's correction, so that only the test decides."""
@@ -92,8 +90,8 @@ class AuditData:
     their systems' names, with human ratings and `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b`
     and `NAME~c` for other wordings of the criterion. `repeats` maps a temperature to the originals with several draws
     each (method `samples`). `rankings` compare the natural texts in pairs and both orders, one for each criterion;
-    `pairs` is their table. `columns` maps a criterion to its column in `changed`. `model` names the judge. `lacking`
-    gives the reason for each probe (`position`, `wording`, …) that could not be run.
+    `pairs` is their table. `columns` maps a criterion to its column in `changed`. `model` names the judge.
+    `unavailable` gives the reason for each probe (`position`, `wording`, …) that could not be run.
     """
 
     originals: tuple[Sample, ...]
@@ -106,76 +104,74 @@ class AuditData:
     repeats: Mapping[float, Table] = field(default_factory=dict)
     rankings: tuple[Ranking, ...] = ()
     pairs: Table | None = None
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SensitivityCell:
-    """What one change did to the scores of one criterion. `own`: the change damages what the criterion is about.
+    """The effect of one change on the scores of one criterion; `targeted` if the change damages this criterion.
 
-    `rate` is the share of texts (0–1, Wilson's interval) whose score fell by DETECTED of the scale or more; for an
-    attack, whose score rose so far. Its `n` are the texts that were far enough from that end of the scale. `against` is
-    the share that moved as far the other way: what chance does to a judge whose replies vary. `move` is the mean of the
-    change in score, changed less original, in scale points, with interval and p, which is corrected for all cells of
-    its section (Holm). All are None where there is no such text. An attack is measured from the same text with the
-    `control` in the attack's place, where that was asked for: `raw` is then its mean change from the text as it is, in
-    scale points, without a test; the control itself is measured from the text as it is. `failed` counts texts of which
-    either judgment failed.
+    `rate` is the share of texts (0–1, Wilson's interval) whose score falls by DETECTED of the scale or more; after an
+    attack, whose score rises. Texts too near that end of the scale are not counted. `opposite` is the share that moves
+    the other way: a judge whose replies vary moves both ways. `mean_change` is the mean of changed minus original score
+    in scale points, with p after Holm's correction over its section. All are None if no text has both scores.
+
+    An attack is compared with the same text with the `control` in its place; `vs_original` is then its mean change from
+    the original, without a test. The control is compared with the original. `failed` counts texts without both scores.
     """
 
     change: str
     criterion: str
-    own: bool
+    targeted: bool
     rate: Estimate | None
-    move: Estimate | None
+    mean_change: Estimate | None
     failed: int = 0
-    against: Estimate | None = None
-    raw: Estimate | None = None
+    opposite: Estimate | None = None
+    vs_original: Estimate | None = None
     control: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BiasFinding:
-    """One number about a bias of the judge on one criterion, with a sentence that says what it means.
+    """One number about a bias of the judge on one criterion, with a sentence that explains it.
 
-    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r`, `sd` (in points); `of`
-    is what `estimate.n` counts. `told`: whether the test (p below .05 after Holm's correction over all findings) tells
-    it apart from no bias; None where there is nothing to tell from. `hits` is the share of items that lean the way of
-    the mean by DETECTED of the scale or more: where its interval lies above one half (`open`), and no test tells, that
-    is said instead. `harmful`: whether it leans the way that is wrong.
+    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or `sd` (in points);
+    `counted` is the unit of `estimate.n`. `significant`: p below .05 after Holm's correction over all findings; None
+    without a test. `same_direction` is the share of items that move in the direction of the mean by DETECTED of the
+    scale or more. `harmful`: whether the direction is the wrong one.
     """
 
     probe: str
     criterion: str
-    what: str
+    measure: str
     estimate: Estimate
     unit: str
-    said: str
-    told: bool | None = None
-    hits: Estimate | None = None
-    of: str = "texts"
+    sentence: str
+    significant: bool | None = None
+    same_direction: Estimate | None = None
+    counted: str = "texts"
     harmful: bool = True
 
     @property
-    def open(self) -> bool:
-        """Seen in half of the items or more, though no test tells it: too few of them."""
-        return self.told is False and is_majority(self.hits)
+    def suggestive(self) -> bool:
+        """Whether half of the items or more move in one direction, but are too few for a test."""
+        return self.significant is False and is_majority(self.same_direction)
 
 
 @dataclass(frozen=True, repr=False)
 class JudgeCard:
-    """A judge's card: what it notices, what it leans to, what it falls for.
+    """The result of an audit: which damage a judge notices, its biases, and which attacks work.
 
-    `cells` are every change by every criterion, `attacks` likewise for injections. `left_out` says by probe or change
-    why there is nothing; `verdicts` are the sentences to read first, the worst first. `info` is plain JSON about the
-    judge, the data, how many texts and judgments, settings and versions. `failures` are the failed judgments by kind.
+    `cells` are every change by every criterion, `attacks` likewise for injections. `skipped` maps a probe or change
+    without numbers to the reason. `verdicts` are sentences, the worst first. `info` is plain JSON about the judge, the
+    data, the settings and versions. `failures` counts failed judgments by kind.
     """
 
     title: str
     cells: tuple[SensitivityCell, ...] = ()
     findings: tuple[BiasFinding, ...] = ()
     attacks: tuple[SensitivityCell, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
     verdicts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
@@ -185,19 +181,15 @@ class JudgeCard:
         known = f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
         return f"<Card: {self.title!r}, {known}, {sum(self.failures.values())} failures>"
 
-    def report(self, format: str = "console", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""
-        check(format)
-        return str(plugins.report("card")(self, format, colour=colour))
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Write the card as console, markdown, html, latex, csv or json. Raises ConfigError for another format.
+
+        `full` and `colour` are for the console: everything instead of a summary, and a terminal's codes.
+        """
+        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
     """Return whether a share of at least FEW items is shown to be one half or more; False if `tested` allows a test."""
     few = share is not None and share.n >= FEW and (tested or share).n < TESTABLE
     return few and share is not None and share.low is not None and share.low >= 0.5
-
-
-def check(format: str) -> None:
-    """Raise ConfigError for an unknown format."""
-    if format not in FORMATS:
-        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))

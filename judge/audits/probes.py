@@ -1,4 +1,4 @@
-"""The probes of `judge audit`: what moves a judge's scores besides the quality of a text.
+"""The probes of `judge audit`: what changes a judge's scores besides the quality of a text.
 
 Prompt injections; biases for position, length, copying and the judge's own model family; sensitivity to the wording of
 the prompt; use of the scale; repeatability.
@@ -37,7 +37,6 @@ from judge.audits.sensitivity import (
     score_changes,
     sensitivity_table,
     suppress_small_samples,
-    varying,
     without_p,
 )
 from judge.core.format import number, one_line
@@ -60,7 +59,7 @@ def injection_damage(evidence: AuditData, attacks: Sequence[str], *, seed: int =
 
 
 FIRST = "text shown first wins"
-LONGER, COPYING = "twice the words", "copying, length held"
+LONGER, COPYING = "twice the words", "copying at equal length"
 COPIED = "copied lead"
 """The neutral change for copying; the others are for length."""
 _LOWERED_BY_PADDING = ("relevance", "coherence")
@@ -91,10 +90,10 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
         flip_rate = wilson_interval(sum(flips), len(flips), "flip rate")
         if flip_rate is None:
             continue
-        pairs = f"{of_count(flip_rate)} pairs{varying(evidence)}"
-        sentence = f"{name} turns its verdict with the order of the two texts in {pairs}"
+        pairs = f"{of_count(flip_rate)} pairs"
+        sentence = f"{name} flips its verdict with the order of the texts in {pairs}"
         yield CandidateFinding(
-            "position", name, "verdict turns with the order", flip_rate, "share", sentence, of="pairs"
+            "position", name, "verdict flips with the order", flip_rate, "share", sentence, counted="pairs"
         )
         values = np.array([fmean(item_leads) for item_leads in leads.values()])
         (lead,) = means(values[None], seed)
@@ -103,12 +102,13 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
         low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
         wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
         which = "first" if lead.value > 0 else "second"
-        sentence = f"{name} prefers the text shown {which}: the first one gets {share_percent(wins)}"
-        otherwise = (
-            f"{name} shows no significant preference for a place: the text shown first gets {share_percent(wins)}"
-        )
+        sentence = f"{name} prefers the text shown {which}: the first one wins {share_percent(wins)}"
+        otherwise = f"{name} has no significant position bias: the first text wins {share_percent(wins)}"
         hits = agreement_with_mean(values, 0.0)
-        yield CandidateFinding("position", name, FIRST, wins, "share", sentence, otherwise, hits, "items")
+        yield CandidateFinding(
+            "position", name, FIRST, wins, "share", sentence,
+            otherwise=otherwise, same_direction=hits, counted="items",
+        )  # fmt: skip
 
 
 # Length and copying
@@ -129,12 +129,14 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
         if (slope := _beyond_ratings(rated, seed)) is not None:
             comparative = "higher" if slope.value > 0 else "lower"
             more = f"{number(abs(slope.value), digits)} {comparative}"
-            sentence = f"{name} scores a text of twice the length {more} than another of its item, beyond people"
-            otherwise = f"{name}: length beyond people's ratings is not significant: {change(slope, digits)}"
-            yield CandidateFinding("verbosity", name, LONGER, slope, "points per doubling", sentence, otherwise)
+            sentence = f"{name} scores {more} per doubling of length, beyond human ratings"
+            otherwise = f"{name}: no significant effect of length beyond human ratings: {change(slope, digits)}"
+            yield CandidateFinding(
+                "verbosity", name, LONGER, slope, "points per doubling", sentence, otherwise=otherwise
+            )
         elif (slope := without_p(within.slope(seed) if within else None)) is not None:
-            description = f"{name}: {change(slope, digits)} for a text of twice the length among those of an item"
-            description += "; no test of a leaning, as longer texts may be the better ones"
+            description = f"{name}: {change(slope, digits)} per doubling of length within items"
+            description += "; not tested, because longer texts may be better"
             yield CandidateFinding("verbosity", name, LONGER, slope, "points per doubling", description)
 
 
@@ -150,9 +152,9 @@ def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iter
         if (correlation := within.partial(seed) if within else None) is not None:
             comparative = "higher" if correlation.value > 0 else "lower"
             r = change(correlation, 2)
-            sentence = f"{name} scores texts that copy more {comparative}, whatever their length: r = {r}"
-            otherwise = f"{name}: copying at equal length is not significant: r = {r}"
-            yield CandidateFinding("extractiveness", name, COPYING, correlation, "r", sentence, otherwise)
+            sentence = f"{name} scores texts that copy more {comparative} at equal length: r = {r}"
+            otherwise = f"{name}: no significant effect of copying at equal length: r = {r}"
+            yield CandidateFinding("extractiveness", name, COPYING, correlation, "r", sentence, otherwise=otherwise)
 
 
 def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
@@ -163,18 +165,26 @@ def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
             if estimate is None or (name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)):
                 continue
-            digits, comparative = places(column), "higher" if estimate.value > 0 else "lower"
-            sentence = f"{criterion} scores “{name}” {comparative} than the text as it is: {change(estimate, digits)}"
+            digits, verb = places(column), "raises" if estimate.value > 0 else "lowers"
+            sentence = f"“{name}” {verb} {criterion}: {change(estimate, digits)}"
             if name == COPIED:
-                description = f"{sentence}; no test of a leaning, as the source's own sentences may be the better ones"
+                description = f"{sentence}; not tested, because the source's own sentences may be better"
                 yield CandidateFinding(probe, criterion, name, without_p(estimate) or estimate, "points", description)
                 continue
             better = (estimate.value > 0) != (column.better == "lower")
             harmful = better or not any(_is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING)
-            otherwise = f"{criterion}: “{name}” makes no significant difference: {change(estimate, digits)}"
+            otherwise = f"{criterion}: no significant effect of “{name}”: {change(estimate, digits)}"
             hits = agreement_with_mean(row, minimum_effect(evidence, column))
             yield CandidateFinding(
-                probe, criterion, name, estimate, "points", sentence, otherwise, hits, harmful=harmful
+                probe,
+                criterion,
+                name,
+                estimate,
+                "points",
+                sentence,
+                otherwise=otherwise,
+                same_direction=hits,
+                harmful=harmful,
             )
 
 
@@ -411,14 +421,15 @@ def _family_preference(
     name: str, estimate: Estimate, hits: Estimate | None, digits: int, *, beside: str
 ) -> CandidateFinding:
     comparative = "higher" if estimate.value > 0 else "lower"
-    reason = "ratings too few or too alike to take away" if beside else "no ratings to compare with"
-    than = "than people do" if beside == "people" else f"than others of the same item ({reason})"
+    reason = "too few ratings to adjust for" if beside else "no human ratings"
+    than = "than people do" if beside == "people" else f"than others of the item ({reason})"
     sentence = f"{name} scores texts of its own family {comparative} {than}: {change(estimate, digits)}"
-    otherwise = (
-        f"{name} scores texts of its own family no significantly {comparative} {than}: {change(estimate, digits)}"
-    )
-    aspect = "own family, beyond people" if beside == "people" else "own family"
-    return CandidateFinding("self-preference", name, aspect, estimate, "points", sentence, otherwise, hits, "items")
+    beyond = "beyond human ratings" if beside == "people" else f"({reason})"
+    otherwise = f"{name}: no significant preference for its own family {beyond}: {change(estimate, digits)}"
+    aspect = "own family, beyond ratings" if beside == "people" else "own family"
+    return CandidateFinding("self-preference", name, aspect, estimate, "points", sentence,
+        otherwise=otherwise, same_direction=hits, counted="items",
+    )  # fmt: skip
 
 
 LABEL = "label "
@@ -453,9 +464,18 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
                 which, comparative = wording.removeprefix(f"{name}~"), "higher" if shift.value > 0 else "lower"
                 moved = change(shift, digits)
                 sentence = f"{name} scores {comparative} in wording {which} of its prompt: {moved}"
-                otherwise = f"{name} is not moved significantly by wording {which} of its prompt: {moved}"
+                otherwise = f"{name}: no significant effect of wording {which}: {moved}"
                 hits = agreement_with_mean(moves, threshold)
-                yield CandidateFinding("wording", name, f"wording {which}", shift, "points", sentence, otherwise, hits)
+                yield CandidateFinding(
+                    "wording",
+                    name,
+                    f"wording {which}",
+                    shift,
+                    "points",
+                    sentence,
+                    otherwise=otherwise,
+                    same_direction=hits,
+                )
         complete = [
             [wording_scores[item] for wording_scores in by_wording.values()]
             for item in items
@@ -465,13 +485,13 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         if (sd := _root_mean_square(spread, seed)) is not None:
             beside = f" {interval(sd, digits)}".rstrip()
             words = f"{len(by_wording)} wordings"
-            sentence = f"{name} scatters by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
+            sentence = f"{name} varies by {number(sd.value, digits)}{beside} (sd) between {words} of its prompt"
             yield CandidateFinding("wording", name, "spread between wordings", sd, "sd", sentence)
         labels = [{s.provenance.argmax for s in scores} for scores in complete]
         labelled = [text_labels for text_labels in labels if None not in text_labels]
         changed = wilson_interval(sum(len(text_labels) > 1 for text_labels in labelled), len(labelled), "label changes")
         if changed is not None:
-            sentence = f"{name} gives another label in another wording to {of_count(changed)} texts{varying(evidence)}"
+            sentence = f"{name} changes its label with the wording for {of_count(changed)} texts"
             yield CandidateFinding("wording", name, "label changes with the wording", changed, "share", sentence)
 
 
@@ -503,7 +523,7 @@ def scale_usage(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
                 share = wilson_interval(sum(abs(value - at) <= near for value in values), len(values))
                 people = wilson_interval(sum(abs(rating - at) <= near for rating in rated), len(rated))
                 if share is not None:
-                    beside = f" (of people's ratings {share_percent(people)})" if people else ""
+                    beside = f" (human ratings: {share_percent(people)})" if people else ""
                     sentence = f"{name} scores {of_count(share)} texts at the {place} of its scale{beside}"
                     yield CandidateFinding("scale use", name, place, share, "share", sentence)
 
@@ -535,8 +555,8 @@ def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> I
         bootstrap.estimate("evenness", bootstrap.resampled(entropy, n, n), n, "entropy / log of the labels")
     )
     if evenness is not None:
-        sentence = f"{name} uses {share_percent(evenness)} of the entropy that its scale could have"
-        yield CandidateFinding("scale use", name, "entropy, of the most possible", evenness, "share", sentence)
+        sentence = f"the labels of {name} have {share_percent(evenness)} of the maximum entropy"
+        yield CandidateFinding("scale use", name, "entropy, share of maximum", evenness, "share", sentence)
 
 
 # Repeats
@@ -555,7 +575,7 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
             if (sd := _root_mean_square(each, seed)) is not None:
                 digits = places(column)
                 beside = f" {interval(sd, digits)}".rstrip()
-                sentence = f"{name}: replies about one text scatter by {number(sd.value, digits)}{beside} (sd) {at}"
+                sentence = f"{name}: repeated replies vary by {number(sd.value, digits)}{beside} (sd) {at}"
                 yield CandidateFinding("repeats", name, f"spread {at}", sd, "sd", sentence)
             drawn = [
                 row for row in table.column_scores(column.name) if row.provenance.n > 1 and row.provenance.distribution

@@ -6,7 +6,7 @@ Also the findings of all probes, before and after the correction of their p-valu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import ceil, log2
 
 import numpy as np
@@ -67,8 +67,8 @@ def sensitivity_table(
             cells.append(
                 SensitivityCell(name, criterion, is_own, rate, moved[at], failed, against, raw, name == control)
             )
-    adjusted = holm_corrected([cell.move for cell in cells])
-    return tuple(replace(cell, move=move) for cell, move in zip(cells, adjusted, strict=True))
+    adjusted = holm_corrected([cell.mean_change for cell in cells])
+    return tuple(replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True))
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
@@ -137,50 +137,31 @@ def _rate(column: Column, original: Floats, row: Floats, least: float, *, rises:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateFinding:
-    """A number with its meaning: `said`, or `otherwise` if its test is not significant.
+class CandidateFinding(BiasFinding):
+    """A finding before the correction: `sentence` if its test is significant, else `otherwise`.
 
     Without `otherwise` there is nothing to test.
     """
 
-    probe: str
-    criterion: str
-    what: str
-    estimate: Estimate
-    unit: str
-    said: str
     otherwise: str = ""
-    hits: Estimate | None = None
-    of: str = "texts"
-    harmful: bool = True
 
 
 def apply_holm(drafts: Iterable[CandidateFinding]) -> tuple[BiasFinding, ...]:
     """Return the findings, with Holm's correction over all of them."""
-    rows = list(drafts)
-    findings = []
+    rows, findings = list(drafts), []
     for draft, estimate in zip(rows, holm_corrected([draft.estimate for draft in rows]), strict=True):
-        if estimate is not None:
-            significant = is_significant(estimate) if draft.otherwise else None
-            finding = BiasFinding(
-                draft.probe,
-                draft.criterion,
-                draft.what,
-                estimate,
-                draft.unit,
-                draft.said,
-                significant,
-                draft.hits,
-                draft.of,
-                draft.harmful,
-            )
-            if finding.open and finding.hits:
-                sentence = f"{draft.said} (in {of_count(finding.hits, finding.of)}; too few to test)"
-            elif significant is None:
-                sentence = draft.said
-            else:
-                sentence = f"{draft.said if significant else draft.otherwise}{brackets(chance(estimate.p))}"
-            findings.append(replace(finding, said=sentence))
+        if estimate is None:
+            continue
+        significant = is_significant(estimate) if draft.otherwise else None
+        known = {field.name: getattr(draft, field.name) for field in fields(BiasFinding)}
+        finding = BiasFinding(**(known | {"estimate": estimate, "significant": significant}))
+        if finding.suggestive and finding.same_direction:
+            sentence = f"{draft.sentence} (in {of_count(finding.same_direction, finding.counted)}; too few to test)"
+        elif significant is None:
+            sentence = draft.sentence
+        else:
+            sentence = f"{draft.sentence if significant else draft.otherwise}{brackets(chance(estimate.p))}"
+        findings.append(replace(finding, sentence=sentence))
     return tuple(findings)
 
 
@@ -197,11 +178,6 @@ def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
     known = values[~np.isnan(values)]
     toward = np.sign(known.mean()) if len(known) else 0.0
     return wilson_interval(int(((toward * known >= least - _NEAR) & (toward * known > _NEAR)).sum()), len(known))
-
-
-def varying(evidence: AuditData) -> str:
-    """Return the note that replies also vary by chance, for shares of verdicts or labels that change."""
-    return f" (replies vary, too{': see repeats' if evidence.repeats else ''})"
 
 
 def is_significant(estimate: Estimate) -> bool:

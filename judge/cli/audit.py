@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import Data, Quiet, format_option, option, takes, to_config
+from judge.cli.options import Data, Full, Quiet, format_option, option, takes, to_config
 from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import print_message, print_report
 
@@ -31,7 +31,8 @@ def audit_command(
             known=("sensitivity", "bias", "injection"),
         ),
     ] = None,
-    format: Annotated[str, format_option("console", "markdown", "html", "json")] = "console",
+    format: Annotated[str, format_option("console", "markdown", "html", "latex", "csv", "json")] = "console",
+    full: Full = False,
     quiet: Quiet = False,
     **options: Any,
 ) -> None:
@@ -59,7 +60,7 @@ def audit_command(
 
     card = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
     if not quiet:
-        print_report(card, format)
+        print_report(card, format, full=full)
     if card.failures:
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in card.failures.items())
         print_message(f"{card.info['failed']:,} of {card.info['judgments']:,} judgments have no score: {kinds}")

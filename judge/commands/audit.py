@@ -64,7 +64,7 @@ _USED_UP: dict[str, Any] = {
 class AuditPlan:
     """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
 
-    `runs` are the runs to make, by name and in order; `model` names the judge. `lacking` gives the reason for each
+    `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives the reason for each
     probe that cannot be made.
     """
 
@@ -73,7 +73,7 @@ class AuditPlan:
     probes: tuple[Probe, ...]
     texts: AuditSamples
     runs: Mapping[str, PreparedRun]
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def judgments(self) -> int:
@@ -198,11 +198,11 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         runs[NATURAL] = _prepare_run(audit_plan, texts.others, main.criteria)
     if main.baseline:
         lacking = {
-            "position": "the heuristic compares no two texts",
-            "wording": "the heuristic reads no prompt whose words could be others",
-            "repeats": "the heuristic always says the same of a text",
+            "position": "the heuristic does not compare texts",
+            "wording": "the heuristic reads no prompt",
+            "repeats": "the heuristic is deterministic",
         }
-        return replace(audit_plan, runs=runs, lacking=lacking)
+        return replace(audit_plan, runs=runs, unavailable=lacking)
     paraphrases, lacking = list[Criterion](), dict[str, str]()
     for criterion in main.criteria:
         try:
@@ -214,7 +214,7 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     else:
         lacking = {"wording": "; ".join(lacking.values())}
     if next(iter(main.judges.values())).decides:
-        lacking["repeats"] = "a decision endpoint gives probabilities and draws no replies"
+        lacking["repeats"] = "a decision endpoint returns probabilities and samples no replies"
     else:
         for temperature in TEMPERATURES:
             sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
@@ -227,8 +227,8 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         compared = {criterion.name for criterion in runs[PAIRS].criteria}
         for criterion in main.criteria:
             if criterion.name not in compared:
-                lacking[f"position by {criterion.name}"] = "no criterion of that name compares two texts"
-    return replace(audit_plan, runs=runs, lacking=lacking)
+                lacking[f"position by {criterion.name}"] = "no pairwise criterion has this name"
+    return replace(audit_plan, runs=runs, unavailable=lacking)
 
 
 def _prepare_run(
@@ -256,7 +256,7 @@ def _prepare_pairs(audit_plan: AuditPlan) -> PreparedRun:
     builtin = {item.name: item for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)}
     pairwise = {name: builtin[name] for name in names if name in builtin}
     if not pairwise:
-        raise ConfigError(f"no criterion that compares two texts is called {' or '.join(names)}")
+        raise ConfigError(f"there is no pairwise criterion called {' or '.join(names)}")
     config = RankConfig(**{**dict(audit_plan.config), "replay": None, "out": None, "criteria": tuple(pairwise)})
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
     return prepare(config, rows, providers=list(main.judges.values()), loaded_criteria=pairwise)
@@ -361,11 +361,11 @@ def _without_folders(value: Any) -> Any:
 
 def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:
     """Collect the scores of all runs, as the analysis needs them."""
-    texts, lacking = audit_plan.texts, dict(audit_plan.lacking)
+    texts, lacking = audit_plan.texts, dict(audit_plan.unavailable)
     main = results[MAIN].table
     repeats = {t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results}
     if any(result.info["unmet"].get("temperature") for result in repeats.values()):
-        lacking["repeats"] = "the server does not take a temperature: what is called 1 here is its own"
+        lacking["repeats"] = "the server ignores the temperature and uses its own"
         repeats = {t: result for t, result in repeats.items() if t}
     original_rows = texts.restore_systems(main)
     pairs = results.get(PAIRS)

@@ -57,7 +57,6 @@ REPORTS = {
     "plot": "judge.report.formats.svg:plot",
     "png": "judge.report.formats.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "card": "judge.report.renderers.audit:render",
     "comparison": "judge.report.renderers.comparison:render",
     "criterion_diff": "judge.report.renderers.criterion_diff:render",
     "outcomes": "judge.report.renderers.suite:render",
@@ -70,6 +69,7 @@ REPORTS = {
 VIEWS = {
     "Diagnosis": "judge.report.views.doctor:view",
     "Forecast": "judge.report.views.plan:view",
+    "JudgeCard": "judge.report.views.audit:view",
     "Result": "judge.report.views.result:view",
     "RunPower": "judge.report.views.power:view",
     "SdPower": "judge.report.views.power:view_of_sd",

@@ -29,7 +29,7 @@ from judge.table import Table
 
 
 def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
-    return {(one.criterion, one.what): one for one in apply_holm(drafts)}
+    return {(one.criterion, one.measure): one for one in apply_holm(drafts)}
 
 
 # Position
@@ -48,22 +48,22 @@ def pairs(make: Any, *answers: tuple[float, float | None], **made: Any) -> Table
 def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -> None:
     table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
     found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
-    turned, first = found["c", "verdict turns with the order"], found["c", "text shown first wins"]
+    turned, first = found["c", "verdict flips with the order"], found["c", "text shown first wins"]
     assert turned.estimate == wilson_interval(2, 4, "flip rate")
-    assert turned.told is None
-    assert turned.said.endswith("pairs (replies vary, too)")
+    assert turned.significant is None
+    assert turned.sentence.endswith("pairs")
     assert (first.estimate.value, first.estimate.n) == (0.5, 4)
-    assert first.told is False
+    assert first.significant is False
 
 
 def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> None:
     table = pairs(make, *[(0.9, 0.8)] * 8)
     found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
     first = found["c", "text shown first wins"]
-    assert first.told is True
+    assert first.significant is True
     assert first.estimate.value == pytest.approx(0.85)
     assert first.estimate.p == 2 / 2**8
-    assert "prefers the text shown first" in first.said
+    assert "prefers the text shown first" in first.sentence
 
 
 def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
@@ -107,8 +107,8 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert found.estimate.value == pytest.approx(expected[0])
     assert (found.unit, found.estimate.n) == ("points per doubling", 60)
-    assert (found.told, found.estimate.p) == (None, None)  # without ratings it is an observation
-    assert "longer texts may be the better ones" in found.said
+    assert (found.significant, found.estimate.p) == (None, None)  # without ratings it is an observation
+    assert "longer texts may be better" in found.sentence
     assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
 
 
@@ -116,7 +116,7 @@ def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make:
     evidence = natural(make)
     score, length, copied = centred(evidence).T
     left = [values - length * (values @ length) / (length @ length) for values in (score, copied)]
-    found = by_what(copying_bias(evidence, (), 0))["c", "copying, length held"]
+    found = by_what(copying_bias(evidence, (), 0))["c", "copying at equal length"]
     assert found.estimate.value == pytest.approx(float(np.corrcoef(*left)[0, 1]))
     assert found.estimate.p == pytest.approx(flipped(left), abs=0.03)
 
@@ -146,15 +146,15 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     longer, copied = (by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias))
     assert [what for _, what in longer] == ["duplicated text"]
     assert [what for _, what in copied] == ["copied lead"]
-    assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].told) == (1.0, True)
-    assert (copied["c", "copied lead"].told, copied["c", "copied lead"].estimate.p) == (None, None)
+    assert (longer["c", "duplicated text"].estimate.value, longer["c", "duplicated text"].significant) == (1.0, True)
+    assert (copied["c", "copied lead"].significant, copied["c", "copied lead"].estimate.p) == (None, None)
 
 
 def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(make: Any) -> None:
     for value, name, harmful in ((1.0, "relevance", False), (5.0, "relevance_7", True), (1.0, "fluency", True)):
         table = make.table({ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name))
         (found,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
-        assert (found.told, found.harmful) == (True, harmful)
+        assert (found.significant, found.harmful) == (True, harmful)
 
 
 def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
@@ -167,9 +167,9 @@ def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> No
     evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
     found = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
     one = found["c", "duplicated text"]
-    assert (one.told, one.open, one.estimate.low) == (False, True, None)
-    assert one.said.endswith("higher than the text as it is: +2.00 (in 100% [61, 100] of 6 texts; too few to test)")
-    assert not found["c", "empty phrases"].open
+    assert (one.significant, one.suggestive, one.estimate.low) == (False, True, None)
+    assert one.sentence == "“duplicated text” raises c: +2.00 (in 100% [61, 100] of 6 texts; too few to test)"
+    assert not found["c", "empty phrases"].suggestive
 
 
 # Whose texts
@@ -223,11 +223,11 @@ def rated(
 
 def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
     likes = rated(make, own=-0.6, likes=0.5, longer=0.2)
-    own = by_what(self_preference(likes, 0))["c", "own family, beyond people"]
-    assert (own.estimate.value, own.estimate.n, own.told) == (pytest.approx(0.5, abs=0.1), 60, True)
-    assert "higher than people do" in own.said
+    own = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
+    assert (own.estimate.value, own.estimate.n, own.significant) == (pytest.approx(0.5, abs=0.1), 60, True)
+    assert "higher than people do" in own.sentence
     length = by_what(verbosity_bias(likes, (), 0))["c", "twice the words"]
-    assert (length.estimate.value, length.told) == (pytest.approx(0.5, abs=0.1), True)
+    assert (length.estimate.value, length.significant) == (pytest.approx(0.5, abs=0.1), True)
 
 
 @pytest.mark.parametrize("options", [{"scale": 0.5}, {"chance": 0.6}])
@@ -235,8 +235,8 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
 def test_a_narrow_scale_and_peoples_chance_are_no_leaning(make: Any, options: dict[str, float], apart: float) -> None:
     evidence = rated(make, own=apart, longer=apart / 2, **options)
     found = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
-    assert {what: one.told for (_, what), one in found.items()} == {
-        "own family, beyond people": False, "twice the words": False,
+    assert {what: one.significant for (_, what), one in found.items()} == {
+        "own family, beyond ratings": False, "twice the words": False,
     }  # fmt: skip
 
 
@@ -250,15 +250,15 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     values = np.array(rows, dtype=float).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)
     expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
-    found = by_what(self_preference(evidence, 0))["c", "own family, beyond people"]
+    found = by_what(self_preference(evidence, 0))["c", "own family, beyond ratings"]
     assert found.estimate.value == pytest.approx(expected[1])
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"rated": False}, "no ratings to compare with"), ({"high": 50.0}, "no ratings to compare with"),
-        ({}, "ratings too few or too alike to take away"), ({"items": 12}, "ratings too few or too alike to take away"),
+        ({"rated": False}, "no human ratings"), ({"high": 50.0}, "no human ratings"),
+        ({}, "too few ratings to adjust for"), ({"items": 12}, "too few ratings to adjust for"),
     ],
 )  # fmt: skip
 def test_without_ratings_to_take_away_it_is_the_judges_own_and_says_so(
@@ -266,7 +266,7 @@ def test_without_ratings_to_take_away_it_is_the_judges_own_and_says_so(
 ) -> None:
     found = by_what(self_preference(written(make, **options), 0))["c", "own family"]
     assert found.estimate.value == pytest.approx(1.0)
-    assert why in found.said
+    assert why in found.sentence
 
 
 def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
@@ -290,12 +290,12 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
     ]
     evidence = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows)))
     found = by_what(wording_sensitivity(evidence, 0))
-    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].told) == (1.0, True)
+    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].significant) == (1.0, True)
     assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
     assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
     assert found["c", "spread between wordings"].estimate.p is None
     assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7, "label changes")
-    assert found["c", "label changes with the wording"].said.endswith("(replies vary, too)")
+    assert found["c", "label changes with the wording"].sentence.endswith("of 7 texts")
 
 
 def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
@@ -307,18 +307,18 @@ def test_scale_use_counts_labels_their_entropy_and_the_ends(make: Any) -> None:
     ]
     assert found["c", "most used label"].estimate == wilson_interval(3, 6)
     shares = np.array([n / 6 for n in counts.values() if n])
-    even = found["c", "entropy, of the most possible"].estimate
+    even = found["c", "entropy, share of maximum"].estimate
     assert even.value == pytest.approx(-(shares * np.log(shares)).sum() / np.log(5))
     assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [
         wilson_interval(n, 6) for n in (1, 1, 3)
     ]
-    assert "of people's ratings 100%" in found["c", "middle"].said
-    assert not any(one.told is not None for one in found.values())
+    assert "(human ratings: 100% [61, 100])" in found["c", "middle"].sentence
+    assert not any(one.significant is not None for one in found.values())
 
 
 def test_a_judge_that_gives_one_label_has_no_entropy_and_one_without_labels_only_the_ends(make: Any) -> None:
     same = by_what(scale_usage(make.evidence(make.table({ORIGINAL: [4, 4, 4]})), 0))
-    assert same["c", "entropy, of the most possible"].estimate.value == 0
+    assert same["c", "entropy, share of maximum"].estimate.value == 0
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
     assert [what for _, what in by_what(scale_usage(make.evidence(bare), 0))] == ["bottom", "middle", "top"]
 
@@ -341,22 +341,24 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
 
 
 def draft(p: float | None, otherwise: str = "no") -> CandidateFinding:
-    return CandidateFinding("probe", "c", "what", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise)
+    return CandidateFinding(
+        "probe", "c", "measure", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points", "yes", otherwise=otherwise
+    )
 
 
 def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
     found = apply_holm([draft(0.02), draft(0.03), draft(None), draft(None, "")])
     assert [one.estimate.p for one in found] == [0.04, 0.04, None, None]
-    assert [one.told for one in found] == [True, True, False, None]
-    assert [one.said for one in apply_holm([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
+    assert [one.significant for one in found] == [True, True, False, None]
+    assert [one.sentence for one in apply_holm([draft(0.04), draft(0.04)])] == ["no (p = 0.080)"] * 2
 
 
 def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
     found = by_what(
         [*verbosity_bias(leaning, make.neutral, 0), *self_preference(leaning, 0), *wording_sensitivity(leaning, 0)]
     )
-    told = {what for (name, what), one in found.items() if name == "coherence" and one.told}
-    assert told == {"duplicated text", "twice the words", "own family, beyond people", "wording b"}
+    told = {what for (name, what), one in found.items() if name == "coherence" and one.significant}
+    assert told == {"duplicated text", "twice the words", "own family, beyond ratings", "wording b"}
 
 
 def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:

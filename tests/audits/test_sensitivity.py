@@ -21,16 +21,16 @@ NAN = float("nan")
 def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 4.5, 1.25, 2, 3.0], "typos": [2.5, 2.75, 4.5, 1, 3, 1.0]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-    assert (cell.change, cell.criterion, cell.own, cell.failed) == ("typos", "c", True, 0)
+    assert (cell.change, cell.criterion, cell.targeted, cell.failed) == ("typos", "c", True, 0)
     assert cell.rate == wilson_interval(2, 5, "rate")  # 0.5 and 2; a text at 1.25 cannot fall by 0.5
-    assert cell.move.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
-    assert cell.move.n == 6
+    assert cell.mean_change.value == pytest.approx((-0.5 - 0.25 + 0 - 0.25 + 1 - 2) / 6)
+    assert cell.mean_change.n == 6
 
 
 def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 3, 5, 1.0], "typos": [2, 4, 3.5, 4, 1.0]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-    assert (cell.rate, cell.against) == (wilson_interval(2, 4, "rate"), wilson_interval(2, 4, "rate"))
+    assert (cell.rate, cell.opposite) == (wilson_interval(2, 4, "rate"), wilson_interval(2, 4, "rate"))
 
 
 @pytest.mark.parametrize(("tests", "least"), [(1, 6), (20, 10), (44, 11)])
@@ -43,7 +43,7 @@ def test_below_how_many_items_nothing_can_be_told(tests: int, least: int) -> Non
 def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool) -> None:
     table = make.table({ORIGINAL: [3.0] * items, "typos": [2.0 + n / 20 for n in range(items)]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-    assert (cell.move.low is not None, cell.move.p is not None) == (known, True)
+    assert (cell.mean_change.low is not None, cell.mean_change.p is not None) == (known, True)
 
 
 def test_where_low_is_good_damage_is_a_rise(make: Any) -> None:
@@ -74,12 +74,12 @@ def test_failures_are_counted_and_no_numbers(make: Any) -> None:
     table = make.table({ORIGINAL: [3, None, 3, 3], "typos": [1, 1, None, NAN]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.failed, cell.rate) == (2, wilson_interval(1, 1, "rate"))
-    assert (cell.move.n, cell.move.low, cell.move.p) == (1, None, None)
+    assert (cell.mean_change.n, cell.mean_change.low, cell.mean_change.p) == (1, None, None)
 
 
 def test_a_criterion_without_a_pair_of_scores_has_neither_number(make: Any) -> None:
     (cell,) = sensitivity_table(make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"})
-    assert (cell.rate, cell.move, cell.failed) == (None, None, 2)
+    assert (cell.rate, cell.mean_change, cell.failed) == (None, None, 2)
 
 
 def test_a_change_without_texts_has_no_cell(make: Any) -> None:
@@ -97,8 +97,8 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
     found = sensitivity_table(make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c"))
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
     p, _ = sign_flip(differences)
-    assert [cell.move.p for cell in found if cell.move] == pytest.approx(holm(p.tolist()))
-    assert all("Holm over 3" in cell.move.method for cell in found if cell.move)
+    assert [cell.mean_change.p for cell in found if cell.mean_change] == pytest.approx(holm(p.tolist()))
+    assert all("Holm over 3" in cell.mean_change.method for cell in found if cell.mean_change)
 
 
 def test_the_correction_leaves_what_has_no_test_as_it_is() -> None:
@@ -120,7 +120,7 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
     for pairs in (quarters, shuffled):
         table = make.table({ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]})
         (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-        found.append((cell.rate, cell.move.value))
+        found.append((cell.rate, cell.mean_change.value))
     (rate, mean), (other_rate, other_mean) = found
     assert rate == other_rate
     assert mean == pytest.approx(other_mean)

@@ -42,7 +42,7 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 
 
 def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> None:
-    done = judge("audit", "data.jsonl", *SCRIPTED, "--out", "audit")
+    done = judge("audit", "data.jsonl", *SCRIPTED, "--full", "--out", "audit")
     assert done.code == 0
     for heading in ("Judge card: replies.yaml", "Sensitivity", "Injection", "Bias"):
         assert heading in done.out
@@ -119,7 +119,7 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
         (("data.jsonl", "--model", "heuristic", "--model", "scripted/replies.yaml"), "an audit is of one judge"),
         (("data.jsonl", *SCRIPTED, "--probes", "bais"), "unknown probe 'bais'; did you mean 'bias'?"),
         (("data.jsonl", *SCRIPTED, "--items", "0"), "--items 0: at least 1 item is judged"),
-        (("data.jsonl", *SCRIPTED, "--format", "csv"), "unknown format 'csv'"),
+        (("data.jsonl", *SCRIPTED, "--format", "svg"), "unknown format 'svg'"),
         (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),
     ],
 )

@@ -112,7 +112,9 @@ def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(whole: tuple[Judge
     assert {"shuffled sentences", "typos", "truncated"} <= damages <= {change.name for change in CHANGES}
     assert {cell.criterion for cell in card.cells} == set(TWO)
     assert {(cell.rate.value, cell.failed) for cell in card.cells if cell.rate} == {(1.0, 0)}
-    assert {cell.change for cell in card.cells if cell.own and cell.criterion == "coherence"} == {"shuffled sentences"}
+    assert {cell.change for cell in card.cells if cell.targeted and cell.criterion == "coherence"} == {
+        "shuffled sentences"
+    }
 
 
 def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
@@ -126,7 +128,7 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
     assert {cell.change for cell in card.attacks} == {attack.name for attack in ATTACKS}
     whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
     assert whole == {attack.name for attack in ATTACKS} - {CONTROL}
-    assert sum("works" in text for text in card.verdicts) == len(ATTACKS) - 1
+    assert sum("The attack" in text for text in card.verdicts) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
 
@@ -160,11 +162,11 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
     assert {finding.probe for finding in card.findings} == {
         "position", "verbosity", "extractiveness", "wording", "scale use", "repeats",
     }  # fmt: skip
-    assert list(card.left_out)[:1] == ["self-preference"]
+    assert list(card.skipped)[:1] == ["self-preference"]
     (first,) = (
         finding
         for finding in card.findings
-        if finding.what == "text shown first wins" and finding.criterion == "fluency"
+        if finding.measure == "text shown first wins" and finding.criterion == "fluency"
     )
     assert first.estimate.value == pytest.approx(0.9)
     drawn = Counter[float]()
@@ -200,7 +202,7 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
     assert str(tmp_path) not in card.report("json")
     assert card.info["data"]["name"] == "texts.jsonl"
     for format in ("console", "markdown", "html"):
-        page = " ".join(card.report(format).split())
+        page = " ".join(card.report(format, full=True).split())
         for words in ("texts.jsonl, SHA-256", "injection", "single", "Temperature", "labels 1, 2, 3", "reply score",
                       card.info["criteria"]["fluency"]["digest"][:8], card.info["date"]):  # fmt: skip
             assert words in page
@@ -285,7 +287,7 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
     card = audit(rows, ["coherence", "fluency"], model=provider, weighting="single", cache=False)
     assert (card.failures, card.info["language"]) == ({}, language)
     assert {"shuffled sentences", "typos"} <= {cell.change for cell in card.cells}
-    assert "lost casing" not in {cell.change for cell in card.cells} | set(card.left_out)
+    assert "lost casing" not in {cell.change for cell in card.cells} | set(card.skipped)
     assert {finding.probe for finding in card.findings} >= {"position", "wording", "repeats"}
 
 
@@ -294,7 +296,7 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
 
 def test_the_heuristic_is_audited_offline_and_says_what_it_has_not() -> None:
     card = audit(ROWS, TWO, model="heuristic", cache=False)
-    assert {"position", "wording", "repeats"} <= set(card.left_out)
+    assert {"position", "wording", "repeats"} <= set(card.skipped)
     assert {cell.criterion for cell in card.cells} == set(TWO)
     assert {finding.probe for finding in card.findings} == {"verbosity", "extractiveness", "scale use"}
     assert card.info["model"] == "heuristic-1"
@@ -307,14 +309,14 @@ def test_a_decision_endpoint_draws_nothing() -> None:
         lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]}, decides=True
     )
     card = audit(ROWS, TWO, model=provider, cache=False, items=4)
-    assert card.left_out["repeats"] == "a decision endpoint gives probabilities and draws no replies"
+    assert card.skipped["repeats"] == "a decision endpoint returns probabilities and samples no replies"
     assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, PAIRS}
 
 
 def test_texts_of_one_system_alone_are_not_compared() -> None:
     rows = [row for row in ROWS if row["system"] == "plain"]
     card = audit(rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4)
-    assert card.left_out["position"] == "no item has different texts of two systems"
+    assert card.skipped["position"] == "no item has different texts of two systems"
     assert {NATURAL, PAIRS}.isdisjoint(card.info["runs"])
     assert card.info["natural_texts"] == 4
 
@@ -325,12 +327,12 @@ def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path
         "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
     )
     card, _ = audited(lambda request: "3", criteria=[str(criterion_file)], items=4)
-    assert "polite.jinja: it does not extend the built-in layouts/pointwise.jinja" in card.left_out["wording"]
-    assert card.left_out["position"] == "no criterion that compares two texts is called polite"
+    assert "polite.jinja: it does not extend the built-in layouts/pointwise.jinja" in card.skipped["wording"]
+    assert card.skipped["position"] == "there is no pairwise criterion called polite"
     both, _ = audited(criteria=[str(criterion_file), "coherence"], items=4)
-    assert both.left_out["position by polite"] == "no criterion of that name compares two texts"
-    assert {"position", "wording"}.isdisjoint(both.left_out)
-    assert "wording of polite" in both.left_out
+    assert both.skipped["position by polite"] == "no pairwise criterion has this name"
+    assert {"position", "wording"}.isdisjoint(both.skipped)
+    assert "wording of polite" in both.skipped
     assert {finding.criterion for finding in both.findings if finding.probe in ("position", "wording")} == {"coherence"}
 
 
@@ -343,9 +345,9 @@ class Stubborn(ScriptedProvider):
 
 def test_a_server_that_keeps_its_temperature_is_not_said_to_answer_at_0() -> None:
     card, _ = audited(model=Stubborn(strict), items=4)
-    assert "the server does not take a temperature" in card.left_out["repeats"]
-    assert [finding.what for finding in card.findings if finding.probe == "repeats"]
-    assert not [finding for finding in card.findings if finding.what.endswith("temperature 0")]
+    assert "the server ignores the temperature" in card.skipped["repeats"]
+    assert [finding.measure for finding in card.findings if finding.probe == "repeats"]
+    assert not [finding for finding in card.findings if finding.measure.endswith("temperature 0")]
 
 
 def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -> None:
@@ -519,12 +521,12 @@ def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
     columns = {"item": "doc_id", "output": "summary"}
     card = audit(rows, ["fluency_5"], model="m", base_url=oracle, map=columns, cache=False)
     assert (card.failures, card.info["texts"]) == ({}, 5)
-    assert {cell.move.value for cell in card.attacks if cell.move} == {0.0}
+    assert {cell.mean_change.value for cell in card.attacks if cell.mean_change} == {0.0}
     still = [
         finding
         for finding in card.findings
-        if finding.probe in ("wording", "repeats") or finding.what.startswith("duplicated")
+        if finding.probe in ("wording", "repeats") or finding.measure.startswith("duplicated")
     ]
     assert {finding.estimate.value for finding in still} == {0.0}
     assert len({finding.probe for finding in still}) == 3
-    assert {cell.change for cell in card.cells if cell.own} >= {"typos", "dropped function words", "truncated"}
+    assert {cell.change for cell in card.cells if cell.targeted} >= {"typos", "dropped function words", "truncated"}

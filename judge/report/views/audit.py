@@ -1,13 +1,14 @@
-"""The layout of a judge card that all formats share: matrices of perturbations by criteria, biases, label use."""
+"""The report of an audit: verdicts, damage and attacks by criterion, biases, and how the audit was made."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
-from judge.audits.build_card import detects_damage
+from judge.audits.build_card import detects_damage, is_notable, reaction, succeeded
 from judge.audits.card import (
     DETECTED,
     FEWEST,
@@ -22,351 +23,289 @@ from judge.audits.card import (
     places,
     share_percent,
 )
-from judge.audits.probes import FIRST, LABEL
-from judge.audits.sensitivity import is_significant
-from judge.core.format import minus, number, one_line, plural, signed
-from judge.core.records import Column
-from judge.report import charts
+from judge.audits.probes import LABEL
+from judge.core.format import minus, number, plural, signed
+from judge.core.records import Column, Estimate
+from judge.report import document
+from judge.report.document import Block, Bullets, Cell, Details, Document, Facts, Paragraph, Section, Table, Tone
 from judge.report.views.columns import p_cell
-from judge.stats.pairwise import TIE
 
-SEEN, UNSEEN = "●", "○"
-"""Before a cell of the criterion's own damage: at least half of the texts fall significantly, or not."""
-TOLD, OPEN = "≠", "?"
-"""After a number: significant; or so in half of the texts or more, of which there are too few to test."""
-LEGEND = (
-    f"In each cell the share of the texts whose score fell (after an attack, rose) by {100 * DETECTED:g}% of the scale "
-    "or more, half a step from 1 to 5, of those that could; then the mean change of all of them, in points of the "
-    "scale. “Against” is the share that moved as far the other way: a judge whose replies vary moves both ways, and "
-    f"what it notices is the difference. {TOLD}: significant, p below .05 by a sign-flip test after Holm's correction "
-    f"over the table. {OPEN}: not so, of fewer than {TESTABLE} texts, but shown for half of them or more "
-    f"by the share's interval. [low, high]: "
-    f"95%, shares by Wilson's score, means by a bootstrap over items, from {FEWEST} items on."
+SCHEMA = "judge.card/1"
+_TOP_VERDICTS = 3  # in the summary; the others follow in a section
+_MARKS: Mapping[str, tuple[str, Tone]] = {
+    "notices": ("✓", "good"), "is inconclusive on": ("?", "warning"),
+    "misses": ("✗", "bad"), "barely notices": ("✗", "bad"), "rewards": ("✗", "bad"),
+}  # fmt: skip
+_DAMAGE_KEY = (
+    "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear, * damage of another criterion"
 )
-OWN = (
-    f"Its own damage: {SEEN} shown by the low end of the share's interval that half of the texts or more notice it "
-    f"(those that fell less those that rose), and the mean's fall is significant (not asked of fewer than {TESTABLE} "
-    f"texts); {UNSEEN} not shown. Others should be near 0."
+_ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
+_LEGEND = (
+    f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 to 5). The mean "
+    f"change is in points of the scale. Brackets are 95% intervals: Wilson's for shares, a bootstrap over items for "
+    f"means (from {FEWEST} items). p is from a sign-flip test with Holm's correction over its table.",
+    "A criterion notices its damage if the low end of the share that falls, less the share that rises, is at least "
+    f"half, and the mean falls significantly (with fewer than {TESTABLE} texts the share decides). It misses the "
+    "damage if even the high end is below half; between them the audit is inconclusive.",
+    "An attack is compared with the same text with a harmless remark in its place, and the remark with the unchanged "
+    "text. An attack works if it raises the score significantly beyond both.",
+    "Verdicts and labels also change by chance: compare the order and wording of prompts with the repeats. "
+    "sd is the root mean square of the texts' standard deviations. Entropy is 0% if one label gets all texts and 100% "
+    "if all labels get equally many. Wordings b and c put the same criterion into two other prompts.",
 )
-ATTACKED = "Attacks are measured from the same text with the {control} in their place, that one from the text as it is."
-_BIASES = (
-    f"{TOLD}: significant, p below .05 after Holm's correction over all of these; only that, or {OPEN}, makes a "
-    f"sentence above. {OPEN}: not significant, of fewer than {TESTABLE} items, but so in half of them or "
-    f"more. Flip: the verdict on two texts is "
-    "another when they change places, or when the judge's replies vary (see repeats). sd: standard deviation, its root "
-    "mean square over the texts. Entropy: 0% where one label gets all texts, 100% where "
-    "all labels get as many. Wordings b and c: the same criterion in two other versions of the prompt around it."
-)
-_PLAIN = {"share", "points", "points per doubling"}  # units that need no name
-_SHARES = charts.Axis(0, 1, (charts.Tick(0, "0%"), charts.Tick(50, "50%"), charts.Tick(100, "100%")))
-_CORRELATIONS = charts.even(-1, 1, 1)
+_PLAIN_UNITS = {"share", "points", "points per doubling"}
 _PROBES = ("position", "verbosity", "self-preference", "extractiveness", "wording", "scale use", "repeats")
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCell:
-    """A change by a criterion. `text` and `interval` are the rate, `move` and `span` the mean change in the score.
-
-    `side` is the colour of what moved (`lost` fell, `won` rose), `shade` how much of it, in per cent; `title` has all
-    of it in words.
-    """
-
-    mark: str
-    text: str
-    interval: str
-    move: str
-    span: str
-    significance: str
-    side: str
-    shade: int
-    title: str
-    against: str = ""
-
-    @property
-    def own_damage(self) -> bool:
-        return bool(self.mark)
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Perturbations by criteria, None for a pair that was not judged; `caption` explains the marks."""
-
-    title: str
-    criteria: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[ShownCell | None, ...]], ...]
-    caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """A cell in numbers, shown below the matrix."""
-
-    criterion: str
-    change: str
-    mark: str
-    rate: str
-    move: str
-    p: str
-    n: str
-    failed: str
-    against: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One bias of one criterion."""
-
-    criterion: str
-    value: str
-    interval: str
-    p: str
-    n: str
-    mark: str
-    remark: str
-    bar: charts.Bar
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One measure of a probe for all criteria, on one axis."""
-
-    measure: str
-    axis: charts.Axis
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bias:
-    """The findings of one probe."""
-
-    probe: str
-    groups: tuple[Group, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How one criterion's labels are used."""
-
-    criterion: str
-    bins: tuple[charts.Bin, ...]
-
-    @property
-    def shares(self) -> str:
-        return " · ".join(f"{bin.label} {bin.count}%" for bin in self.bins)
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Everything that is shown, in display order."""
-
-    title: str
-    verdicts: tuple[str, ...]
-    notes: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
-    sensitivity: Matrix | None
-    own_damage: tuple[Detail, ...]
-    injection: Matrix | None
-    attacks: tuple[Detail, ...]
-    biases: tuple[Bias, ...]
-    use: tuple[Use, ...]
-    left_out: tuple[tuple[str, str], ...]
-    failures: tuple[tuple[str, str], ...]
-    legend: str
-    biases_legend: str
-
-
-def layout(card: JudgeCard) -> Layout:
-    """Lay out a card."""
+def view(card: JudgeCard) -> Document:
+    """Return the report of a judge card."""
     columns = {
-        name: Column(
-            name, "criterion", "", criterion.get("low"), criterion.get("high"), better=criterion.get("better", "higher")
-        )
-        for name, criterion in (card.info.get("criteria") or {}).items()
+        name: Column(name, "criterion", "", scale.get("low"), scale.get("high"), better=scale.get("better", "higher"))
+        for name, scale in (card.info.get("criteria") or {}).items()
     }
-    controls = [cell.change for cell in card.attacks if cell.control]
-    attack_caption = ATTACKED.format(control=one_line(controls[0])) if controls else ""
-    label_use: list[BiasFinding] = []
-    biases: list[BiasFinding] = []
-    for finding in card.findings:
-        is_label_use = finding.probe == "scale use" and finding.what.startswith(LABEL)
-        (label_use if is_label_use else biases).append(finding)
-    info, texts = card.info, card.info.get("texts") or 0
-    data = info.get("data") or {}
-    digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
-    changed = sum((info.get("texts_by_change") or {}).values()) - texts
-    failed = f", {info['failed']:,} without a score" if info.get("failed") else ""
-    spent = info.get("spent") or {}
-    usd = "no price known" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
-    facts = {
-        "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
-        "Date": info.get("date"),
-        "Data": f"{data.get('name') or 'given in Python'}{digest}" if data else "",
-        "Probes": ", ".join(info.get("probes") or ()),
-        "Texts": texts and f"{plural(texts, 'text')}, {plural(changed, 'changed one')}",
-        "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
-        "Language": info.get("language"),
-        **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
-        **{f"Criterion {name}": _criterion_fact(criterion) for name, criterion in (info.get("criteria") or {}).items()},
-        "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
-        "Made by": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
-    }
-    return Layout(
-        title=one_line(card.title),
-        verdicts=tuple(map(one_line, card.verdicts)),
-        notes=tuple(map(one_line, card.notes)),
-        facts=tuple((one_line(name), one_line(str(value))) for name, value in facts.items() if value),
-        sensitivity=_matrix("Sensitivity", card.cells, columns, OWN),
-        own_damage=tuple(_detail(cell, columns) for cell in card.cells if cell.own),
-        injection=_matrix("Injection", card.attacks, columns, attack_caption),
-        attacks=tuple(_detail(cell, columns) for cell in card.attacks),
-        biases=tuple(_biases(biases, columns)),
-        use=tuple(_label_use(label_use)),
-        left_out=tuple((one_line(name), one_line(why)) for name, why in card.left_out.items()),
-        failures=tuple((one_line(name), f"{n:,}") for name, n in card.failures.items()),
-        legend=LEGEND,
-        biases_legend=_BIASES,
+    columns = {cell.criterion: Column(cell.criterion, "criterion", "") for cell in _cells(card)} | columns
+    facts = _facts(card)
+    top, more = card.verdicts[:_TOP_VERDICTS], card.verdicts[_TOP_VERDICTS:]
+    damage = _matrix("sensitivity", "Damage by criterion.", card.cells, columns, _DAMAGE_KEY)
+    summary: list[Block] = [Bullets(top)] if top else []
+    summary += [replace(damage, short=True)] if damage else []
+    return Document(
+        title=card.title,
+        finding=(_headline(card, columns),),
+        scope=plural(card.info["texts"], "text") if card.info.get("texts") else "",
+        language=card.info.get("language", ""),
+        about=tuple(f"{name}: {facts[name]}" for name in ("Data", "Texts", "Judgments", "Language") if name in facts),
+        notices=card.notes,
+        summary=tuple(summary),
+        sections=tuple(_sections(card, columns, more, damage, facts)),
+        footer=(f"{plural(len(more), 'more verdict')}: --full",) if more else (),
+        data={"schema": SCHEMA, **asdict(card)},
+        records=tuple(_records(card)),
     )
 
 
-def _criterion_fact(criterion: Mapping[str, Any]) -> str:
-    labels = criterion.get("labels") or []
-    ends = (
-        ""
-        if criterion.get("low") is None or criterion.get("high") is None
-        else minus(f"{criterion['low']:g}") + " to " + minus(f"{criterion['high']:g}")
-    )
-    scale = f"labels {', '.join(map(one_line, labels))}" if labels else ends and f"scale {ends}"
-    prompt = f"prompt {one_line(str(criterion['digest']))[:16]}" if criterion.get("digest") else ""
-    reply = f"reply {one_line(str(criterion['reply']))}" if criterion.get("reply") else ""
-    return ", ".join(filter(None, [scale, reply, prompt]))
+def _cells(card: JudgeCard) -> tuple[SensitivityCell, ...]:
+    return (*card.cells, *card.attacks)
 
 
-# Matrices
+def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
+    """Count what the judge notices, which attacks work and which biases are notable."""
+    parts = []
+    if reactions := _reactions(card, columns):
+        parts.append(f"notices {reactions.count('notices')} of {plural(len(reactions), 'kind')} of damage")
+    scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
+    if attacks := {cell.change for cell in scored}:
+        working = {cell.change for cell in scored if succeeded(cell, columns[cell.criterion])}
+        parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {'works' if len(working) == 1 else 'work'}")
+    if card.findings:
+        notable = {(finding.probe, finding.measure) for finding in card.findings if is_notable(finding)}
+        parts.append(plural(len(notable), "bias").replace("biass", "biases"))
+    text = "; ".join(parts) or "no text has a score before and after a change"
+    return text[0].upper() + text[1:]
 
 
-def _matrix(title: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], caption: str) -> Matrix | None:
+def _reactions(card: JudgeCard, columns: Mapping[str, Column]) -> list[str]:
+    return [reaction(cell, columns[cell.criterion]) for cell in card.cells if cell.targeted and cell.rate]
+
+
+def _sections(
+    card: JudgeCard,
+    columns: Mapping[str, Column],
+    verdicts: Sequence[str],
+    damage: Table | None,
+    facts: Mapping[str, str],
+) -> Iterator[Section]:
+    if verdicts:
+        yield Section("verdicts", "More verdicts", lambda: [Bullets(tuple(verdicts))])
+    if damage:
+        targeted = [cell for cell in card.cells if cell.targeted]
+        yield Section("sensitivity", "Sensitivity", lambda: [damage, *_numbers(targeted, columns, "falls")])
+    if attacks := _matrix("injection", "Attacks by criterion.", card.attacks, columns, _ATTACK_KEY):
+        yield Section("injection", "Injection", lambda: [attacks, *_numbers(card.attacks, columns, "rises")])
+    label_use = [f for f in card.findings if f.probe == "scale use" and f.measure.startswith(LABEL)]
+    if biases := [finding for finding in card.findings if finding not in label_use]:
+        yield Section("bias", "Bias", lambda: [_bias_table(biases, columns), *_label_use(label_use)])
+    for anchor, title, pairs in (
+        ("skipped", "Skipped", card.skipped),
+        ("failures", "Failed judgments", {name: f"{n:,}" for name, n in card.failures.items()}),
+        ("method", "Method", facts),
+    ):
+        if pairs:
+            blocks: list[Block] = [Facts(tuple(pairs.items()))]
+            blocks += [Paragraph(text, "muted") for text in _LEGEND] if anchor == "method" else []
+            yield Section(anchor, title, partial(tuple, blocks))
+
+
+# Damage and attacks
+
+
+def _matrix(
+    name: str, caption: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], key: str
+) -> Table | None:
+    """Return changes by criteria; a pair that was not judged is a dash."""
     if not cells:
         return None
     criteria = list(dict.fromkeys(cell.criterion for cell in cells))
-    known = {(cell.change, cell.criterion): _cell(cell, columns.get(cell.criterion)) for cell in cells}
+    known = {(cell.change, cell.criterion): cell for cell in cells}
+    attack = name == "injection"
+    rows = []
+    for changed in dict.fromkeys(cell.change for cell in cells):
+        pairs = [(known.get((changed, criterion)), columns[criterion]) for criterion in criteria]
+        rows.append((Cell(changed), *(_cell(cell, column, attack) if cell else Cell("–") for cell, column in pairs)))
+    heads = (document.Column("change", numeric=False), *map(document.Column, criteria))
+    return Table(heads, tuple(rows), caption, key, name)
+
+
+def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
+    rate, mean = cell.rate, cell.mean_change
+    if rate is None or mean is None:
+        return Cell("–", title=f"{cell.failed:,} failed")
+    mark, tone, shade = _mark(cell, column, attack)
+    digits = places(column, [mean.value])
+    opposite = f", {number(100 * cell.opposite.value, 0)}% opposite" if cell.opposite and cell.opposite.value else ""
+    title = f"{share_percent(rate)}, p (Holm) {p_cell(mean.p)}, {plural(mean.n, 'text')}"
+    title += f", {cell.failed:,} failed" if cell.failed else ""
+    return Cell(
+        f"{mark} {number(100 * rate.value, 0)}%".lstrip(),
+        note=f"{change(mean, digits)}{opposite}",
+        tone=tone,
+        title=title,
+        shade=shade,
+        value=rate.value,
+    )
+
+
+def _mark(cell: SensitivityCell, column: Column, attack: bool) -> tuple[str, Tone, float | None]:
+    """Return the mark of a cell, its tone, and its colour from −1 (bad) to 1 (good)."""
+    rate = cell.rate.value if cell.rate else 0.0
+    if cell.targeted:
+        return *_MARKS[reaction(cell, column)], 2 * rate - 1
+    if attack and not cell.control and succeeded(cell, column):
+        return "✗", "bad", -rate
+    if not attack and detects_damage(cell):
+        return "*", "warning", -rate
+    uncertain = is_majority(cell.rate, cell.mean_change) or is_majority(cell.opposite, cell.mean_change)
+    return ("?", "", None) if uncertain else ("", "muted", None)
+
+
+def _numbers(cells: Sequence[SensitivityCell], columns: Mapping[str, Column], verb: str) -> Iterator[Details]:
+    """Return the cells in numbers, one a row."""
+    heads = ("change", "criterion", verb, "opposite", "mean change", "p (Holm)", "texts", "failed")
     rows = [
-        (name, tuple(known.get((name, criterion)) for criterion in criteria))
-        for name in dict.fromkeys(c.change for c in cells)
+        (
+            Cell(cell.change),
+            Cell(cell.criterion),
+            *(Cell(share_percent(share) if share else "–") for share in (cell.rate, cell.opposite)),
+            Cell(change(mean, places(columns[cell.criterion], [mean.value])) if mean else "–"),
+            Cell(p_cell(mean.p if mean else None)),
+            Cell(f"{mean.n:,}" if mean else "0"),
+            Cell(f"{cell.failed:,}"),
+        )
+        for cell in cells
+        for mean in [cell.mean_change]
     ]
-    return Matrix(title, tuple(map(one_line, criteria)), tuple((one_line(name), row) for name, row in rows), caption)
-
-
-def _cell(cell: SensitivityCell, column: Column | None) -> ShownCell:
-    rate, move = cell.rate, cell.move
-    digits = places(column, [move.value] if move else [])
-    mark = (SEEN if detects_damage(cell) else UNSEEN) if cell.own else ""
-    significance = _mark(cell)
-    detail = _detail(cell, {cell.criterion: column} if column else {})
-    title = (
-        f"{one_line(cell.change)}, {one_line(cell.criterion)}: {detail.rate}, against {detail.against}; {detail.move}"
-    )
-    title += f", p (Holm) {detail.p}"
-    return ShownCell(
-        mark,
-        f"{number(100 * rate.value, 0)}%" if rate else "–",
-        percents(rate) if rate else "",
-        signed(move.value, digits) if move else "–",
-        interval(move, digits) if move else "",
-        significance,
-        ("won" if move.value > 0 else "lost") if move and significance else "",
-        round(60 * rate.value) if rate else 0,
-        f"{title}, {plural(move.n if move else 0, 'text')}{f', {cell.failed:,} failed' if cell.failed else ''}",
-        f"{number(100 * cell.against.value, 0)}%" if cell.against else "",
-    )
-
-
-def _mark(cell: SensitivityCell) -> str:
-    if cell.move is None:
-        return ""
-    return (
-        TOLD
-        if is_significant(cell.move)
-        else OPEN
-        if is_majority(cell.rate, cell.move) or is_majority(cell.against, cell.move)
-        else ""
-    )
-
-
-def _detail(cell: SensitivityCell, columns: Mapping[str, Column]) -> Detail:
-    rate, move = cell.rate, cell.move
-    digits = places(columns.get(cell.criterion), [move.value] if move else [])
-    return Detail(
-        one_line(cell.criterion),
-        one_line(cell.change),
-        (SEEN if detects_damage(cell) else UNSEEN) if cell.own else "",
-        share_percent(rate) if rate else "–",
-        f"{change(move, digits)}{_mark(cell)}" if move else "–",
-        p_cell(move.p if move else None),
-        f"{move.n:,}" if move else "0",
-        f"{cell.failed:,}",
-        share_percent(cell.against) if cell.against else "–",
-    )
+    if rows:
+        table = tuple(document.Column(head, numeric=place > 1) for place, head in enumerate(heads))
+        yield Details("In numbers", (Table(table, tuple(rows)),))
 
 
 # Biases
 
 
-def _biases(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Iterator[Bias]:
-    by_probe: dict[str, dict[str, list[BiasFinding]]] = defaultdict(lambda: defaultdict(list))
+def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Table:
+    """Return measures by criteria, the measures of a probe together."""
+    criteria = list(dict.fromkeys(finding.criterion for finding in findings))
+    known: dict[tuple[str, str], dict[str, BiasFinding]] = defaultdict(dict)
     for finding in findings:
-        by_probe[finding.probe][finding.what].append(finding)
-    for probe in sorted(by_probe, key=lambda name: _PROBES.index(name) if name in _PROBES else len(_PROBES)):
-        by_measure = by_probe[probe]
-        # The findings in points share a symmetric axis: to their largest absolute end, at most the length of the scale.
-        in_probe = [finding for same_measure in by_measure.values() for finding in same_measure]
-        estimates = [finding.estimate for finding in in_probe if finding.unit not in {"share", "r"}]
-        ends = [abs(end) for e in estimates for end in (e.value, e.low, e.high) if end is not None]
-        furthest = max(ends, default=0.0)
-        limit = next((step for step in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if step >= furthest), furthest)
-        scales = [columns.get(finding.criterion) for finding in in_probe]
-        spans = [c.high - c.low if c and c.high is not None and c.low is not None else limit for c in scales]
-        limit = max(furthest, min(limit, max(spans, default=limit)))
-        points = charts.even(-limit, limit, limit)
-        groups = []
-        for same_measure in by_measure.values():
-            first = same_measure[0]
-            measure = one_line(first.what) + (f" ({one_line(first.unit)})" if first.unit not in _PLAIN else "")
-            axis = {"share": _SHARES, "r": _CORRELATIONS}.get(first.unit, points)
-            rows = [_row(finding, columns.get(finding.criterion), measure, axis) for finding in same_measure]
-            groups.append(Group(measure, axis, tuple(rows)))
-        yield Bias(one_line(probe), tuple(groups))
+        known[finding.probe, finding.measure][finding.criterion] = finding
+    rows = []
+    for probe, measure in sorted(known, key=lambda key: _PROBES.index(key[0]) if key[0] in _PROBES else len(_PROBES)):
+        by_criterion = known[probe, measure]
+        first = next(iter(by_criterion.values()))
+        unit = f" ({first.unit})" if first.unit not in _PLAIN_UNITS else ""
+        counts = dict.fromkeys(plural(f.estimate.n, f.counted.removesuffix("s")) for f in by_criterion.values())
+        cells = (by_criterion.get(criterion) for criterion in criteria)
+        rows.append(
+            (
+                Cell(f"{probe}: {measure}{unit}", note=", ".join(counts)),
+                *(_bias_cell(finding, columns.get(finding.criterion)) if finding else Cell("–") for finding in cells),
+            )
+        )
+    heads = (document.Column("bias", numeric=False), *map(document.Column, criteria))
+    key = "* significant: p below .05 after Holm's correction over this table · ? too few items to test, but most agree"
+    return Table(heads, tuple(rows), "Biases by criterion, in points of the scale or %.", key, "bias")
 
 
-def _row(finding: BiasFinding, column: Column | None, measure: str, axis: charts.Axis) -> Row:
-    estimate, name = finding.estimate, one_line(finding.criterion)
+def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
+    estimate = finding.estimate
     digits = 2 if finding.unit == "r" else places(column, [estimate.value])
     if finding.unit == "share":
-        value, beside = f"{number(100 * estimate.value, 0)}%", percents(estimate)
+        text, beside = f"{number(100 * estimate.value, 0)}%", percents(estimate)
     else:
         write = number if finding.unit == "sd" else signed
-        value, beside = write(estimate.value, digits), interval(estimate, digits)
-    bar = charts.bar(axis, estimate, f"{name}, {measure}: {value} {beside}".rstrip())
-    if finding.what == FIRST:  # no preference is one half
-        half = axis.at(TIE)
-        bar = replace(bar, left=min(half, bar.mean), width=round(abs(bar.mean - half), 2))
-    mark = TOLD if finding.told else OPEN if finding.open else ""
-    n = plural(estimate.n, finding.of.removesuffix("s"))
-    return Row(name, value, beside, p_cell(estimate.p), n, mark, one_line(finding.said), bar)
+        text, beside = write(estimate.value, digits), interval(estimate, digits)
+    mark = "* " if finding.significant else "? " if finding.suggestive else ""
+    tone: Tone = ("bad" if finding.harmful else "strong") if mark else ""
+    return Cell(mark + text, note=beside, tone=tone, title=finding.sentence, value=estimate.value)
 
 
-def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Use]:
-    by_criterion = defaultdict[str, list[BiasFinding]](list)
+def _label_use(findings: Sequence[BiasFinding]) -> Iterator[Block]:
+    by_criterion = defaultdict[str, list[str]](list)
     for finding in findings:
-        by_criterion[finding.criterion].append(finding)
-    for name, label_findings in by_criterion.items():
-        tallest = max(finding.estimate.value for finding in label_findings) or 1.0
-        bins = [
-            charts.Bin(
-                one_line(finding.what.removeprefix(LABEL)),
-                round(100 * finding.estimate.value),
-                round(100 * finding.estimate.value / tallest, 1),
-                f"{one_line(finding.what.removeprefix(LABEL))}: {share_percent(finding.estimate)}",
-            )
-            for finding in label_findings
-        ]
-        yield Use(one_line(name), tuple(bins))
+        label = finding.measure.removeprefix(LABEL)
+        by_criterion[finding.criterion].append(f"{label} {number(100 * finding.estimate.value, 0)}%")
+    if by_criterion:
+        yield document.Heading("Label use", 4)
+        yield Facts(tuple((name, " · ".join(shares)) for name, shares in by_criterion.items()))
+
+
+# Method and records
+
+
+def _facts(card: JudgeCard) -> dict[str, str]:
+    """Return how the audit was made, by name; what is not known is left out."""
+    info, texts = card.info, card.info.get("texts") or 0
+    data, spent = info.get("data") or {}, info.get("spent") or {}
+    digest = f", SHA-256 {data['sha256'][:16]}" if data.get("sha256") else ""
+    changed = sum((info.get("texts_by_change") or {}).values()) - texts
+    failed = f", {info['failed']:,} failed" if info.get("failed") else ""
+    usd = "price unknown" if spent.get("usd") is None else f"${number(spent['usd'], 4)}"
+    facts = {
+        "Judge": " at ".join(filter(None, [info.get("model"), info.get("endpoint")])),
+        "Date": info.get("date"),
+        "Data": f"{data.get('name') or 'from Python'}{digest}" if data else "",
+        "Probes": ", ".join(info.get("probes") or ()),
+        "Texts": texts and f"{texts:,} and {changed:,} changed",
+        "Judgments": info.get("judgments") and f"{info['judgments']:,}{failed}",
+        "Language": info.get("language"),
+        **{name.capitalize(): str(value) for name, value in (info.get("settings") or {}).items()},
+        **{f"Criterion {name}": _criterion_fact(facts) for name, facts in (info.get("criteria") or {}).items()},
+        "Spent": spent.get("requests") and f"{plural(spent['requests'], 'request')}, {spent['tokens']:,} tokens, {usd}",
+        "Version": info.get("version") and f"judge {info['version']}, seed {info.get('seed', 0)}",
+    }
+    return {name: str(value) for name, value in facts.items() if value}
+
+
+def _criterion_fact(criterion: Mapping[str, Any]) -> str:
+    labels, ends = criterion.get("labels") or [], (criterion.get("low"), criterion.get("high"))
+    scale = " to ".join(minus(f"{end:g}") for end in ends if end is not None)
+    prompt = f"prompt {str(criterion['digest'])[:16]}" if criterion.get("digest") else ""
+    reply = f"reply {criterion['reply']}" if criterion.get("reply") else ""
+    return ", ".join(filter(None, [f"labels {', '.join(labels)}" if labels else scale, reply, prompt]))
+
+
+def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
+    """Return a row for every number: rates and mean changes of changes and attacks, then biases."""
+
+    def record(probe: str, criterion: str, measure: str, unit: str, e: Estimate | None) -> dict[str, Any]:
+        numbers = {key: getattr(e, key, None) for key in ("value", "low", "high", "p", "n", "method")}
+        return {"probe": probe, "criterion": criterion, "measure": measure, "unit": unit, **numbers}
+
+    for probe, cells in (("sensitivity", card.cells), ("injection", card.attacks)):
+        for cell in cells:
+            extra = {"targeted": cell.targeted, "failed": cell.failed}
+            yield record(probe, cell.criterion, cell.change, "rate", cell.rate) | extra
+            yield record(probe, cell.criterion, cell.change, "opposite rate", cell.opposite) | extra
+            yield record(probe, cell.criterion, cell.change, "mean change", cell.mean_change) | extra
+    for f in card.findings:
+        yield record(f.probe, f.criterion, f.measure, f.unit, f.estimate) | {"targeted": None, "failed": None}
