@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
 import judge
+from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.results.result import Result
@@ -17,7 +19,8 @@ from judge.table import Table
 
 pytestmark = pytest.mark.browser
 
-SHOWN = "[...document.querySelectorAll('.item:not([hidden]) > summary > b')].map((name) => name.textContent)"
+SHOWN = "[...document.querySelectorAll('.item:not([hidden]) > summary > .name')].map((name) => name.textContent)"
+OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 Opened = Callable[..., Any]
 
 
@@ -27,11 +30,19 @@ def shown(page: Any) -> list[str]:
     return found
 
 
+def written(result: Result) -> str:
+    return plugins.write(plugins.document(result), "html")
+
+
 def searched(page: Any, text: str) -> str:
-    """What the page says it has found for some words."""
-    page.locator("#find").fill(text)
-    page.wait_for_timeout(200)  # it waits for the next key
-    return str(page.locator("#found").inner_text())
+    """Search for some words, and return what the page counts."""
+    page.locator("#q").fill(text)
+    page.wait_for_timeout(200)  # the page waits for the next key
+    return str(page.locator("#count").inner_text())
+
+
+def state(page: Any) -> dict[str, list[str]]:
+    return parse_qs(str(page.evaluate("location.hash")).partition("?")[2])
 
 
 def marked(page: Any, name: str) -> list[str]:
@@ -71,15 +82,15 @@ def run() -> Result:
 
 
 @pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
-def test_the_page_loads_without_a_word_or_a_request(kind: str, opened: Opened, request: Any) -> None:
-    page = opened(request.getfixturevalue(kind).report("html"))
+def test_the_page_loads_without_a_message_or_a_request(kind: str, opened: Opened, request: Any) -> None:
+    page = opened(written(request.getfixturevalue(kind)))
     assert page.locator(".controls").is_visible()
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate(OPEN)
     assert page.locator("article").first.is_visible()
 
 
-def test_a_script_that_is_not_the_pages_own_does_not_run(result: Result, opened: Opened) -> None:
-    page = opened(result.report("html").replace("</body>", "<script>document.title = 'pwned'</script></body>"))
+def test_only_the_pages_own_script_runs(result: Result, opened: Opened) -> None:
+    page = opened(written(result).replace("</body>", "<script>document.title = 'pwned'</script></body>"))
     assert page.title() != "pwned"
     assert [text for text in page.said if "Content Security Policy" in text]
     page.said.clear()
@@ -92,17 +103,21 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
         criteria = {end: {"title": end, "digest": end, "steps": [end], "templates": {end: end}}}
         prompts = {"sheets": [[["user", [end, "text output", end]]]], "asked": {"overall": {"usual": 0, "others": []}}}
         info = {**one.info, "criteria": criteria, "prompts": prompts, "notes": [end]}
-        page = opened(replace(one, table=replace(one.table, samples=samples), info=info).report("html"))
+        page = opened(written(replace(one, table=replace(one.table, samples=samples), info=info)))
+        page.evaluate(OPEN)
         assert page.title() != "pwned"
         assert page.locator("script").count() == 2
         assert page.locator("img").count() == 0
         assert page.locator("article .text").first.text_content().endswith(end)
 
 
+# The items.
+
+
 @pytest.mark.parametrize(
-    ("typed", "items", "said"),
+    ("typed", "items", "count"),
     [
-        ("", ["doc-1", "文書2", "doc-3"], ""),
+        ("", ["文書2", "doc-3", "doc-1"], "3 items"),
         ("NAMES bridge", ["doc-1"], "1 of 3 items, 24 hits"),
         ('"neither. <script>"', ["doc-1"], "1 of 3 items, 1 hit"),
         ("ＢＲＩＤＧＥ", ["doc-1"], "1 of 3 items, 14 hits"),
@@ -110,116 +125,187 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
         ("bridge 橋", [], "0 of 3 items, 0 hits"),
     ],
 )
-def test_the_search_finds_all_of_its_words_in_texts_reasons_and_replies(
-    ranking: Result, opened: Opened, typed: str, items: list[str], said: str
+def test_the_search_finds_all_words_in_texts_reasons_and_replies(
+    ranking: Result, opened: Opened, typed: str, items: list[str], count: str
 ) -> None:
-    page = opened(ranking.report("html"))
-    assert searched(page, typed) == said
+    page = opened(written(ranking))
+    assert searched(page, typed) == count
     assert shown(page) == items
 
 
-def test_what_was_found_is_marked_in_the_items_that_are_open(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
+def test_matches_are_marked_in_open_items(run: Result, opened: Opened) -> None:
+    page = opened(written(run))
     assert searched(page, "WIND").endswith("12 hits")
-    assert marked(page, "found") == []
+    assert marked(page, "match") == []
     page.locator(".item > summary").first.click()
     page.wait_for_timeout(50)
-    assert marked(page, "found") == ["wind"] * 3
+    assert marked(page, "match") == ["wind"] * 3
 
 
-def test_items_are_put_in_order(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
-    orders = {
-        "low 0": ["east", "south", "north", "west"],  # fluency 1, 2, 4, 4
-        "low 2": ["north", "west", "east", "south"],
-        "spread": ["north", "south", "east", "west"],  # of both criteria: .25, .125, 0; west lacks a score of b
-        "mass": ["south", "east", "west", "north"],  # .6, .8, .95, 1
-        "": ["north", "east", "south", "west"],
-    }
-    for order, items in orders.items():
-        page.select_option("#order", order)
-        assert shown(page) == items
-    page.select_option("#order", "low 2")
-    page.check("#reverse")
-    assert shown(page) == ["south", "east", "west", "north"]
+def test_items_are_ordered_by_any_score(run: Result, opened: Opened) -> None:
+    page = opened(written(run))
+    assert shown(page) == ["west", "east", "south", "north"]  # lowest criterion: 1 and 2.5 on average, 1 and 3, 2, 4
+    page.select_option("#column", label="fluency")
+    assert shown(page) == ["east", "south", "west", "north"]  # 1, 2, 4, 4
+    assert page.locator(".item > summary > .chip").first.inner_text() == "1"
+    assert page.locator(".item .from").first.inner_text() == "b · fluency"
+    page.select_option("#order", "high")
+    assert shown(page) == ["west", "north", "south", "east"]
+    page.select_option("#order", "spread")
+    assert shown(page) == ["east", "south", "north", "west"]  # 2, 1, 1, only one score
+    page.select_option("#order", "name")
+    assert shown(page) == ["east", "north", "south", "west"]
+    page.select_option("#column", label="judge rank − rougeL rank")
+    page.select_option("#order", "")
+    assert page.locator("#order option").first.inner_text() == "lowest first"
+    assert page.locator(".item > summary > .chip").first.inner_text() == "−0.83"
 
 
-def test_what_judge_and_rouge_say_apart_comes_first(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
-    page.select_option("#order", "gap")
-    assert shown(page) == ["north", "south", "east", "west"]
-    keys = page.evaluate("[...document.querySelectorAll('.item > summary')].map((one) => one.dataset.key)")
-    # Of 7 texts: a of north is the judge's first and rougeL's last, a of south the last and the second.
-    assert keys == ["judge +1", "rougeL +0.833", "judge +0.083", "rougeL +0.083"]
-    assert "ranked by the judge" in page.locator("#told").inner_text()
-
-
-def test_items_are_filtered_by_failure_system_and_criterion(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
-    page.select_option("#show", "failed")
-    assert (shown(page), page.locator("#found").inner_text()) == (["west"], "1 of 4 items")
+def test_items_are_filtered_by_failure_system_and_score(run: Result, opened: Opened) -> None:
+    page = opened(written(run))
+    page.check("#failed")
+    assert (shown(page), page.locator("#count").inner_text()) == (["west"], "1 of 4 items")
     page.select_option("#system", label="a")
     assert shown(page) == []
     page.select_option("#system", label="b")
-    page.select_option("#criterion", label="relevance")
+    page.select_option("#column", label="relevance")
     assert shown(page) == []
-    page.select_option("#criterion", label="fluency")
+    page.select_option("#column", label="fluency")
     assert shown(page) == ["west"]
     page.locator(".item:not([hidden]) > summary").click()
     assert page.locator("article:visible").count() == 1
-    assert page.locator(".judged > li:visible").inner_text().startswith("fluency")
-    page.select_option("#show", "")
-    page.select_option("#order", "low 0")
-    assert shown(page) == ["east", "south", "north", "west"]  # of b alone: 1, 3, 4, none
-    assert page.locator(".item > summary").first.get_attribute("data-key") == "1"
+    page.uncheck("#failed")
+    assert shown(page) == ["east", "south", "north", "west"]  # 1, 3, 4 and none of b
 
 
-def test_the_first_few_of_an_order_are_shown_alone(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
-    for top, item in {"gap": "north", "spread": "north", "mass": "south"}.items():
-        page.select_option("#show", top)
-        assert shown(page) == [item]
-    page.select_option("#criterion", label="fluency")
-    page.select_option("#show", "spread")
-    assert shown(page) == ["east"]
-
-
-def test_an_item_has_an_address(result: Result, opened: Opened) -> None:
-    page = opened(result.report("html"), "#item=文書2")
+def test_two_systems_are_compared_side_by_side_with_their_different_words(run: Result, opened: Opened) -> None:
+    page = opened(written(run), "#items?system=a&versus=b&item=north")
     page.locator(".item[open]").wait_for()
-    assert page.evaluate("[...document.querySelectorAll('.item[open] > summary > b')].map((b) => b.textContent)") == [
-        "文書2"
-    ]
-    assert page.evaluate("document.activeElement.textContent").startswith("文書2")
-    page.locator(".item > summary").last.click()
-    assert page.evaluate("location.hash") == "#item=doc-3"
-    page.select_option("#show", "failed")
-    searched(page, "nowhere")
-    assert shown(page) == []
-    page.evaluate("location.hash = '#item=doc-1'")
+    left, right = (page.locator(".item[open] article").nth(k).bounding_box() for k in (0, 1))
+    assert left["y"] == right["y"]
+    assert left["x"] + left["width"] <= right["x"]
+    assert marked(page, "changed") == ["a", "b"]  # The north wind of a. The north wind of b.
+    page.select_option("#versus", index=0)
+    assert marked(page, "changed") == []
+
+
+def test_words_copied_from_the_source_are_marked_in_both(run: Result, opened: Opened) -> None:
+    sources = ("So it was: the north wind of winter blew.", "The north wind 🌬 of AUTUMN, of a town.")
+    samples = tuple(
+        replace(s, source=sources[0] if s.system == "a" else sources[1], output=f"🌬 The North wind of {s.system} town.")
+        for s in run.table.samples
+        if s.item == "north"
+    )
+    page = opened(written(replace(run, table=replace(run.table, samples=samples))))
+    page.locator(".item > summary").click()
+    assert marked(page, "copied") == []
+    page.check("#copied")
+    found = ["The North wind of", "the north wind of", "The North wind of", "The north wind 🌬 of"]
+    assert marked(page, "copied") == found
+    page.select_option("#system", label="a")
+    assert marked(page, "copied") == found[:2]
+
+
+def test_the_longest_copied_run_is_marked_also_in_text_without_spaces(opened: Opened) -> None:
+    sample = Sample("i", "s", "市議会は橋を直すことを決めた。", "月曜日に市議会は古い橋を直すことを決めた。")
+    page = opened(written(Result(Table((sample,), (), ()))), "#items?item=i&copied=1")
+    page.locator(".item[open]").wait_for()
+    assert set(marked(page, "copied")) == {"橋を直すことを決めた"}
+
+
+# The state in the link.
+
+
+def test_the_link_keeps_the_state(run: Result, opened: Opened) -> None:
+    text = written(run)
+    page = opened(text)
+    page.select_option("#system", label="b")
+    page.select_option("#column", label="relevance")
+    page.select_option("#order", "high")
+    searched(page, "wind")
+    page.locator(".item:not([hidden]) > summary").nth(1).click()
     page.wait_for_timeout(50)
-    assert "doc-1" in shown(page)
-    assert page.locator(".item[open]").count() == 3
+    items = shown(page)
+    kept = {"system": ["b"], "column": ["relevance"], "order": ["high"], "q": ["wind"], "item": [items[1]]}
+    assert state(page) == kept
+    again = opened(text, page.evaluate("location.hash"))
+    again.locator(".item[open]").wait_for()
+    assert shown(again) == items
+    assert again.locator("#q").input_value() == "wind"
+    assert again.evaluate("document.querySelector('.item[open] .name').textContent") == items[1]
+    assert again.evaluate("document.activeElement.textContent").count(items[1])
 
 
-def test_it_can_be_read_by_keys_alone(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
+def test_a_link_with_unknown_names_opens_all_items(run: Result, opened: Opened) -> None:
+    page = opened(written(run), "#items?system=gone&column=%F0&item=nowhere&order=sideways")
+    page.wait_for_timeout(100)
+    assert len(shown(page)) == 4
+
+
+def test_the_address_is_copied(run: Result, opened: Opened) -> None:
+    page = opened(written(run), "#items?q=north", permissions=["clipboard-read", "clipboard-write"])
+    page.locator("#copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()").endswith("#items?q=north")
+
+
+def test_the_table_of_means_is_downloaded(run: Result, opened: Opened) -> None:
+    page = opened(written(run))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.path().read_text(encoding="utf-8") == run.report("csv")
+    page.said.clear()  # the address of the download
+
+
+def test_a_cell_opens_the_texts_behind_it(tested: Result, opened: Opened) -> None:
+    page = opened(written(tested))
+    row = page.locator("#table-leaderboard tbody tr").filter(has_text="poor")
+    row.locator("a[href*='column=style']").click()
+    page.wait_for_timeout(100)
+    assert state(page) == {"system": ["poor"], "column": ["style"]}
+    assert {text.split("\n")[0] for text in page.locator(".item .from").all_inner_texts()} == {"poor · style"}
+    page.evaluate("document.getElementById('top').scrollIntoView()")
+    row.locator("a[href*='column=style']").click()  # the same state once more
+    page.wait_for_timeout(600)
+    assert page.locator(".item > summary").first.is_visible()
+
+
+def test_a_heading_sorts_its_column(tested: Result, opened: Opened) -> None:
+    page = opened(written(tested))
+    table = page.locator("#table-scores")
+
+    def sort(name: str) -> tuple[list[str], str | None]:
+        table.get_by_role("button", name=name).click()
+        names = table.locator("tbody th").all_inner_texts()
+        return names, table.locator("th[aria-sort]").get_attribute("aria-sort")
+
+    assert sort("fluency") == (["good", "=fair", "poor"], "descending")
+    assert sort("fluency") == (["poor", "=fair", "good"], "ascending")
+    assert sort("delta")[1] == "ascending"  # the lowest is the best
+    assert sort("system") == (["=fair", "good", "poor"], "ascending")
+
+
+# Keys.
+
+
+def test_items_are_reached_by_keys(run: Result, opened: Opened) -> None:
+    page = opened(written(run))
+    order = shown(page)
 
     def at() -> str:
-        return str(page.evaluate("document.activeElement.closest('.item')?.querySelector('b').textContent ?? ''"))
+        return str(page.evaluate("document.activeElement.closest('.item')?.querySelector('.name').textContent ?? ''"))
 
-    for key, item in [("j", "north"), ("j", "east"), ("ArrowDown", "south"), ("k", "east"), ("ArrowUp", "north")]:
+    for key, place in [("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("ArrowUp", 0), ("k", 0)]:
         page.keyboard.press(key)
-        assert at() == item
-    page.keyboard.press("k")
-    assert at() == "north"
-    style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert style == "solid"
+        assert at() == order[place]
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
     assert page.locator(".item").first.get_attribute("open") == ""
+    page.keyboard.press("Escape")
+    assert page.locator(".item[open]").count() == 0
     page.keyboard.press("/")
     page.keyboard.type("j south")
-    assert page.locator("#find").input_value() == "j south"
+    assert page.locator("#q").input_value() == "j south"
     page.keyboard.press("Escape")  # the browser's own: empties the field
     page.keyboard.press("Escape")
     page.keyboard.press("Control+j")
@@ -227,43 +313,21 @@ def test_it_can_be_read_by_keys_alone(run: Result, opened: Opened) -> None:
 
 
 def test_every_control_and_item_is_reached_by_tab(run: Result, opened: Opened) -> None:
-    page = opened(run.report("html"))
-    page.locator("#find").focus()
+    page = opened(written(run))
+    page.locator("#q").focus()
     found = []
     for _ in range(11):
-        found.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.slice(0, 5)"))
+        found.append(page.evaluate("document.activeElement.id || document.activeElement.className || 'item'"))
         page.keyboard.press("Tab")
-    controls = ["find", "system", "criterion", "show", "order", "reverse", "copied"]
-    assert found == [*controls, "north", "east ", "south", "west "]
+    assert found == ["q", "system", "versus", "column", "order", "failed", "copied", *["item"] * 4]
     unnamed = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
     assert page.evaluate(unnamed) == 0
-    page.locator(".item > summary").first.click()
-    assert page.get_by_role("img", name="5: 100%").count() == 2
-    assert page.get_by_role("group", name="What the texts were written from").get_attribute("tabindex") == "0"
 
 
-def test_what_a_text_repeats_is_marked_in_both(run: Result, opened: Opened) -> None:
-    sources = ("So it was: the north wind of winter blew.", "The north wind 🌬 of AUTUMN, of a town.")
-    samples = tuple(
-        replace(s, source=sources[0] if s.system == "a" else sources[1], output=f"🌬 The North wind of {s.system} town.")
-        for s in run.table.samples
-        if s.item == "north"
-    )
-    page = opened(replace(run, table=replace(run.table, samples=samples)).report("html"))
-    page.locator(".item > summary").click()
-    assert marked(page, "copied") == []
-    page.check("#copied")
-    assert marked(page, "copied") == [
-        "The North wind of",
-        "the north wind of",
-        "The North wind of",
-        "The north wind 🌬 of",
-    ]
-    page.select_option("#system", label="a")
-    assert marked(page, "copied") == ["The North wind of", "the north wind of"]
+# Prompts.
 
 
-def test_every_prompt_is_read_as_it_was_sent(opened: Opened) -> None:
+def test_every_prompt_is_shown_exactly_as_it_was_sent(opened: Opened) -> None:
     rows = [
         {"item": "1", "system": "a", "source": "The boat came late.", "output": "A boat came."},
         {"item": "1", "system": "b", "source": "The boat came late.", "output": "", "references": ["It came."]},
@@ -289,9 +353,9 @@ def test_every_prompt_is_read_as_it_was_sent(opened: Opened) -> None:
             metrics="none",
             cache=False,
         )
-        page = opened(made.report("html"))
-        for _ in range(2):  # the prompts come with what is opened
-            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        page = opened(written(made))
+        for _ in range(2):  # a prompt is added when its item is opened
+            page.evaluate(OPEN)
             page.wait_for_timeout(100)
         found = page.locator(".sheet .text").all_text_contents()
         assert len(found) == prompts
@@ -303,52 +367,90 @@ def test_the_search_leaves_prompts_alone(opened: Opened) -> None:
     made = judge.evaluate(
         rows, ["coherence"], model=judge.ScriptedProvider(lambda request: "4"), metrics="none", cache=False
     )
-    page = opened(made.report("html"), "#item=1")
+    page = opened(written(made), "#items?item=1")
+    page.get_by_text("how", exact=True).click()
     page.locator(".sheet > summary").click()
     assert "boat" in page.locator(".sheet .text").inner_text()
     assert searched(page, "boat") == "1 of 1 item, 2 hits"
-    assert marked(page, "found") == ["boat", "boat"]
+    assert marked(page, "match") == ["boat", "boat"]
 
 
-def test_a_dark_screen_gets_dark_colours(result: Result, opened: Opened) -> None:
-    page = result.report("html")
-    paper = "getComputedStyle(document.body).backgroundColor"
-    assert opened(page).evaluate(paper) == "rgb(255, 255, 255)"
-    assert opened(page, color_scheme="dark").evaluate(paper) == "rgb(20, 23, 27)"
+# Screens and paper.
+
+
+def test_the_theme_follows_the_system_and_the_button(result: Result, opened: Opened) -> None:
+    page, paper = written(result), "getComputedStyle(document.body).backgroundColor"
+    light, dark = opened(page), opened(page, color_scheme="dark")
+    colours = [one.evaluate(paper) for one in (light, dark)]
+    assert colours == ["rgb(246, 247, 249)", "rgb(19, 22, 26)"]
+    for one in (light, dark):
+        one.locator("#theme").click()
+    assert [one.evaluate(paper) for one in (light, dark)] == colours[::-1]
+    dark.emulate_media(media="print")
+    assert dark.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+def test_the_summary_fits_the_first_screen(opened: Opened, tested: Result) -> None:
+    page = opened(written(tested), viewport={"width": 1280, "height": 900})
+    blocks = page.locator("main > *:not(section):not(.next)")
+    tops = [blocks.nth(k).bounding_box() for k in range(blocks.count())]
+    assert len(tops) >= 3
+    assert tops == sorted(tops, key=lambda box: box["y"])
+    assert max(box["y"] + box["height"] for box in tops) <= 900
+
+
+def test_nothing_is_wider_than_a_phone(opened: Opened, tested: Result, result: Result, ranking: Result) -> None:
+    for one in (tested, result, ranking):
+        page = opened(written(one), viewport={"width": 390, "height": 844})
+        page.evaluate(OPEN)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.fixture(scope="module")
+def many() -> Result:
+    """16 systems on 12 items, with 4 criteria and 4 metrics."""
+    columns = [Column(f"criterion {k}", "criterion", "", 1.0, 5.0, ("1", "2", "3", "4", "5")) for k in range(4)]
+    columns += [Column(f"metric{k}", "metric", "", 0.0, 1.0) for k in range(4)]
+    samples = tuple(Sample(f"item {k}", f"system {n}", f"text {k} of {n}") for k in range(12) for n in range(16))
+    scores = [
+        Score(s.item, s.system, c.name, 1.0 + (len(s.output) * 7 + j * 3 + k) % 5, Provenance("single"))
+        for k, s in enumerate(samples)
+        for j, c in enumerate(columns)
+    ]
+    table = Table(samples, tuple(columns), tuple(scores))
+    return Result(table, bootstrap_means(table))
+
+
+def test_all_rows_of_16_systems_are_in_sight(opened: Opened, many: Result) -> None:
+    page = opened(written(many), viewport={"width": 1280, "height": 1200})
+    rows = page.locator("#table-leaderboard tbody tr")
+    assert rows.count() == 16
+    last = rows.last.bounding_box()
+    assert last["y"] + last["height"] < 1200
+
+
+def test_paper_has_every_column_and_the_texts_of_the_ten_worst_items(opened: Opened, many: Result) -> None:
+    page = opened(written(many), viewport={"width": 703, "height": 1032})  # A4 less its margins, at 96 pixels per inch
+    page.emulate_media(media="print")
+    edges = page.evaluate("[...document.querySelectorAll('th, td')].map((cell) => cell.getBoundingClientRect().right)")
+    assert max(edges) <= 703
+    texts = page.locator("article > .text")
+    seen = [texts.nth(k).is_visible() for k in range(texts.count())]
+    assert seen == [True] * 160 + [False] * 32
+    assert not page.locator(".controls").is_visible()
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
 def test_the_source_stays_in_sight_beside_its_texts(run: Result, opened: Opened) -> None:
     samples = tuple(replace(s, output=s.output + "\n" * 80) for s in run.table.samples)
-    text = replace(run, table=replace(run.table, samples=samples)).report("html")
-    top = "document.querySelector('.given').getBoundingClientRect().top"
-    page = opened(text, "#item=north", viewport={"width": 1240, "height": 700})
+    text = written(replace(run, table=replace(run.table, samples=samples)))
+    page = opened(text, "#items?item=north", viewport={"width": 1240, "height": 700})
     page.locator(".item[open]").wait_for()
     page.evaluate("scrollBy({ top: 1500, behavior: 'instant' })")
     page.wait_for_timeout(100)
-    assert 0 <= page.evaluate(top) < 100
+    assert 0 <= page.evaluate("document.querySelector('.item[open] .given').getBoundingClientRect().top") < 100
     left, right = (page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article"))
     assert left["x"] + left["width"] <= right["x"]
     page.set_viewport_size({"width": 375, "height": 700})
     above, below = (page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article"))
     assert above["y"] + above["height"] <= below["y"]
-
-
-def test_a_column_is_chosen_and_shown_alone(opened: Opened, tested: Result) -> None:
-    page = opened(tested.report("html"))
-    assert page.locator("#wins-of > figure:visible").count() == 1
-    page.get_by_label("Column", exact=True).select_option("fluency")
-    shown = page.locator("#wins-of > figure:visible")
-    assert shown.get_by_role("region").get_attribute("aria-label") == "Differences between systems, fluency"
-    assert shown.locator("td.won").count() == shown.locator("td.lost").count() == 2
-    page.get_by_label("Level", exact=True).select_option("System level")
-    region = page.locator("#heats-of > figure:visible").get_by_role("region")
-    assert region.get_attribute("aria-label") == "Correlations between columns, System level"
-
-
-def test_verdict_leaderboard_and_warnings_are_seen_at_a_glance(opened: Opened, tested: Result) -> None:
-    noted = replace(tested, info={**tested.info, "notes": ["a warning"]})
-    page = opened(noted.report("html"), viewport={"width": 1240, "height": 900})
-    boxes = [page.locator(what).bounding_box() for what in (".verdict", ".leaders", "#warnings")]
-    tops = [box["y"] for box in boxes]
-    assert tops == sorted(tops)
-    assert boxes[-1]["y"] + boxes[-1]["height"] < 900

@@ -1,0 +1,228 @@
+"""The page of any Document: its blocks, its policy, and that no text becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from judge.core import plugins
+from judge.report import document as blocks
+from judge.report.document import Bar, Cell, Column, Document, Section, Table
+from judge.report.formats.html import fragment, render
+from judge.results.result import Result
+
+VOID = {"meta", "br", "input"}
+HOSTILE = "<script>alert(\"1\")</script></style>\x00 \u202egnp.exe 'q' ]]> {{ 7 * 7 }}"
+SHOWN = "<script>alert(\"1\")</script></style>\\x00 \\u202egnp.exe 'q' ]]> {{ 7 * 7 }}"
+SVG = '<svg viewBox="0 0 9 9"><rect class="bar best" width="9" height="9"/><text class="label">nine</text></svg>'
+
+
+class Page(HTMLParser):
+    """The tags, attributes and visible text that a browser would read; unbalanced tags fail."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.words.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(found == tag for found, _ in self.tags)
+
+    def having(self, name: str) -> list[str]:
+        """Return the values of an attribute."""
+        return [attrs[name] or "" for _, attrs in self.tags if name in attrs]
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+
+def every_block(text: str) -> tuple[Any, ...]:
+    """A block of each kind, with a text in every place that takes one."""
+    table = Table(
+        (Column(text, numeric=False), Column(text, group=text, note=text, better="lower"), Column(text, group=text)),
+        (
+            (
+                Cell(text),
+                Cell(text, text, "good", text, text, 0.5, Bar(0.5, 0.25, 0.75), 0.5, f"items?system={text}"),
+                Cell(text, text, shade=-0.25),
+            ),
+        ),
+        text, text, text, sorts=True,
+    )  # fmt: skip
+    excerpts = blocks.Excerpts(text, (blocks.Excerpt(text, text, text, text, text, text, "bad", text),))
+    inner = (
+        blocks.Heading(text),
+        blocks.Paragraph(text, "muted"),
+        blocks.Notice(text),
+        blocks.Facts(((text, text),)),
+        blocks.Tiles((blocks.Tile(text, text, "good", text), blocks.Tile(text, text))),
+        blocks.Bullets((text,)),
+        table,
+        blocks.Code(text, text),
+        blocks.Diff((f"+{text}", f"-{text}", f"@{text}", f" {text}")),
+        excerpts,
+        blocks.Chart(text, text, SVG, text, 9, 9, text),
+    )
+    return (*inner, blocks.Details(text, inner))
+
+
+def document(text: str, language: str = "") -> Document:
+    found = every_block(text)
+    sections = (Section("parts", text, lambda: found), Section("empty", "left out", tuple))
+    return Document(
+        text, (text, text), text, (text,), (text,), found, sections, (text,), (text,), records=({text: text},),
+        tone="good", language=language,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page(result: Result) -> str:
+    return plugins.write(plugins.document(result), "html")
+
+
+def test_golden(page: str, golden: Any) -> None:
+    golden("page.html", re.sub(r"<(style|script)>.*?</\1>|sha256-[^']+", "", page, flags=re.DOTALL))
+
+
+def test_every_block_is_shown_and_no_text_is_obeyed() -> None:
+    written = render(document(HOSTILE))
+    found, plain = Page(written), Page(render(document("plain")))
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
+    assert found.text.count(SHOWN) == plain.text.count("plain") > 100
+    assert not set(written) & {"\x00", "\x1b", "\u202e"}
+    assert "left out" not in found.text
+
+
+def test_nothing_is_fetched_and_only_the_pages_own_script_may_run(page: str) -> None:
+    for written in (page, render(document(HOSTILE))):
+        found = Page(written)
+        loaded = [v for name in ("src", "href", "srcset", "action", "poster", "xlink:href") for v in found.having(name)]
+        assert all(value.startswith(("#", "data:text/csv;")) for value in loaded)
+        assert not any(name.startswith("on") for _, attrs in found.tags for name in attrs)
+        assert "url(" not in written
+        assert "@import" not in written
+        (policy,) = [a["content"] or "" for _, a in found.tags if a.get("http-equiv") == "Content-Security-Policy"]
+        script = written[written.index("<script>") + len("<script>") : written.rindex("</script>")]
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"script-src 'sha256-{digest}'" in policy
+        assert policy.startswith("default-src 'none'")
+
+
+def test_links_inside_the_page_have_their_targets(page: str) -> None:
+    found = Page(page)
+    links = {value[1:].partition("?")[0] for value in found.having("href") if value.startswith("#")}
+    assert {"top", "scores", "failures", "items", "method"} <= links <= set(found.having("id"))
+
+
+def test_it_can_be_read_without_its_script(page: str) -> None:
+    hidden = [attrs.get("id") or attrs.get("class") for _, attrs in Page(page).tags if "hidden" in attrs]
+    assert hidden == ["copy", "print", "theme", "controls"]
+
+
+def test_every_text_of_a_run_is_on_the_page(result: Result, page: str) -> None:
+    text = Page(page).text
+    for sample in result.table.samples:
+        if "\x00" not in sample.output:
+            assert sample.output in text
+        assert all(reference in text for reference in sample.references)
+    assert "failed metric: DataError. nothing to measure" in text
+    assert "logprobs, mass 0.99, bounds 4.10–4.90, entropy 0.90" in text
+    assert "people: coherence 4" in text
+
+
+def test_replies_of_a_panel_are_counted(panel: Result) -> None:
+    text = Page(plugins.write(plugins.document(panel), "html")).text
+    assert "samples, 19 of 20 draws, bounds 4.15–4.35, entropy 0.60; the reply came without" in text
+    assert "replies 4 ×13, 5 ×6, n/a ×1" in text
+    assert "4 It reads well. ×25 Smooth." in text
+    assert "failed parse: ParseError. none of 2 draws has a score replies Sorry. ×1, I shall not say. ×1" in text
+    assert 'reply ["2"]' in text
+
+
+def test_comparisons_are_shown_below_their_texts(ranking: Result) -> None:
+    written = plugins.write(plugins.document(ranking), "html")
+    text = Page(written).text
+    assert written.count('<tr class="flipped">') == 2
+    assert "lead against システム二システム二 0.80システム二 0.900.15" in text
+    assert "lead against システム二lead 0.70システム二 0.600.55 flip" in text
+    assert "システム二 against evil|<b>*sys*システム二 1.00failed–" in text
+    assert text.count("identical texts: a tie") == 1
+    assert "システム二 first:" in text
+
+
+def test_judged_texts_have_a_direction_and_their_language(result: Result) -> None:
+    found = Page(render(plugins.document(result)))
+    texts = [
+        attrs for _, attrs in found.tags if (attrs.get("class") or "").split(" ")[0] in ("text", "given-text", "reason")
+    ]
+    assert len(texts) > 9
+    assert {attrs.get("dir") for attrs in texts} == {"auto"}
+    outputs = [attrs for _, attrs in found.tags if attrs.get("class") == "text"]
+    assert [attrs.get("lang") for attrs in outputs].count("en") == 9
+    assert Page(render(document("x", "ja"))).having("lang") == [
+        "en",
+        *["ja"] * 4,
+    ]  # the reasons of two lists of excerpts, in the summary and in a section
+
+
+def test_headings_above_columns_span_them() -> None:
+    columns = (
+        Column("name"),
+        Column("a", group="one"),
+        Column("b", group="one"),
+        Column("c"),
+        Column("d", group="one"),
+    )
+    table = Table(columns, (tuple(map(Cell, "vwxyz")),), sorts=True)
+    written = render(Document("t", sections=(Section("s", "S", lambda: (table,)),)))
+    head = Page(written[written.index("<thead>") : written.index("</thead>") + len("</thead>")])
+    cells = [(a.get("colspan"), a.get("rowspan"), a.get("data-k")) for tag, a in head.tags if tag == "th"]
+    assert cells == [
+        (None, "2", "0"), ("2", None, None), (None, "2", "3"), ("1", None, None),
+        (None, None, "1"), (None, None, "2"), (None, None, "4"),
+    ]  # fmt: skip
+
+
+def test_a_short_table_has_its_intervals_in_tooltips() -> None:
+    row = (Cell("a"), Cell("0.5", "[0.4, 0.6]", bar=Bar(0.5)), Cell("3", "[2, 4]"), Cell("1", "[0, 2]", title="n = 7"))
+    columns = (Column("system"), Column("overall"), Column("c"), Column("d"))
+    for short, titles in ((True, ["[2, 4]", "n = 7"]), (False, ["n = 7"])):
+        found = Page(render(Document("t", summary=(Table(columns, (row,), short=short),))))
+        assert [title for title in found.having("title") if title != "Light or dark"] == titles
+        assert ("[2, 4]" in found.text) is not short
+        assert "[0.4, 0.6]" in found.text
+
+
+def test_a_notebook_shows_the_finding_the_notices_and_the_table(tested: Result) -> None:
+    written = fragment(plugins.document(tested))
+    found = Page(written)
+    assert {tag for tag, _ in found.tags} <= {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert not found.having("class")
+    bold = re.findall(r'font-weight: 600"[^>]*>([^<]*)</td>', written)
+    assert bold == ["4.00*"]
+    assert SHOWN in Page(fragment(document(HOSTILE))).text
