@@ -122,21 +122,21 @@ def test_a_judge_is_drawn_against_people(rated: Result) -> None:
 # Differences and correlations
 
 
-def _differences(result: Result, column: str) -> tuple[Chart, Table]:
-    blocks = list(difference_blocks(result))
-    place = next(k for k, b in enumerate(blocks) if isinstance(b, Chart) and b.name == f"differences-{column}")
-    chart, details = blocks[place], blocks[place + 1]
-    assert isinstance(chart, Chart)
-    assert isinstance(details, Details)
-    (table,) = details.blocks
-    assert isinstance(table, Table)
-    return chart, table
+def _charts(result: Result) -> dict[str, Chart]:
+    blocks = [b for block in difference_blocks(result) for b in getattr(block, "blocks", [block])]
+    return {block.name.removeprefix("differences-"): block for block in blocks if isinstance(block, Chart)}
+
+
+def _tables(result: Result) -> dict[str, Table]:
+    (tests,) = [b for b in difference_blocks(result) if isinstance(b, Details) and b.title == "Tests of each pair"]
+    tables = [block for block in tests.blocks if isinstance(block, Table)]
+    assert len(tables) == len(tests.blocks)
+    return {table.name.removeprefix("differences-"): table for table in tables}
 
 
 def test_every_difference_is_in_the_matrix_in_both_directions(tested: Result) -> None:
     for comparison in tested.comparisons:
-        (chart,) = [b for b in difference_blocks(tested) if isinstance(b, Chart) and b.name.endswith(comparison.column)]
-        cells = _cells(chart)
+        cells = _cells(_charts(tested)[comparison.column])
         assert len(cells) == 2 * len(comparison.differences)
         for d in comparison.differences:
             there = next(tip for tip in cells if tip.startswith(f"{d.system} − {d.other}: "))
@@ -148,8 +148,7 @@ def test_every_difference_is_in_the_matrix_in_both_directions(tested: Result) ->
 
 
 def test_an_interval_is_turned_with_its_difference(tested: Result) -> None:
-    chart, table = _differences(tested, "overall")
-    tips = _tips(chart)
+    table, tips = _tables(tested)["overall"], _tips(_charts(tested)["overall"])
     assert tips[0].startswith("good − =fair: +0.219 [0.021, 0.448], p = ")
     assert any(tip.startswith("=fair − good: −0.219 [−0.448, −0.021], p = ") for tip in tips)
     assert [(cell.text, cell.note) for cell in table.rows[0][:2]] == [
@@ -159,7 +158,7 @@ def test_an_interval_is_turned_with_its_difference(tested: Result) -> None:
 
 
 def test_colours_follow_the_better_end(tested: Result) -> None:
-    cells = _cells(_differences(tested, "fluency")[0])
+    cells = _cells(_charts(tested)["fluency"])
     colours = {tip.partition(":")[0]: colour for tip, colour in cells.items()}
     assert (colours["good − poor"], colours["poor − good"], colours["poor − =fair"]) == ("heat-good", "heat-bad", "")
     estimate = Estimate("difference", -2.0, -3.0, -1.0, 12, "", 0.001)
@@ -171,7 +170,9 @@ def test_colours_follow_the_better_end(tested: Result) -> None:
 
 
 def test_the_table_has_tests_and_counts(tested: Result) -> None:
-    chart, table = _differences(tested, "fluency")
+    chart, table = _charts(tested)["fluency"], _tables(tested)["fluency"]
+    assert {*_charts(tested)} == {"overall", "fluency", "style", "delta"}
+    assert {*_tables(tested)} == {"overall", "fluency", "style"}
     assert "over 3 pairs, 12 items" in chart.caption
     assert "80% power" in chart.caption
     first = table.rows[0]
@@ -186,9 +187,9 @@ def test_of_many_systems_the_table_has_pairs_with_the_best_one(tested: Result) -
     differences = tuple(Difference(a, b, estimate, None, 0.5, 8, 2, 2) for a, b in pairs)
     ranks = tuple(Rank(name, k + 1, 1, 6) for k, name in enumerate(names))
     many = replace(tested, comparisons=(Comparison("fluency", differences, ranks),))
-    _, table = _differences(many, "fluency")
+    table = _tables(many)["fluency"]
     assert [row[0].text for row in table.rows] == [f"s0 − s{k}" for k in range(1, 6)]
-    assert table.caption.startswith("Pairs with the first system")
+    assert table.caption.startswith("fluency: pairs with the first system, first minus second")
 
 
 def test_nothing_is_shown_if_nothing_was_compared(result: Result) -> None:

@@ -1,7 +1,7 @@
 """SVG elements of the charts. Colours come from classes, so that a stylesheet sets them; places are in pixels.
 
 Filled are `bar` (also `bar best` and `bar worse`), `dot`, `heat-good`, `heat-bad` and the texts `label`, `value` and
-`tick`; lines are `ci` (an interval), `line`, `zero`, `axis` and `grid`. Shades are `fill-opacity` attributes.
+`tick`; lines are `ci` (an interval), `zero`, `axis` and `grid`. Shades are `fill-opacity` attributes.
 """
 
 from __future__ import annotations

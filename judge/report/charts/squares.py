@@ -15,7 +15,7 @@ _SIDE, _LEFT, _TOP, _FOOT = 240, 44, 10, 44  # pixels of the plot, and around it
 _MAX_POINTS = 1_000
 _JITTER = 6.7  # pixels at most
 _GOLDEN_RATIO, _PLASTIC_RATIO = 0.6180339887, 0.7548776662  # multiples modulo 1 fill the interval evenly
-_LARGEST = 7.0  # radius in pixels of the calibration point with the most texts
+_LARGEST, _SMALLEST = 7.0, 2.5  # radius in pixels of a calibration point; the largest has the most texts
 
 Point = tuple[float, float]
 """A judge's score and people's rating."""
@@ -63,14 +63,14 @@ def scatter(
 def calibration(name: str, title: str, bins: Sequence[Bin], ends: tuple[float, float], *, caption: str = "") -> Chart:
     """Draw people's mean rating for texts with similar scores; on the diagonal the judge and people agree."""
     axis, most = scale(*ends), max((bin.texts for bin in bins), default=1)
-    parts = [*_frame(axis, axis), line("line", (_LEFT, _TOP + _SIDE), (_LEFT + _SIDE, _TOP), "4 4")]
+    parts = [*_frame(axis, axis), line("zero", (_LEFT, _TOP + _SIDE), (_LEFT + _SIDE, _TOP), "4 4")]
 
     def height(value: float) -> float:
         return _TOP + _SIDE - axis.at(value, _SIDE)
 
     for bin in bins:
         x = _LEFT + axis.at(bin.judge, _SIDE)
-        drawn = [dot(x, height(bin.people), _LARGEST * sqrt(bin.texts / most))]
+        drawn = [dot(x, height(bin.people), max(_SMALLEST, _LARGEST * sqrt(bin.texts / most)))]
         if bin.low is not None and bin.high is not None:
             drawn.insert(0, line("ci", (x, height(bin.low)), (x, height(bin.high))))
         parts.append(group(bin.note, *drawn))

@@ -31,7 +31,6 @@ _COLOURS = {
     ".ci": "stroke: #14181d; stroke-width: 1.5",
     ".grid": "stroke: #e1e5ea",
     ".axis": "stroke: #e1e5ea",
-    ".line": "stroke: #2563ae",
     ".zero": "stroke: #586270",
 }
 

@@ -25,12 +25,11 @@ _MAX_SYSTEMS = 40  # in a matrix of win rates
 
 
 def titles(result: Result) -> dict[str, str]:
-    """Return a title for each column: its name, the judge of a panel, and an arrow to the better end."""
+    """Return a title for each column: its name, and the judge of a panel."""
     return {
-        column.name: f"{', '.join(filter(None, names))} {ARROWS[group.better]}".rstrip()
+        column.name: ", ".join(filter(None, (column_title(group.name), one_line(group.parts[column.name]))))
         for group in in_display_order(result)
         for column in group.columns
-        for names in [(column_title(group.name), one_line(group.parts[column.name]))]
     }
 
 
@@ -55,7 +54,8 @@ def means_charts(result: Result) -> Iterator[Chart]:
             marks = ["*: significantly best."] * (len(best) == 1 < len(ranked))
             marks += ["Orange: significantly worse than the best."] * any(bar and bar.tone == "worse" for bar in drawn)
             panels = [Panel(_axis(column, drawn), drawn)]
-            yield intervals(column.name, heads[column.name], systems, panels, caption=" ".join(marks))
+            title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
+            yield intervals(column.name, title, systems, panels, caption=" ".join(marks))
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:
@@ -66,7 +66,7 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
         for score in result.table.column_scores(column.name) if column.kind == "criterion" else ():
             values[score.system].append(score.value)
         if any(values.values()):
-            name, title = f"scores-{column.name}", f"{heads[column.name]}: scores"
+            name, title = f"scores-{column.name}", f"{heads[column.name]}: distribution"
             labels = dict(zip(column.labels, column.values, strict=False))
             yield histograms(name, title, values, labels, (column.low, column.high))
 

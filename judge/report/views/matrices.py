@@ -27,18 +27,26 @@ _HEADS = ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost")
 
 
 def difference_blocks(result: Result) -> Iterator[Block]:
-    """Yield the differences between systems: a matrix per column, and a table for each criterion."""
+    """Yield the differences between systems: a matrix per criterion, their tests, and the matrices of metrics."""
     heads, compared = titles(result), compared_columns(result)
+    charts: dict[str, list[Block]] = {"criterion": [], "metric": []}
+    tables: list[Block] = []
     for column in (column for group in in_display_order(result) for column in group.columns):
         comparison = compared.get(column.name)
-        if comparison and comparison.differences:
-            decimals = places(result, column)
-            if share_label(column):
-                comparison, decimals = _in_percent(comparison), 0
-            if len(comparison.ranks) <= MOST:
-                yield _matrix(comparison, column, heads[column.name], decimals)
-            if column.kind == "criterion":
-                yield blocks.Details(f"{heads[column.name]}: pairs of systems", (_pairs(comparison, decimals),))
+        if comparison is None or not comparison.differences:
+            continue
+        decimals = places(result, column)
+        if share_label(column):
+            comparison, decimals = _in_percent(comparison), 0
+        if len(comparison.ranks) <= MOST:
+            charts[column.kind].append(_matrix(comparison, column, heads[column.name], decimals))
+        if column.kind == "criterion":
+            tables.append(_pairs(comparison, heads[column.name], decimals))
+    yield from charts["criterion"] or charts["metric"]
+    if tables:
+        yield blocks.Details("Tests of each pair", tuple(tables))
+    if charts["criterion"] and charts["metric"]:
+        yield blocks.Details("Differences in metrics", tuple(charts["metric"]))
 
 
 def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) -> Chart:
@@ -82,7 +90,7 @@ def _sizes(comparison: Comparison) -> str:
     return f"{plural(len(comparison.differences), 'pair')}, {items}"
 
 
-def _pairs(comparison: Comparison, decimals: int) -> blocks.Table:
+def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
     differences, rows = comparison.differences, []
     if len(differences) > _MAX_PAIRS:
         differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
@@ -98,11 +106,11 @@ def _pairs(comparison: Comparison, decimals: int) -> blocks.Table:
             *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),
         ]
         rows.append(tuple(cells))
-    shown = "All pairs" if len(differences) == len(comparison.differences) else "Pairs with the first system"
+    shown = "all pairs" if len(differences) == len(comparison.differences) else "pairs with the first system"
     return blocks.Table(
         tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
         tuple(rows),
-        caption=f"{shown}: first minus second, over {_sizes(comparison)}.",
+        caption=f"{head}: {shown}, first minus second, over {_sizes(comparison)}.",
         key=f"* p < {ALPHA:g} (sign-flip test, Holm-corrected). Won, tied, lost: items.",
         name=f"differences-{comparison.column}",
     )

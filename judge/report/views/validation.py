@@ -663,7 +663,7 @@ def agreement_chart(facts: Sequence[AgreementFact]) -> Chart:
         )
         for fact in facts
     ]
-    name, title = f"people-{criterion}", f"{criterion}: judge against people"
+    name, title = f"people-{criterion}", f"Judge against people: {criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
     return intervals.bars(name, title, [fact.name for fact in facts], bars, caption=caption)
 
