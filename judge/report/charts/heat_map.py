@@ -62,4 +62,5 @@ def heat_map(
             if heat.shade:
                 described.setdefault(frozenset((row, head)), (-abs(heat.shade), f"{row} and {head} {heat.text}"))
     size = (left + wide * len(columns), _HEAD + _TALL * len(rows))
-    return chart(name, title, size, parts, values=[value for _, value in sorted(described.values())], caption=caption)
+    values = [value for _, value in sorted(described.values())] or ["no shaded cell"]
+    return chart(name, title, size, parts, values=values, caption=caption)

@@ -59,10 +59,9 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
             shade = _SIGNIFICANT * (1 if e.value * better > 0 else -1) if d.apart else 0.0
             note = f"{row} − {other}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
             cells[row, other] = Heat(signed(e.value, decimals), shade, note)
-    captions = [f"Row minus column, over {_sizes(comparison)}. Shaded: significant (p < {ALPHA:g}, Holm-corrected)."]
+    captions = [f"Row minus column, {_items(comparison)}. Shaded: p < {ALPHA:g} (Holm-corrected)."]
     if comparison.detectable is not None:
-        smallest = number(comparison.detectable, decimals)
-        captions.append(f"These items can detect a difference of {smallest} (80% power).")
+        captions.append(f"Detectable difference: {number(comparison.detectable, decimals)} (80 % power).")
     if comparison.note:
         captions.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     rows = [[cells.get((row, other)) for other in systems] for row in systems]
@@ -84,10 +83,9 @@ def _times(e: Estimate, factor: int) -> Estimate:
     return replace(e, value=factor * e.value, low=low, high=high)
 
 
-def _sizes(comparison: Comparison) -> str:
+def _items(comparison: Comparison) -> str:
     sizes = {d.estimate.n for d in comparison.differences}
-    items = plural(max(sizes), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
-    return f"{plural(len(comparison.differences), 'pair')}, {items}"
+    return plural(max(sizes), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
 
 
 def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
@@ -110,7 +108,7 @@ def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
     return blocks.Table(
         tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
         tuple(rows),
-        caption=f"{head}: {shown}, first minus second, over {_sizes(comparison)}.",
+        caption=f"{head}: {shown}, first minus second, {_items(comparison)}.",
         key=f"* p < {ALPHA:g} (sign-flip test, Holm-corrected). Won, tied, lost: items.",
         name=f"differences-{comparison.column}",
     )
