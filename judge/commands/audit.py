@@ -93,15 +93,15 @@ def audit(
     out: str | Path | None = None,
     **options: Unpack[JudgeOptions],
 ) -> JudgeCard:
-    """Try a judge on controlled changes to one text of each of `items` items of the data: what it notices, leans to.
+    """Test a judge with controlled changes to one text of each of `items` items.
 
-    `probes` are `sensitivity` (does each criterion notice its own damage, and no other's), `bias` (position, length,
-    copying, its own family's texts, the prompt's words, the scale, chance) and `injection` (does it do what a text
-    tells it to). `model` names one judge, as in `judge.evaluate`, or `heuristic`; so do all other arguments. With `out`
-    the card is kept in `out/card.md`, `.html` and `.json`, and the run of the changed texts in `out/changed`.
+    `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias` (position, length,
+    copying, own family, wording of the prompt, scale, chance) and `injection` (does a text's instruction work). `model`
+    names one judge, as in `judge.evaluate`, or `heuristic`; the other arguments are the same as well. `out` stores the
+    card as `card.md`, `.html` and `.json`, and the run of the changed texts in `changed`.
 
-    A judgment that fails is counted in `card.failures`. Raises JudgeError for what is wrong with the arguments, the
-    data or the endpoint.
+    Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data and for a failing
+    endpoint.
     """
     return run_sync(
         lambda: audit_async(

@@ -29,13 +29,13 @@ _MAX_NAMES, _MAX_LENGTH = 5, 40  # names quoted of either run, and characters of
 def compare(
     before: Result | str | Path, after: Result | str | Path, *, seed: int = 0, n_resamples: int = 10_000
 ) -> RunComparison:
-    """What moved from one run to another on the same texts: two results, or the folders of two runs.
+    """Compare two runs on the same texts: two results, or the folders of two runs.
 
-    Texts are the same that have the same item and system. For every column of both, by system, the mean of the
-    differences with its interval and a test; the items that moved most; the failures that appeared or vanished; and
-    what is different about how the runs were made. `judge.stats.run_differences` says what the numbers are.
+    Texts match by item and system. For each shared column and system, the comparison has the mean difference with
+    interval and test, the items that moved most, new and vanished failures, and what differs in how the runs were made.
+    `judge.stats.run_differences` defines the numbers.
 
-    Raises ConfigError for what is no scored run, and for runs that have no text or no column in common; StorageError.
+    Raises ConfigError for rankings and for runs without a common text or column; raises StorageError.
     """
     results = []
     for run in (before, after):

@@ -87,12 +87,12 @@ def diff(
     progress: Watch = None,
     **options: Unpack[JudgeOptions],
 ) -> CriterionDiff:
-    """Two criteria side by side: built-in names, paths of .jinja files or Criterion objects.
+    """Compare two criteria: built-in names, paths of .jinja files or Criterion objects.
 
-    Without data, their headers, files and layouts. With data, also their prompts on these texts (of one `item`, of one
-    `system`) and the tokens they take. With a judge (`model`, or `replay` of a recording) both are asked about all the
-    texts: how far the scores moved, what came out the other way, and which of the two goes better with people's ratings
-    in the column `human` (default: the criterion's name). All else is as in `judge.evaluate`.
+    Without data, compare headers, files and layouts. With data, also compare their prompts on these texts (of one
+    `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all texts with both: how far scores
+    moved, what changed its order, and which criterion agrees better with people's ratings in the column `human`
+    (default: the criterion's name). Other arguments are those of `judge.evaluate`.
 
     Raises JudgeError.
     """

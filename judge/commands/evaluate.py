@@ -45,15 +45,15 @@ def evaluate(
 ) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
-    `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples, in long
-    form (one row per item and system) or wide form (`systems=["a", "b"]`). `criteria` are built-in names, paths
-    of .jinja files or Criterion objects (`judge.load_criterion`); none (`[]`) means metrics alone. `model` is a
-    model's name, a mapping with `name`, `base_url` and `key_env`, a Provider, or a function of your own, which is
-    given a prompt's text and returns a reply (a text or a number) or probabilities by label (a dict); a list of
-    these is a panel. `progress=True` shows how far it is, in a notebook too; by default nothing is shown.
+    `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples. It has one row
+    per item and system, or one column per system (`systems=["a", "b"]`). `criteria` are built-in names, paths of .jinja
+    files or Criterion objects (`judge.load_criterion`); `[]` means metrics only. `model` is a model's name, a mapping
+    with `name`, `base_url` and `key_env`, a Provider, or a function. The function gets the prompt and returns a reply
+    (a text or a number) or a dict of probabilities by label. A list of models is a panel. `progress=True` shows the
+    progress.
 
-    Works in a script, in a notebook, and inside a running event loop. A judgment that fails is a row of
-    `result.failures`; what is wrong with the arguments, the data or the endpoint raises a JudgeError.
+    Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of `result.failures`.
+    Wrong arguments or data and a failing endpoint raise a JudgeError.
     """
     return run_sync(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
 
@@ -80,11 +80,11 @@ def rank(
     progress: Watch = None,
     **options: Unpack[RankOptions],
 ) -> Result:
-    """Compare the systems' texts two by two, and rank the systems by criterion: `result.rankings`.
+    """Compare the systems' texts in pairs and rank the systems, by criterion: `result.rankings`.
 
-    `criteria` are names of prompts/pairwise (default: overall), paths or Criterion objects whose templates read `first`
-    and `second`. Every pair of texts of an item is shown in both orders (`orders=1`: in one), or only `pairs` pairs;
-    equal texts are a tie without a request. Everything else is as in `evaluate`.
+    `criteria` are names in prompts/pairwise (default: overall), paths, or Criterion objects whose templates read
+    `first` and `second`. Each pair of texts of an item is shown in both orders (`orders=1`: in one); `pairs` compares a
+    sample. Equal texts are a tie without a request. Other arguments are those of `evaluate`.
     """
     return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
 

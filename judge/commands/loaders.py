@@ -33,9 +33,9 @@ load_samples = public_api()(samples.load)
 
 @public_api()
 def load_result(folder: str | Path) -> Result:
-    """The result in the folder of a run or a ranking; of a run that was killed, what it had, marked "partial".
+    """Return the result in the folder of a run or a ranking; of a killed run what it had, marked "partial".
 
-    Raises StorageError where there is none, and where a file is damaged or of a newer judge.
+    Raises StorageError if there is none, or if a file is damaged or was written by a newer judge.
     """
     folder = Path(folder)
     if (folder / "card.json").exists():
@@ -58,10 +58,10 @@ def render(
     map: Mapping[str, str] = {},
     language: str | None = None,
 ) -> str:
-    """The text of the prompt that a criterion makes of a sample, or of a row of one's data. Asks no model.
+    """Return the prompt that a criterion makes of a sample, or of a row of your data. Sends nothing.
 
-    A criterion that compares two texts also needs the `rival`: its text, or its sample or row. `map` names the columns
-    of rows, as in `judge.evaluate`; `language` is that of the prompt, by default the text's own.
+    A criterion that compares two texts also needs the `rival`: its text, sample or row. `map` names the columns of
+    rows, as in `judge.evaluate`. `language` is that of the prompt (default: the text's).
 
     Raises JudgeError.
     """

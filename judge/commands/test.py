@@ -178,19 +178,17 @@ def test(
     progress: Watch = None,
     **options: Unpack[RunOptions],
 ) -> Outcomes:
-    """Run suites, files or folders of *.judge.yaml, and say of every case whether the scores are as it expects.
+    """Run suites (files or folders of *.judge.yaml) and decide for each case whether the scores meet it.
 
-    `model` and the keys of `RunConfig` that a suite may have stand in the place of what the files say: a model also
-    in that of a file's `replay`. A budget or a deadline among them is for all suites together. `criteria` are names or
-    files in the place of the suites' criteria of the same name. Of `cases` those run in whose name this text stands, or
-    whose name is among these. `baseline` has by suite, as DIR/NAME, the run that this one is held against, or is itself
-    such a run. A suite that is new there is not held against anything; its cases of drift are errors. With
-    `update_baseline` this run becomes it, where all is met but what moved, which then counts as met. `undecided` is
-    what a case counts as that the numbers leave open. In `out` the runs are kept, each as DIR/NAME.
+    `model` and the options take precedence over the files, a model also over a file's `replay`. A budget or deadline
+    covers all suites together. `criteria` replace the suites' criteria of the same names. `cases` selects cases by a
+    part of their name, or by a list of names. `baseline` is a run to compare with, or a folder with one per suite, as
+    DIR/NAME. A suite that it lacks is not compared, and its drift cases are errors. `update_baseline` replaces the
+    baseline if everything except drift is met, which then counts as met. `undecided` is how undecided cases count.
+    `out` stores the runs as DIR/NAME.
 
-    A suite that cannot be run to its end is an Outcome with `trouble`, and the others run. What is wrong with the
-    arguments, the files, the data or the baseline of any suite raises a JudgeError with all of it, before anything is
-    sent.
+    A suite that cannot finish is an Outcome with `trouble`, and the others run. Wrong arguments, files, data or
+    baselines of any suite raise a JudgeError with all of them, before anything is sent.
     """
     return run_sync(
         lambda: test_async(

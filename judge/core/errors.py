@@ -28,11 +28,11 @@ Stops = Literal["never", "if_first", "always"]
 
 
 class JudgeError(Exception):
-    """What judge raises on purpose: the message says what is wrong, where, and what to do. All others are its kinds.
+    """Base class of the errors that judge raises. The message says what is wrong, where, and what to do.
 
-    The arguments (ConfigError), the data (DataError), a criterion (CriterionError), a package that is not installed
-    (MissingExtra), a folder (StorageError), the judge's endpoint (ProviderError), or a limit that was set (Reached).
-    A single judgment that fails raises nothing: it is in `result.failures`.
+    Its subclasses name what to fix: the arguments (ConfigError), the data (DataError), a criterion (CriterionError), a
+    missing package (MissingExtra), a folder (StorageError), the judge's endpoint (ProviderError), or a limit that the
+    run reached (Reached). A failed judgment raises nothing; it is in `result.failures`.
     """
 
 

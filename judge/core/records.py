@@ -55,9 +55,9 @@ def whole(text: str) -> str:
 class Sample:
     """One system's text for one item.
 
-    `human` holds ratings by people, by criterion name, the mean where there are several annotators; `ratings` then
-    has each one's, None where one did not rate. `extra` is every other column of the data. `where` says where the row
-    came from (`data.jsonl:17`) for messages.
+    `human` maps a criterion to the human rating, or to the mean if there are several raters. `ratings` has the single
+    ratings, None if a rater gave none. `extra` holds all other columns of the data. `where` is the row's place for
+    messages, such as `data.jsonl:17`.
     """
 
     item: str
@@ -73,23 +73,22 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The answers a criterion allows: `labels` as the judge writes them, `values` as they count."""
+    """The answers that a criterion allows: `labels` as the judge writes them, and their numeric `values`."""
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
 
     @classmethod
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
-        """The scale low, low + step, …, high."""
+        """Return the scale low, low + step, …, high."""
         numbers = range(low, high + 1, step)
         return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
 
     @property
     def question(self) -> Question:
-        """The type of question this scale makes for a decision endpoint.
+        """The type of question for a decision endpoint.
 
-        Two labels that count 0 and 1 are a predicate; up to 10 levels, each above the one before it, a score; all
-        else is a choice.
+        Two labels with the values 0 and 1 are a predicate, up to 10 rising levels a score, everything else a choice.
         """
         if self.values in ((0.0, 1.0), (1.0, 0.0)):
             return "predicate"
@@ -105,13 +104,13 @@ class Scale:
         return max(self.values)
 
     def value(self, label: str) -> float:
-        """The value of a label of this scale."""
+        """Return the value of a label of this scale."""
         return self.values[self.labels.index(label)]
 
     def expected(self, weights: Mapping[str, float]) -> float:
-        """Σ p(s)·v(s) / Σ p(s) over the labels s of this scale (Liu et al. 2023, G-Eval, eq. 1, normalised).
+        """Return Σ p(s)·v(s) / Σ p(s) over the labels s of this scale (Liu et al. 2023, G-Eval, eq. 1, normalised).
 
-        Labels that are not on the scale are ignored. Raises `ParseError` where no mass is left: never 0.
+        Labels that are not on the scale are ignored. Raises `ParseError` if no probability remains.
         """
         mass = sum(weights.get(label, 0.0) for label in self.labels)
         if not mass > 0:
@@ -123,11 +122,11 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What is judged and how: one file of prompts/, or a user's own.
+    """What to judge and how: a file of prompts/, or a user's own.
 
-    `template` is the file's text, `layouts` those of the templates it extends or includes by name, `needs` the
-    sample fields its rendering reads (layouts included), `said` what the text's header said, as `told` has it. `form`
-    and `merged` are not the file's but the run's: how the answer is asked for, and whether together with others.
+    `template` is the file's text, `layouts` the texts of the templates that it extends or includes, by name. `needs`
+    are the fields of a sample that the prompt reads, including layouts. `said` is what the header contained, in the
+    form of `told`. A run sets `form` (how to ask for the answer) and `merged` (whether together with other criteria).
     """
 
     name: str
@@ -149,20 +148,20 @@ class Criterion:
 
     @property
     def pairwise(self) -> bool:
-        """Whether two texts are compared: the template reads `first` and `second` in place of `output`.
+        """Whether the criterion compares two texts: its template reads `first` and `second` and not `output`.
 
-        The values of the scale are then what the answer counts for the text shown first: 1 it wins, 0 it loses.
+        The values of its scale are the result for the first text: 1 is a win, 0 a loss.
         """
         return {"first", "second"} <= self.needs
 
     @property
     def told(self) -> tuple[Any, ...]:
-        """What of the prompt is not in the templates."""
+        """The parts of the prompt that are not in the templates."""
         return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply
 
     @property
     def digest(self) -> str:
-        """sha256, in hex, over every template's text; over `told` as well where that is not what the header said."""
+        """The sha256, in hex, of all templates, and of `told` if it differs from the header."""
         texts = {PurePath(self.path).name: self.template, **self.layouts}
         more = [] if self.told == self.said else [self.told]
         return hashlib.sha256(json.dumps([*texts.items(), *more]).encode()).hexdigest()
@@ -305,13 +304,13 @@ def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a value was made.
+    """How a value was produced.
 
-    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or
-    `metric`. For a judgment: `mass` is the probability found on the scale (0–1), `distribution` that mass by label,
-    `entropy` that of the normalised distribution (nats), `argmax` its likeliest label, `low`/`high` the value's bounds
-    given what was not seen, `n` the draws used, `reason` the judge's words, `raw` its reply, `note` what else there is
-    to know, such as why a higher rung was left.
+    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or `metric`. For a
+    judgment, `mass` is the probability on the scale (0–1), `distribution` this mass by label, `entropy` that of the
+    normalised distribution (nats), `argmax` its likeliest label. `low` and `high` bound the value, given the
+    probability that was not seen. `n` is the number of draws, `reason` the judge's reason, `raw` its reply. `note`
+    holds further information, such as why a better method was not used.
     """
 
     method: str
@@ -331,9 +330,9 @@ class Provenance:
 class Score:
     """A value of one column for one sample.
 
-    In a comparison, `system` was shown first and `rival` second, and `value` is what the answer counts for `system`:
-    1 it wins, 0 it loses. Where `item` is empty, the value is one of all the system's texts together (corpus BLEU,
-    distinct-N): `provenance.n` counts them, and `low` and `high` there are its interval, where it has one.
+    In a comparison, `system` was shown first and `rival` second, and `value` is the result for `system`: 1 is a win, 0
+    a loss. If `item` is empty, the value belongs to all of the system's texts together (corpus BLEU, distinct-N):
+    `provenance.n` counts them, and `low` and `high` are its interval, if it has one.
     """
 
     item: str
@@ -346,10 +345,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A value that could not be had: a row of its own, never a number.
+    """A value that could not be determined: a row of its own, never a number.
 
-    `stage` is where (`render`, `request`, `parse`, `metric`), `error` the kind (an error's class name),
-    `message` what happened, `raw` the reply where there was one.
+    `stage` is where it failed (`render`, `request`, `parse`, `metric`), `error` an error's class name, `message` what
+    happened, `raw` the reply, if there was one.
     """
 
     item: str

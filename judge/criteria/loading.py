@@ -214,14 +214,13 @@ def load(
     language: str = "en",
     pairwise: bool | None = False,
 ) -> Criterion:
-    """The built-in criterion of a name (`relevance`, `summarization/relevance`), the one in a file, or of a `text`.
+    """Return a criterion: a built-in name (`relevance`, `summarization/relevance`), a file, or a `text`.
 
-    Whatever ends in `.jinja`, or holds a path separator and is no built-in name, is a file. In place of either, `text`
-    is what such a file would hold, header and template, and `name` what its column is to be called.
+    A name that ends in `.jinja`, or that has a path separator and is not built in, is a file. `text` is the content of
+    such a file, header and template; `name` is then the column's name.
 
-    `language` picks the built-in set and the layouts, `pairwise` the set that compares two texts; None takes either,
-    first the one that judges one text. Raises CriterionError, with file and line where there is one, for all that is
-    wrong.
+    `language` selects the built-in set and the layouts. `pairwise` selects the set that compares two texts; None takes
+    either, first the one that judges one text. Raises CriterionError, with file and line if known.
     """
     if text is not None:
         if not name.strip() or "/" in name or os.sep in name:

@@ -154,20 +154,19 @@ def load(
     systems: Sequence[str] = (),
     where: Values | None = None,
 ) -> list[Sample]:
-    """The samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), a pandas DataFrame or an iterable.
+    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .parquet), a DataFrame or an iterable.
 
-    Many files, also of several kinds, are a folder or a pattern: "shards", "shards/*.parquet" (`shards.files`).
-    `mapping` names the data's columns for ours: {"output": "summary", "item": "doc_id"}; any other name on its
-    left renames a further column, and {"human.relevance": ["rater_a", "rater_b"]} makes a list of annotators. `systems`
-    are the columns of wide form: each row gives one sample for each. `where` keeps the rows whose columns have one of
-    these values each, compared as text: {"lang": ["ja"]}.
-    Without an `item` column each row is its own item, where there is no `system` column either; without a
-    `system` column the system is called `system`. Without `references` a column `reference` stands in. `human`
-    is a mapping of ratings, a single rating (then called `overall`), or columns such as `human.coherence`; a rating is
-    a number or a list, one for each annotator, with null where one did not rate.
-    Every other column goes to `extra`. Samples in an iterable pass through as they are.
+    A folder or a pattern, such as "shards/*.parquet", names many files. `mapping` names the data's columns: {"output":
+    "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
+    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each. `where` keeps
+    rows with one of these values per column, compared as text: {"lang": ["ja"]}.
 
-    Raises DataError, with file and line, for whatever cannot be read so, and for two rows of one item and system.
+    Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
+    system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
+    single rating (then called `overall`), or columns such as `human.coherence`. A rating is a number, or a list with
+    one per rater, null if a rater gave none. All other columns are in `extra`. Samples pass through.
+
+    Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """
     return list(stream(data, mapping=mapping, systems=systems, where=where))
 

@@ -107,9 +107,9 @@ class MetricProgress:
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far: the counts of its judges by their names, and `stage`, what it is busy with.
+    """The progress of a run: its `stage`, and counts for each judge by name.
 
-    `measured` is how far it is where that is a metric.
+    `measured` is the progress of a metric.
     """
 
     stage: str = "judging"
@@ -134,11 +134,11 @@ class Progress:
 
     @property
     def flying(self) -> int:
-        """How many requests are under way."""
+        """Number of requests in flight."""
         return sum(len(counts.in_flight) for counts in self.judges.values())
 
     def stop(self) -> None:
-        """Have no more requests sent; the run ends when those under way are answered."""
+        """Send no more requests. The run ends when the requests in flight are answered."""
         for counts in self.judges.values():
             counts.stopping = True
 
@@ -148,7 +148,7 @@ class Progress:
 
     @property
     def awaited(self) -> str:
-        """What is under way at providers' Batch APIs."""
+        """Number of requests that wait at providers' Batch APIs."""
         return "; ".join(counts.batch_status for counts in self.judges.values() if counts.batch_status)
 
     @property

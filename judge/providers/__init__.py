@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Provider(Protocol):
-    """What a run needs of a provider.
+    """The interface of a provider.
 
-    `name` and `model` go into signatures; `endpoint` into the cache key, so that two servers' answers are never
-    mixed up. An empty `endpoint` means: do not cache. `notice` is a sentence every report must show, or "". `decides`
-    is True for an endpoint of typed questions, which gives probabilities and no text.
+    `name` and `model` appear in signatures. `endpoint` is part of the cache key, so that replies of two servers are
+    never mixed; if it is empty, nothing is cached. `notice` is a sentence that every report must show, or "". `decides`
+    is True for an endpoint of typed questions, which returns probabilities and no text.
 
-    Some have more, which whoever wraps one passes on: `Capabilities`. A class whose `open` also takes `keep` (a folder
-    that outlives the run, None for none) says so by `keeps = True`.
+    Optional attributes are in `Capabilities`; a wrapper must pass them on. If a class sets `keeps = True`, its `open`
+    takes `keep`, a folder that outlives the run, or None.
     """
 
     name: str
@@ -39,15 +39,15 @@ class Provider(Protocol):
 
     @property
     def learned(self) -> dict[str, Any]:
-        """What the server turned out to accept, as plain JSON for the run's record; empty where there is nothing."""
+        """What the server accepts, as far as the run found out: plain JSON for the run's record."""
         ...
 
     async def complete(self, request: Request) -> Response:
-        """The response to one request. Raises Transient or Refused."""
+        """Return the response to one request. Raises Transient or Refused."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections. The provider may be used again afterwards, in another event loop."""
+        """Close connections. The provider may be used again afterwards, in another event loop."""
         ...
 
 

@@ -24,15 +24,14 @@ _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 
 class ScriptedProvider:
-    """Answers every request with what `script(request)` returns.
+    """A judge that answers every request with `script(request)`.
 
-    A str (or a number) is the reply's text; a mapping of labels to probabilities is a one-token reply with those
-    probabilities (given as log probabilities where the request wants them): the likeliest label, or, at a temperature
-    above 0, labels drawn in these proportions, the same ones every time; a Response passes through; a Transient or
-    Refused is raised. `seen` keeps the requests in the order they came.
+    A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one token with these
+    probabilities: the likeliest label, or at a temperature above 0 labels drawn in these proportions, the same every
+    time. A Response passes through. A Transient or Refused is raised. `seen` keeps the requests in order.
 
-    With `decides` it is an endpoint of typed questions: the script is called with each question of a request by
-    itself, and a mapping is that answer's probabilities as they are, a str the one certain label.
+    With `decides`, it is an endpoint of typed questions: the script gets each question separately, a mapping gives the
+    answer's probabilities, and a str is the only label.
     """
 
     name = "scripted"
@@ -64,7 +63,7 @@ class ScriptedProvider:
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> ScriptedProvider:
-        """The provider of `--model scripted/FILE`, which forgets what it has seen. Raises ConfigError."""
+        """Return the provider of `--model scripted/FILE`, which does not keep requests. Raises ConfigError."""
         return _rebuild(model)
 
     @classmethod
@@ -97,7 +96,7 @@ class ScriptedProvider:
         return provider
 
     async def complete(self, request: Request) -> Response:
-        """What the script says. Raises what it returns where that is an error, and ConfigError for nonsense."""
+        """Return the script's response. Raises the error that it returns, and ConfigError for other values."""
         if self._remembers:
             self.seen.append(request)
         if not self.decides:

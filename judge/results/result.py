@@ -62,19 +62,17 @@ class Plot:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """Scores, failures and what they support.
+    """The result of a run: scores, failures and statistics.
 
-    `estimates` are means by (system, column); `agreement` is Krippendorff's alpha of a panel's judges by criterion. Of
-    comparisons there are `rankings` instead, one for each column. `drivers` say what moves the scores of judges and
-    people.
+    `table` has the scores and failures, `info` describes the run (model, data, usage, templates, versions) as plain
+    JSON without a key. `estimates` are means by (system, column). `comparisons` compare the systems in each column that
+    has a better direction. `overall` holds the weights of the overall score, which has estimates and a comparison but
+    no rows. `rankings` replace the estimates if texts were compared in pairs.
 
-    `comparisons` hold the systems against each other, one for each column that has a better end. `overall` says how the
-    criteria make up the column of that name, which has estimates and a comparison, and no rows in the table. `repeats`
-    are, by (system, column), how far the draws of one text scatter. `calibrated` are the means on people's scale, where
-    the run was asked for them. `matrices` say how the columns go with one another. `rated` has the judges against
-    people, criterion by criterion, where texts have ratings.
-
-    `info` says how the run went (model, data, usage, templates, versions); it is plain JSON and holds no key.
+    `rated` compares the judges with people, by criterion, if texts have ratings. `calibrated` are means on people's
+    scale, if requested. `agreement` is Krippendorff's alpha of a panel, by criterion. `repeats` are the spread of one
+    text's draws, by (system, column). `matrices` are the correlations between columns, `drivers` the correlations of
+    scores with length and copying.
     """
 
     table: Table
@@ -92,7 +90,7 @@ class Result:
 
     @classmethod
     def of(cls, found: Analysis, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
-        """The result of a run of which `stats.conclude` has found this."""
+        """Return the result of a finished run, from its analysis."""
         return cls(**{name: getattr(found, name) for name in found.__slots__}, info=info, rated=rated)
 
     def __repr__(self) -> str:
@@ -102,14 +100,14 @@ class Result:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """Every judgment or metric value that could not be had."""
+        """All judgments and metric values that failed."""
         return self.table.failures
 
     @property
     def failed(self) -> int:
-        """How many values could not be had; also of data too large to be held, of which `failures` are the first.
+        """Number of failed values. For data too large to be held, `failures` has only the first of them.
 
-        What a metric abstained from has not failed.
+        Abstentions of metrics are not failures.
         """
         kinds = (self.info.get("streamed") or {}).get("failures")
         every = len(self.failures) if kinds is None else sum(n for kind in kinds for *_, n in kind["counts"])
@@ -117,7 +115,7 @@ class Result:
 
     @property
     def abstained(self) -> int:
-        """How many values metrics declined to give. A heuristic that stands in a judge's place has failed instead."""
+        """Number of values from which metrics abstained. A heuristic used as the judge fails instead."""
         kinds = (self.info.get("streamed") or {}).get("failures")
         if kinds is not None:
             return sum(n for kind in kinds if kind["error"] == ABSTAINED for *_, n in kind["counts"])
@@ -125,15 +123,14 @@ class Result:
         return sum(row.error == ABSTAINED and row.column in metrics for row in self.failures)
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
-        """The scores as a DataFrame: one row per score or failure, or, `wide`, one per item and system."""
+        """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
         return self.table.to_frame(wide)
 
     def where(self, **columns: Value | Sequence[Value]) -> Result:
-        """The result of the texts whose columns have these values alone: `result.where(channel="email")`.
+        """Return the result of the texts whose columns have these values: `result.where(channel="email")`.
 
-        A list has the values of which a column has to have one. All means, intervals and tests are made anew; usage and
-        cost stay those of the run. Raises DataError for a column or value that no text has, ConfigError for a run that
-        holds no texts.
+        A list allows several values. Means, intervals and tests are recomputed; usage and cost remain those of the run.
+        Raises DataError for a column or value that no text has, and ConfigError for a run that holds no texts.
         """
 
         return filter_texts(self, columns)
@@ -150,11 +147,11 @@ class Result:
         }
 
     def power(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
-        """What these columns (default: all) can detect, by the differences between pairs of systems or one `pair`.
+        """Return which differences these columns (default: all) can detect, for all pairs of systems or one `pair`.
 
-        `result.power("overall")[0].worst.needed(0.1)` are the items at which a difference of 0.1 between any two
-        systems is detected with 80 % power, `pairs[0].needed()` those that the difference in this run needs. Raises
-        ConfigError for a ranking and for a column or system that there is not.
+        `result.power("overall")[0].worst.needed(0.1)` is the number of items at which a difference of 0.1 between any
+        two systems is detected with 80 % power. `pairs[0].needed()` is the number that the observed difference needs.
+        Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:
             raise ConfigError("texts were compared two by two, and so there are no differences of scores")
@@ -226,11 +223,11 @@ class Result:
         return pd.DataFrame(rows, columns=["item", "system", "column", "score", "reason", "output"])
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
-        """The frame that was judged, in its order and with its index, with the scores as columns beside it.
+        """Return the judged frame, with its order and index, and the scores as further columns.
 
-        Of wide data (`systems`) there is one for each system, as `SYSTEM.CRITERION`. `prefix` goes before these names.
-        Rows are matched as the run read them, and what failed, or was left out by `limit` or `where`, is NaN. Raises
-        DataError for a frame of other texts or with such a column already, ConfigError for a ranking.
+        Wide data (`systems`) get one column per system, as `SYSTEM.CRITERION`. `prefix` is put before these names.
+        Failed values, and rows excluded by `limit` or `where`, are NaN. Raises DataError for a frame of other texts or
+        with such a column already, and ConfigError for a ranking.
         """
         import pandas as pd
 
@@ -259,8 +256,8 @@ class Result:
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and the `pages` (`report.md`, `report.html`), and remove the run's journal.
 
-        The data come first: should a report fail, nothing is lost. Raises StorageError, also where another run is in
-        the folder and `overwrite` is not said.
+        The data are written first, so that a failing report loses nothing. Raises StorageError, also if the folder has
+        another run and `overwrite` is False.
         """
         folder = Path(folder)
         content: dict[str, Any] = {"format": _FORMAT, "info": self.info, "columns": self.table.columns}
