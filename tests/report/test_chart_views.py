@@ -13,12 +13,12 @@ from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
 from judge.report.formats import markdown
-from judge.report.views.charts import distribution_blocks, means_charts, ranking_charts, scatter_charts
+from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts, scatter_charts
 from judge.report.views.drivers import drivers_blocks, drivers_sentence
 from judge.report.views.matrices import correlation_blocks, difference_blocks
+from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result
 from judge.stats.correlation import Matrix
-from judge.stats.pairwise import rankings
 from judge.stats.score_drivers import Driver, Drivers
 from judge.stats.system_differences import Comparison, Difference, Rank
 
@@ -96,20 +96,20 @@ def test_criteria_have_distributions(result: Result) -> None:
     assert charts[1].alt == "lead 1 × 1, 1 × 2, 1 × 3; システム二 3 × 2; evil|<b>*sys*"
 
 
-def test_a_ranking_has_win_rates_strengths_and_a_matrix(ranking: Result) -> None:
+def test_a_ranking_has_win_rates_and_strengths(ranking: Result) -> None:
     charts = list(ranking_charts(ranking.rankings[0], "overall"))
-    assert [chart.name for chart in charts] == ["win-rate-overall", "strength-overall", "win-rates-overall"]
+    assert [chart.name for chart in charts] == ["win-rate-overall", "strength-overall"]
     assert charts[0].alt == "システム二 61.0%; lead 55.8%; evil|<b>*sys* 32.0%"
-    cells = _cells(charts[2])
-    assert len(cells) == 6
+    assert [tip for tip in _tips(charts[0]) if tip.startswith("lead")] == ["lead: 55.8% [37.5, 70.0], 6 pairs"]
+
+
+def test_a_matrix_has_the_shades_of_its_table(ranking: Result) -> None:
+    chart = matrix_chart(win_rate_matrix(ranking.rankings[0]), "Win rates")
+    cells = _cells(chart)
+    assert (chart.name, len(cells)) == ("win-rates-overall", 6)
     for tip, colour in cells.items():
         share = float(re.findall(r"([\d.]+)%", tip)[0])
         assert colour == ("heat-good" if share > 50 else "heat-bad" if share < 50 else "")
-
-
-def test_a_matrix_of_more_than_forty_systems_is_not_drawn() -> None:
-    (found,) = rankings((), (), [f"s{k}" for k in range(41)], ["c"])
-    assert not [chart.name for chart in ranking_charts(found, "c") if chart.name.startswith("win-rates")]
 
 
 def test_a_judge_is_drawn_against_people(rated: Result) -> None:

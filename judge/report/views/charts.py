@@ -12,7 +12,7 @@ from judge.report.charts.distributions import histograms
 from judge.report.charts.heat_map import Heat, heat_map
 from judge.report.charts.intervals import Bar, Panel, bars, intervals
 from judge.report.charts.squares import scatter
-from judge.report.document import Chart
+from judge.report.document import Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
 from judge.report.views.columns import ARROWS, compared_columns, in_display_order, places
 from judge.results.result import Result
@@ -21,7 +21,6 @@ from judge.stats.correlation import OVER
 from judge.stats.pairwise import Ranking
 
 _MAX_METRICS = 6  # in the chart of metrics against the judge
-_MAX_SYSTEMS = 40  # in a matrix of win rates
 
 
 def titles(result: Result) -> dict[str, str]:
@@ -43,8 +42,10 @@ def means_charts(result: Result) -> Iterator[Chart]:
         systems = [*ranked, *(system for system in result.table.systems if system not in ranked)]
         drawn: list[Bar | None] = []
         for system in systems:
-            estimate = result.estimates.get((system, column.name))
-            bar = _mean(system, column, estimate, decimals) if estimate else None
+            bar = None
+            if e := result.estimates.get((system, column.name)):
+                interval = interval_text(column, e.low, e.high, decimals)
+                bar = _bar(system, e, mean_text(column, e.value, decimals), interval, "text")
             if bar and best == (system,):
                 bar = replace(bar, tone="best", text=f"{bar.text}*")
             elif bar and best and system not in best:
@@ -72,15 +73,17 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
 
 
 def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
-    """Yield win rates and strengths with their intervals, and the win rate of each pair of systems."""
+    """Yield win rates and strengths with their intervals."""
     rates: dict[str, Bar] = {}
     strengths: dict[str, Bar] = {}
     for s in ranking.standings:
         low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-        rates[s.system] = _bar(s.system, Estimate("", 100 * s.win_rate, low, high, s.n, ""), 1, "%")
+        rate = Estimate("", 100 * s.win_rate, low, high, s.n, "")
+        rates[s.system] = _bar(s.system, rate, percent(s.win_rate), format_interval(low, high, 1), "pair")
         if s.strength is not None:
             strength = Estimate("", s.strength, s.strength_low, s.strength_high, s.n, "")
-            strengths[s.system] = _bar(s.system, strength, 2)
+            interval = format_interval(s.strength_low, s.strength_high, 2)
+            strengths[s.system] = _bar(s.system, strength, number(s.strength, 2), interval, "pair")
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
     for name, drawn, axis in (
         ("win rate", rates, even(0, 100, 25)),
@@ -89,19 +92,13 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
         if drawn:
             file, panels = name.replace(" ", "-"), [Panel(axis, [drawn.get(system) for system in systems])]
             yield intervals(f"{file}-{ranking.column}", f"{label}: {name}", systems, panels)
-    if 2 < len(systems) <= _MAX_SYSTEMS:
-        cells = [[_win_rate(ranking, row, column) for column in systems] for row in systems]
-        title = f"{label}: win rates of rows against columns (%)"
-        yield heat_map(f"win-rates-{ranking.column}", title, systems, systems, cells)
 
 
-def _win_rate(ranking: Ranking, row: str, column: str) -> Heat | None:
-    i, k = ranking.systems.index(row), ranking.systems.index(column)
-    share = ranking.win_rate[i][k]
-    if share is None:
-        return None if row == column else Heat("–", note=f"{row} never met {column}")
-    note = f"{row} against {column}: {percent(share)} of {plural(ranking.n[i][k], 'pair')}"
-    return Heat(number(100 * share, 1), 2 * share - 1, note)
+def matrix_chart(table: Table, title: str) -> Chart:
+    """Draw a table of shaded cells, with the rows' names in its first column."""
+    cells = [[Heat(cell.text, cell.shade or 0.0, cell.title) for cell in row[1:]] for row in table.rows]
+    names = [row[0].text for row in table.rows]
+    return heat_map(table.name, title, names, [column.head for column in table.columns[1:]], cells)
 
 
 def scatter_charts(result: Result) -> Iterator[Chart]:
@@ -125,38 +122,24 @@ def metric_chart(result: Result) -> Iterator[Chart]:
     """Yield how strongly each metric correlates with the judge's first column, if both vary."""
     matrices = {matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"}
     kinds = {column.name: column.kind for column in result.table.columns}
-    for level in LEVELS:
-        matrix = matrices.get(level)
-        judged = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "criterion"] if matrix else []
-        if matrix is None or not judged:
-            continue
-        place = judged[0]
-        metrics = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "metric"]
+    for matrix in (matrices[level] for level in LEVELS if level in matrices):
+        judged = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "criterion"]
         drawn = {
-            matrix.names[k]: Bar(value, matrix.low[place][k], matrix.high[place][k], number(value, 2))
-            for k in metrics
-            if (value := matrix.values[place][k]) is not None
+            column_title(name): Bar(value, matrix.low[k][judged[0]], matrix.high[k][judged[0]], number(value, 2))
+            for k, name in enumerate(matrix.names)
+            if judged and kinds.get(name) == "metric" and (value := matrix.values[k][judged[0]]) is not None
         }
         if drawn:
-            name = one_line(matrix.names[place])
+            name = one_line(matrix.names[judged[0]])
             best = dict(sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))[:_MAX_METRICS])
-            caption = f"Spearman's correlation of each metric with the judge's {name}, {OVER[level]}."
-            titles = [column_title(metric) for metric in best]
-            yield bars("metrics", f"Metrics against the judge ({name})", titles, list(best.values()), caption=caption)
+            caption = f"Spearman's correlation of each metric with the judge's {name}, {OVER[matrix.level]}."
+            yield bars("metrics", f"Metrics against the judge ({name})", [*best], [*best.values()], caption=caption)
             return
 
 
-def _mean(system: str, column: Column, e: Estimate, decimals: int) -> Bar:
-    text, interval = mean_text(column, e.value, decimals), interval_text(column, e.low, e.high, decimals)
-    note = f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, 'text')}"
+def _bar(system: str, e: Estimate, text: str, interval: str, unit: str) -> Bar:
+    note = f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, unit)}"
     return Bar(e.value, e.low, e.high, text, note)
-
-
-def _bar(system: str, e: Estimate, places: int, sign: str = "") -> Bar:
-    text, interval = number(e.value, places) + sign, format_interval(e.low, e.high, places)
-    return Bar(
-        e.value, e.low, e.high, text, f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, 'pair')}"
-    )
 
 
 def _axis(column: Column, drawn: Sequence[Bar | None]) -> Axis:

@@ -12,7 +12,7 @@ from judge.core.records import IDENTICAL
 from judge.report.document import Bar, Block, Cell, Details, Document, Notice, Paragraph, Section, Table, Tile, Tiles
 from judge.report.document import Column as Head
 from judge.report.format import column_title
-from judge.report.views.charts import ranking_charts
+from judge.report.views.charts import matrix_chart, ranking_charts
 from judge.report.views.columns import agreement_blocks, groups
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser
@@ -151,7 +151,9 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
         yield Notice(one_line(ranking.note))
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
-        yield Details("Win rates in per cent, row against column", (win_rate_matrix(ranking),))
+        table, title = win_rate_matrix(ranking), "Win rates in per cent, row against column"
+        yield matrix_chart(table, title)
+        yield Details(title, (table,))
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
