@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import (
+    REPORT_FORMATS,
     Commands,
+    Full,
     Output,
     Quiet,
     format_option,
@@ -29,7 +31,6 @@ from judge.cli.terminal import (
     print_untrusted,
     reject_overlap,
     require_existing,
-    write,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def diff_command(
     human: Annotated[
         str | None, option("Human ratings to compare both with (default: the criterion's).", metavar="RATING")
     ] = None,
-    format: Annotated[str, format_option("console", "markdown", "json")] = "console",
+    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    full: Full = False,
     output: Output = None,
     quiet: Quiet = False,
     **options: Any,
@@ -89,11 +91,8 @@ def diff_command(
         return run_diff(diff_plan, progress, watch)
 
     diff = run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
-    if output is not None:
-        write("--output", output, diff.report(format))
-        typer.echo(str(output))
-    elif not quiet:
-        print_report(diff, format)
+    if output is not None or not quiet:
+        print_report(diff, format, full=full, output=output)
     raise typer.Exit(1 if diff.failed else 0)
 
 

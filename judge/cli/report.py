@@ -84,7 +84,7 @@ def compare_command(
     before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
     *,
-    format: Annotated[str, format_option("console", "markdown", "html", "json")] = "console",
+    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
     full: Full = False,
     output: Annotated[
         Path | None,
@@ -101,11 +101,7 @@ def compare_command(
     comparison = compare(before, after, seed=load_config(given=options).seed)
     if output is None and format == "html":
         output = after / PAGE
-    if output is not None:
-        write("--output", output, comparison.report(format))
-        typer.echo(str(output))
-    else:
-        print_report(comparison, format, full=full)
+    print_report(comparison, format, full=full, output=output)
 
 
 @takes("run")

@@ -63,7 +63,7 @@ def compare(
                 reasons.append(f"the {field}s are {_quote_names(old_names)} there, {_quote_names(new_names)} here")
         reasons += _lookalike_names(old, new)
         raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *reasons]))
-    if not differences.moved and not differences.incomparable:
+    if not differences.means and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
         wordings = f"{command('criteria diff')} lays two wordings of a criterion side by side, whatever they are called"
         raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); {wordings}")

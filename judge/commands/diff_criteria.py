@@ -91,7 +91,7 @@ def diff(
 
     Without data, compare headers, files and layouts. With data, also compare their prompts on these texts (of one
     `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all texts with both: how far scores
-    moved, what changed its order, and which criterion agrees better with people's ratings in the column `human`
+    change, which orders flip, and which criterion agrees better with people's ratings in the column `human`
     (default: the criterion's name). Other arguments are those of `judge.evaluate`.
 
     Raises JudgeError.
@@ -351,7 +351,7 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
     sides, notes = (before, after), tuple[str, ...]()
     ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
     if ends[0] != ends[1]:
-        notes = ("The scales are not the same: scores are compared as shares of their scale, 0 to 1.",)
+        notes = ("The scales differ, so scores are compared as shares of their scale, 0 to 1.",)
         sides = _as_shares(before), _as_shares(after)
     had, has = ({(s.item, s.system) for s in side.table.column_scores(column.name)} for side in sides)
     comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
@@ -375,13 +375,15 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
     rated = [row for row in rows if judged.rating in row.human]
     if not rated:
         known = dict.fromkeys(name for row in rows for name in row.human)
-        others = f" called {judged.rating} (--human names another: {', '.join(known)})" if known else ""
-        return replace(judged, lacking=f"No text has a rating by people{others} to hold the two against"), notes
+        others = f" of {judged.rating} (--human selects another: {', '.join(known)})" if known else ""
+        return replace(
+            judged, no_agreement=f"No text has a human rating{others}, so agreement with people is unknown"
+        ), notes
     old, new = (column_from_table(column, side.table, column.name).values for side in (before, after))
     change = change_in_agreement(rated, judged.rating, old, new, seed=seed)
     agreement = tuple(Agreement(level, *shift) for level, shift in change.shifts.items())
-    lacking = "" if agreement else f"Agreement with people's {judged.rating} cannot be had: {change.lacking}"
-    return replace(judged, agreement=agreement, lacking=lacking, level=usual_level(rated)), notes
+    reason = "" if agreement else f"Agreement with people's {judged.rating} is undefined: {change.lacking}"
+    return replace(judged, agreement=agreement, no_agreement=reason, level=usual_level(rated)), notes
 
 
 def _as_shares(result: Result) -> Result:
@@ -404,7 +406,7 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         )
         both = had.keys() & has.keys()
         if both:
-            yield FlipCount("likeliest label is another one", sum(had[key] != has[key] for key in both), len(both))
+            yield FlipCount("likeliest label", sum(had[key] != has[key] for key in both), len(both))
     old, new = (np.round(side.table.matrix(column), _DECIMALS) for side in (before, after))
     if len(old) < 2:
         return
@@ -414,7 +416,7 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         count = int(known.sum())
         pairs += count * (count - 1) // 2
         reversed_pairs += _reversed_pairs(old_values[known], new_values[known])
-    yield FlipCount("order of two texts within an item", reversed_pairs, pairs)
+    yield FlipCount("order within items", reversed_pairs, pairs)
     systems = scored.any(axis=1)
     means = [
         np.round(
@@ -422,7 +424,7 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         )
         for side in (old, new)
     ]
-    yield FlipCount("order of two systems' means", _reversed_pairs(*means), len(list(combinations(means[0], 2))))
+    yield FlipCount("order of systems", _reversed_pairs(*means), len(list(combinations(means[0], 2))))
 
 
 def _reversed_pairs(before: Floats, after: Floats) -> int:

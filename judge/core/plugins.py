@@ -57,16 +57,13 @@ REPORTS = {
     "plot": "judge.report.formats.svg:plot",
     "png": "judge.report.formats.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "comparison": "judge.report.renderers.comparison:render",
-    "criterion_diff": "judge.report.renderers.criterion_diff:render",
     "outcomes": "judge.report.renderers.suite:render",
     "notebook_result": "judge.report.renderers.html:of_result",
-    "notebook_comparison": "judge.report.renderers.html:of_runs",
-    "notebook_criterion_diff": "judge.report.renderers.html:of_prompts",
-    "criterion_diff_sentences": "judge.report.views.criterion_diff:diff_sentences",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {
+    "CriterionDiff": "judge.report.views.criterion_diff:view",
+    "RunComparison": "judge.report.views.comparison:view",
     "Diagnosis": "judge.report.views.doctor:view",
     "Forecast": "judge.report.views.plan:view",
     "JudgeCard": "judge.report.views.audit:view",
@@ -124,6 +121,11 @@ def document(finished: Any) -> Any:
         module, attribute = VIEWS[type(finished).__name__].split(":")
         kept["_document"] = getattr(import_module(module), attribute)(finished)
     return kept["_document"]
+
+
+def fragment(finished: Any) -> str:
+    """Return the finding and the summary of a finished thing as HTML for a notebook."""
+    return str(import_module("judge.report.formats.html").fragment(document(finished)))
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judge.core import plugins
-from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate
 from judge.results.result import Result
@@ -15,18 +14,13 @@ from judge.stats.coefficients import Level
 from judge.stats.power import ALPHA
 from judge.stats.run_differences import Runs
 
-FORMATS = ("console", "markdown", "html", "json")
-DIFF_FORMATS = ("console", "markdown", "json")
 PLACES = 3
 """Decimals of a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that is not the same about how the runs were made; `columns` are those it is about, none for all.
-
-    `diff` are the lines of the two prompts that differ, in the unified form.
-    """
+    """A setting that differs between two runs, for these `columns` (none: for all). `diff` is a unified prompt diff."""
 
     what: str
     before: str
@@ -37,9 +31,9 @@ class Change:
 
 @dataclass(frozen=True, repr=False)
 class RunComparison:
-    """What `judge.compare` gives: the two results, called by `names`, and what moved between them.
+    """The result of `judge.compare`: two results, their `names`, and the differences of their scores.
 
-    `changes` are what is different about how they were made, `notes` what there is to know besides.
+    `changes` are settings that differ, `notes` are warnings.
     """
 
     names: tuple[str, str]
@@ -50,37 +44,33 @@ class RunComparison:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        rows = [row for row in self.runs.moved if row.system]
+        rows = [row for row in self.runs.means if row.system]
         changed, every = sum(row.up + row.down for row in rows), sum(row.up + row.down + row.same for row in rows)
-        means = f"{sum(row.moved for row in rows)} of {plural(len(rows), 'mean')} moved beyond chance"
+        means = f"{sum(row.significant for row in rows)} of {plural(len(rows), 'mean')} changed significantly"
         return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
 
     def _repr_html_(self) -> str:
-        """What moved, for notebooks."""
-        return str(plugins.report("notebook_comparison")(self))
+        """Return the report for a notebook."""
+        return plugins.fragment(self)
 
-    def report(self, format: str = "console", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown, html or json. Raises ConfigError for another."""
-        check(format)
-        return str(plugins.report("comparison")(self, format, colour=colour))
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
+
+        Raises ConfigError for an unknown format.
+        """
+        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        """The columns of the second run by name."""
+        """Return the columns of the second run by name."""
         return {column.name: column for column in self.after.table.columns}
-
-
-def check(format: str) -> None:
-    """Raises ConfigError for a format that there is not."""
-    if format not in FORMATS:
-        raise ConfigError(plugins.unknown_name_message("format", format, list(FORMATS)))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptDifference:
-    """One difference between two prompts: how many texts have it, and its `lines` in the unified form.
+    """A difference between two prompts, as lines of a unified diff, and the number of texts that have it.
 
-    `⟨output⟩` and the like stand for what differs from text to text, `⟨key⟩` for what the marks around it carry.
+    `⟨output⟩` and the like stand for parts that differ from text to text, `⟨key⟩` for those in the delimiters.
     """
 
     texts: int
@@ -89,36 +79,36 @@ class PromptDifference:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Both criteria's prompts on the same texts, or pairs of them where two are compared.
+    """The prompts of two criteria on the same texts (or pairs of texts, for criteria that compare two).
 
-    Of `texts` on `items`, `differ` (of `items_differ`) have another prompt. `ways` are the differences, the most common
-    first; several only where a template words the prompts of some texts in another way. `tokens` are the means of what
-    a prompt has (estimated), before and after. `cost` is what 1,000 judgments cost by all judges (US dollars, nothing
-    cached, replies guessed by their kind), None where there is no price; `priced` says where it is from, or why not.
+    Of `texts` on `items`, `differ` (on `items_differ`) have different prompts. `differences` has the most common first;
+    there are several only if a template words some prompts differently. `tokens` are estimated means per prompt, before
+    and after. `cost` is that of 1,000 judgments by all judges (US dollars, without cache, with estimated replies), None
+    if a price is unknown; `price_source` names the source of the prices or says why one is unknown.
     """
 
     texts: int
     items: int
     differ: int
     items_differ: int
-    ways: tuple[PromptDifference, ...]
+    differences: tuple[PromptDifference, ...]
     tokens: tuple[float, float]
     cost: tuple[float, float] | None = None
-    priced: str = ""
+    price_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FlipCount:
-    """How many `of` so many (texts, or pairs) came out the other way: counted, not estimated."""
+    """How many of `total` texts or pairs came out differently."""
 
-    what: str
-    turned: int
-    of: int
+    name: str
+    flipped: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
 class RankChange:
-    """A system that has another rank now: before and after the rank (1 the best) and what tests leave of it."""
+    """A system whose rank changed. Each side is the rank (1 is the best) and the range that the tests allow."""
 
     system: str
     before: tuple[int, int, int]
@@ -127,10 +117,10 @@ class RankChange:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Spearman with people's ratings at one level, before and after, and the difference, on the texts of all three.
+    """Spearman's correlation with people's ratings at a level, before and after, and the difference, on shared texts.
 
-    Between the systems of an item, `difference` is the mean over items of the differences in rho, with the p of a
-    sign-flip test; at the other levels it has an interval alone. None where it is undefined.
+    At level document, `difference` is the mean over items of the differences in rho, with the p of a sign-flip test; at
+    the other levels it has only an interval. It is None if it is undefined.
     """
 
     level: Level
@@ -140,44 +130,44 @@ class Agreement:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the difference is told apart from none."""
+        """Whether the difference is significant."""
         difference = self.difference
         if difference is None or difference.low is None or difference.high is None:
             return False
         if difference.p is not None:
             return difference.p < ALPHA
-        return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0  # as they are shown
+        return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0  # as the reader sees them
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge made of both: `failed` of so many judgments, before and after.
+    """The scores of a judge with both criteria. Pairs are before and after.
 
-    `comparison` is None where no text has a score by both. `rating` is the column of people's ratings, `agreement` what
-    is known of it by level; `lacking` says why there is none. `level` is the one that the verdict is about.
+    `comparison` is None if no text has both scores. `rating` names the column of people's ratings, `agreement` has a
+    record per level, or else `no_agreement` says why not. `level` is the one of the verdict.
     """
 
     judgments: tuple[int, int]
     failed: tuple[int, int]
     comparison: RunComparison | None
-    turned: tuple[FlipCount, ...] = ()
-    places: tuple[RankChange, ...] = ()
+    flips: tuple[FlipCount, ...] = ()
+    ranks: tuple[RankChange, ...] = ()
     rating: str = ""
     agreement: tuple[Agreement, ...] = ()
-    lacking: str = ""
+    no_agreement: str = ""
     level: Level = "document"
 
     @property
     def leading(self) -> Agreement | None:
-        """The agreement that the verdict is about."""
+        """The agreement of the verdict."""
         return next((agreement for agreement in self.agreement if agreement.level == self.level), None)
 
 
 @dataclass(frozen=True, repr=False)
 class CriterionDiff:
-    """Two criteria, called by `names`: what differs in their files, on data in their prompts, by a judge in its scores.
+    """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores with both.
 
-    `changes` are the header's and what follows from it, `diff` the lines of the files and of their layouts that differ.
+    `changes` are those of the header and what follows from it, `diff` the lines that differ in files and layouts.
     """
 
     names: tuple[str, str]
@@ -189,26 +179,20 @@ class CriterionDiff:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return (
-            f"<CriterionDiff: {' → '.join(self.names)}. {next(plugins.report('criterion_diff_sentences')(self), '')}>"
-        )
+        return f"<CriterionDiff: {' → '.join(self.names)}. {plugins.document(self).finding[0]}>"
 
     def _repr_html_(self) -> str:
-        """What differs, for notebooks."""
-        return str(plugins.report("notebook_criterion_diff")(self))
+        """Return the report for a notebook."""
+        return plugins.fragment(self)
 
     @property
     def failed(self) -> int:
-        """Judgments that failed, of both."""
+        """Number of failed judgments with either criterion."""
         return sum(self.judged.failed) if self.judged else 0
 
-    def report(self, format: str = "console", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown or json. Raises ConfigError for another format."""
-        check_diff_format(format)
-        return str(plugins.report("criterion_diff")(self, format, colour=colour))
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
 
-
-def check_diff_format(format: str) -> None:
-    """Raises ConfigError for a format that there is not."""
-    if format not in DIFF_FORMATS:
-        raise ConfigError(plugins.unknown_name_message("format", format, list(DIFF_FORMATS)))
+        Raises ConfigError for an unknown format.
+        """
+        return plugins.write(plugins.document(self), format, full=full, colour=colour)

@@ -216,6 +216,10 @@ class Validation:
         named = ", ".join(f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated)
         return f"<Validation: {named}>"
 
+    def _repr_html_(self) -> str:
+        """Return the report for a notebook."""
+        return plugins.fragment(self)
+
     def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
         """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
 

@@ -1,4 +1,4 @@
-"""Compare two runs on the same texts: changes by system and column, and by item."""
+"""Compare two runs on the same texts: changes of means by system and column, and of single items."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _MAX_ITEMS, _MAX_SHIFTS = 50, 12  # named items, and values of each
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """One column in both runs, of one system or, with an empty `system`, of all: the mean `before` and `after`.
+class MeanChange:
+    """The mean of a column before and after, for one system or, if `system` is empty, for all systems.
 
-    Over the texts with a value in both: `up` rose, `down` fell. Means are over items. `estimate` is the mean of the
-    differences, after minus before, with its interval and p (see `mean_differences`). `adjusted` is p after Holm's
-    correction: over all systems and columns in which any value differs; for all systems together, over the columns. A
-    value of all texts together has no interval and no test.
+    It covers the texts that have a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or
+    fell. Means are over items; for all systems, over the means of the items. `estimate` is the mean difference, after
+    minus before, with its interval and p (see `mean_differences`). `adjusted` is p after Holm's correction over all
+    systems and columns in which any value differs; for all systems together, over the columns. A value of all texts
+    together, such as corpus BLEU, has no interval and no test.
     """
 
     column: str
@@ -40,8 +41,8 @@ class Moved:
     adjusted: float | None = None
 
     @property
-    def moved(self) -> bool:
-        """Return whether the difference is significant."""
+    def significant(self) -> bool:
+        """Whether the difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
@@ -59,7 +60,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """How far an item moved: its largest absolute share, and the `shifts`, largest first."""
+    """The changes of an item: its `shifts`, the largest first, and the absolute share of the first."""
 
     item: str
     size: float
@@ -67,8 +68,8 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """Names that only the first or only the second run has, in the order of the run."""
+class Unshared:
+    """Names that only one of the two runs has, in the order of that run."""
 
     items: tuple[str, ...]
     systems: tuple[str, ...]
@@ -77,25 +78,25 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Two runs side by side, on the `texts` of `items` that both have.
+    """Differences of two runs on the `texts` texts of `items` items that both have.
 
-    `moved` has all systems together before each single one (if there are several), column by column; `items_moved` the
-    50 items that moved most. `appeared` are failures of the second run where the first had a score, `vanished` the
-    reverse. `edited` texts have another output, source or references now. `unanswered` counts values that one run has
-    and the other neither has nor failed at. `incomparable` explains by column why it is left out; `only` lists names
-    that one run has.
+    `means` has, column by column, all systems together (if there are several) and then each one. `changed_items` has
+    the 50 items that changed most. `appeared` are failures of the second run for which the first has a score,
+    `vanished` the reverse. `edited` counts texts with another output, source or references. `unanswered` counts values
+    of the first run that the second neither has nor failed at, and the reverse. `incomparable` says by column why it is
+    left out, `only` what just one run has.
     """
 
     texts: int
     items: int
     edited: int
-    moved: tuple[Moved, ...]
-    items_moved: tuple[Item, ...]
+    means: tuple[MeanChange, ...]
+    changed_items: tuple[Item, ...]
     appeared: tuple[Failure, ...]
     vanished: tuple[Failure, ...]
     unanswered: tuple[int, int]
     incomparable: tuple[tuple[str, str], ...]
-    only: tuple[Apart, Apart]
+    only: tuple[Unshared, Unshared]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class _SharedNames:
 
 @one_thread
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
-    """Compare two tables of scores. All systems and columns share the resampled items."""
+    """Compare two tables of scores. Items are the unit; a resample has the same items for all systems and columns."""
     shared = _SharedNames(
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
@@ -175,11 +176,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
             != (s.output, s.source, s.references)
             for s in after.samples
         ),
-        moved=(
-            *_moved_rows(compared, shared.systems, n_resamples, seed),
+        means=(
+            *_mean_changes(compared, shared.systems, n_resamples, seed),
             *_corpus_rows(before, after, columns, shared.systems),
         ),
-        items_moved=_items([both for both in compared[: len(columns)] if not both.column.judge], shared),
+        changed_items=_items([both for both in compared[: len(columns)] if not both.column.judge], shared),
         appeared=tuple(row for row in failed[1] if (row.item, row.system, row.column) in scored[0]),
         vanished=tuple(row for row in failed[0] if (row.item, row.system, row.column) in scored[1]),
         unanswered=(len(scored[0] - scored[1] - second), len(scored[1] - scored[0] - first)),
@@ -188,9 +189,9 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     )
 
 
-def _only(table: Table, other_table: Table) -> Apart:
+def _only(table: Table, other_table: Table) -> Unshared:
     columns = {column.name for column in other_table.columns}
-    return Apart(
+    return Unshared(
         tuple(name for name in table.items if name not in set(other_table.items)),
         tuple(name for name in table.systems if name not in set(other_table.systems)),
         tuple(column.name for column in table.columns if column.name not in columns),
@@ -198,7 +199,7 @@ def _only(table: Table, other_table: Table) -> Apart:
 
 
 def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict[str, str]]:
-    """Return the columns that both runs have on the same scale, and why others are not compared."""
+    """Return the columns that both runs have on the same scale, and by name why others are not compared."""
     columns_before = {column.name: column for column in before.columns}
     both = [column for column in after.columns if column.name in columns_before]
     refused = {}
@@ -213,7 +214,7 @@ def _comparable_columns(before: Table, after: Table) -> tuple[list[Column], dict
 
 
 def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[tuple[Table, Table, Column]]:
-    """Return the weighted overall score, if both runs compute it in the same way."""
+    """Yield the weighted overall score if both runs compute it in the same way."""
     first, second = overall(before), overall(after)
     if first is None or second is None:
         return
@@ -224,10 +225,10 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
         yield first.table, second.table, column
 
 
-def _moved_rows(
+def _mean_changes(
     columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
-) -> Iterator[Moved]:
-    """Return the rows of every column with values of single texts: all systems together if several, then each."""
+) -> Iterator[MeanChange]:
+    """Yield the rows of every column with a value per text: all systems together, if there are several, then each."""
     parts = [("", slice(None))] if len(systems) > 1 else []
     parts += [(system, slice(place, place + 1)) for place, system in enumerate(systems)]
     each = [(both, system, here) for both in columns for system, here in parts]
@@ -248,9 +249,9 @@ def _moved_rows(
             float(np.nanmean(average(np.where(known, side[here], np.nan)))) for side in (both.before, both.after)
         )
         same = int(known.sum()) - up - down
-        moved.append(Moved(both.column.name, system, before, after, estimate, up, same, down))
-    # All systems together are corrected over columns, single ones over systems and columns. A row without any
-    # difference is not a test: its p is 1.
+        moved.append(MeanChange(both.column.name, system, before, after, estimate, up, same, down))
+    # All systems together are corrected over the columns, single ones over systems and columns. A row without any
+    # difference is no test: its p is 1.
     p_values: dict[bool, list[float]] = {True: [], False: []}
     for row in moved:
         if row.estimate.p is not None and row.up + row.down:
@@ -261,8 +262,10 @@ def _moved_rows(
         yield replace(row, adjusted=None if row.estimate.p is None else corrected)
 
 
-def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]) -> Iterator[Moved]:
-    """Return the values of all texts of a system."""
+def _corpus_rows(
+    before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]
+) -> Iterator[MeanChange]:
+    """Yield the rows of columns with one value per system."""
     method = "one value for all texts: no interval and no test"
     for column in columns:
         old_rows, new_rows = (
@@ -274,11 +277,11 @@ def _corpus_rows(before: Table, after: Table, columns: Sequence[Column], systems
                 value = round(new.value - old.value, PLACES)
                 estimate = Estimate("difference", value, None, None, new.provenance.n, method)
                 up, same, down = int(value > 0), int(value == 0), int(value < 0)
-                yield Moved(new.column, new.system, old.value, new.value, estimate, up, same, down)
+                yield MeanChange(new.column, new.system, old.value, new.value, estimate, up, same, down)
 
 
 def _items(columns: Sequence[_ColumnInBoth], shared: _SharedNames) -> tuple[Item, ...]:
-    """Return the items that moved most, without those that did not move."""
+    """Return the items that changed most, without those that did not change."""
     varying = [both for both in columns if both.span > 0]
     if not varying or not shared.items:
         return ()

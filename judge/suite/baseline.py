@@ -19,7 +19,7 @@ from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, change_in_agre
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.stats.power import MIN_ITEMS as FEWEST
-from judge.stats.run_differences import Moved, Runs
+from judge.stats.run_differences import MeanChange, Runs
 from judge.suite.evidence import (
     CaseScores,
     MeanTest,
@@ -272,7 +272,7 @@ def compare_with_baseline(
     than half of the texts can be compared. A criterion that is new has no verdict. Whatever a drift case allows, where
     people rated the texts the agreement with them is compared.
     """
-    first_rows = {row.column: row for row in reversed(runs.moved)}  # that of all systems comes first
+    first_rows = {row.column: row for row in reversed(runs.means)}  # that of all systems comes first
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
     line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
@@ -326,7 +326,7 @@ def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _mean_change(
-    result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: Moved | None
+    result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: MeanChange | None
 ) -> _MeanChange | Undecidable:
     """The mean difference, or why there is none."""
     try:

@@ -37,21 +37,24 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 def test_two_runs_on_the_console(judge: Callable[..., Any]) -> None:
     done = judge("compare", "a", "b")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("a → b\n")
     assert "model of relevance: scripted/a.yaml → scripted/b.yaml" in done.out
-    assert "relevance fell by 0.50" in done.out
-    assert "≠\u22121.00" in done.out
+    assert done.out.startswith(
+        "relevance fell by 1.00 for x (p < 0.001); the other mean did not change significantly\n"
+    )
+    assert "a → b · 20 items" in done.out
+    assert "Over all systems, relevance fell by 0.50" in done.out
+    assert "3.00 \u22121.00*" in done.out
 
 
 def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
     assert judge("compare", "a", "b", "--format", "markdown").out.startswith("## a → b\n")
     comparison = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
     assert comparison["schema"] == "judge.compare/1"
-    assert comparison["moved"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
+    assert comparison["means"][1]["estimate"]["method"].endswith("p: sign-flip permutation test, 10000 flips, seed 5")
     assert judge("compare", "a", "b", "--format", "html").out == "b/compared.html\n"
-    assert "<h1>a → b</h1>" in Path("b/compared.html").read_text(encoding="utf-8")
+    assert "<title>a → b</title>" in Path("b/compared.html").read_text(encoding="utf-8")
     assert judge("compare", "a", "b", "--output", "c.txt").out == "c.txt\n"
-    assert Path("c.txt").read_text(encoding="utf-8").startswith("a → b")
+    assert Path("c.txt").read_text(encoding="utf-8").startswith("a → b\n")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,7 @@ def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
     [
         (("a", "nowhere"), "nowhere: no run is there (no run.json); name a folder that judge run has written"),
         (("data.jsonl", "b"), "data.jsonl: no run is there"),
-        (("a", "b", "--format", "csv"), "unknown format 'csv' (known: console, markdown, html, json)"),
+        (("a", "b", "--format", "pdf"), "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)"),
         (("a", "b", "--output", "nowhere/c.txt"), "--output nowhere/c.txt: No such file or directory"),
     ],
 )

@@ -44,11 +44,11 @@ def change(comparison: RunComparison, name: str) -> Change:
 
 def test_what_moved_by_system_and_over_all() -> None:
     comparison = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
-    rows = {row.system: (row.before, row.after, row.moved) for row in comparison.runs.moved}
+    rows = {row.system: (row.before, row.after, row.significant) for row in comparison.runs.means}
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
     assert comparison.names == ("before", "after")
     assert comparison.changes == ()
-    assert repr(comparison) == "<RunComparison: 6 of 12 values differ, 1 of 2 means moved beyond chance>"
+    assert repr(comparison) == "<RunComparison: 6 of 12 values differ, 1 of 2 means changed significantly>"
     assert "relevance rose by 0.50" in comparison.report()
 
 
@@ -57,7 +57,7 @@ def test_folders_are_read_and_give_the_names(tmp_path: Path) -> None:
         run(graded(grade, "2"), out=tmp_path / name)
     comparison = judge.compare(tmp_path / "a", str(tmp_path / "b"))
     assert comparison.names == (str(tmp_path / "a"), str(tmp_path / "b"))
-    assert comparison.runs.moved[1].moved
+    assert comparison.runs.means[1].significant
 
 
 def test_models_and_options_that_changed_are_named_once_for_all_their_columns() -> None:
@@ -100,7 +100,7 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert change(comparison, "data").before.startswith(f"{tmp_path / 'a.jsonl'}, sha256 ")
     assert {c.what for c in comparison.changes} > {"data"}
     assert comparison.runs.edited == 12
-    assert "12 texts of both runs differ in output" in comparison.report()
+    assert "Output, source or references differ in 12 texts of both runs." in comparison.report()
     judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
     sides = [replace(side, info={**side.info, "judges": served}) for side, served in zip(sides, judges, strict=True)]
     assert change(judge.compare(*sides), "what answered as m").after == "m-2027-05"
@@ -130,8 +130,8 @@ def test_failures_are_followed() -> None:
     comparison = judge.compare(run(graded("3", "2")), run(graded("3", "no")))
     assert (len(comparison.runs.appeared), len(comparison.runs.vanished)) == (6, 0)
     assert {row.system for row in comparison.runs.appeared} == {"y"}
-    assert "6 failures appeared, 0 vanished." in comparison.report("markdown")
-    assert "No text of y has a value in both runs of relevance." in comparison.report("markdown")
+    assert "6 new failures, 0 gone" in comparison.report()
+    assert "No text of y has a value in both runs for relevance." in comparison.report("markdown")
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
     comparison = diff(*pair(write), ROWS).prompts
     assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (12, 4, 12, 4)
-    (way,) = comparison.ways
+    (way,) = comparison.differences
     assert way.texts == 12
     changed = [row for row in way.lines[2:] if row[0] in "+-"]
     assert changed == ["-Is the text kind?", "+Is the text very kind?"]
@@ -160,7 +160,7 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
     sides = [[prompt(name, rows, item=r["item"], system=r["system"]).messages for r in rows] for name in (old, new)]
     assert prompts.differ == sum(a != b for a, b in zip(*sides, strict=True)) == 6
     assert prompts.items_differ == 2
-    assert sum(way.texts for way in prompts.ways) == 6
+    assert sum(way.texts for way in prompts.differences) == 6
     assert diff(old, new, rows, item="i0").prompts.differ == 0  # type: ignore[union-attr]
 
 
@@ -168,7 +168,11 @@ def test_another_column_stands_under_its_name(write: Write) -> None:
     template = KIND.replace("Is the text", "{{ ask|fenced('ask') }}\nIs the text")
     rows = [row | {"ask": f"Is quay {row['item']} open?"} for row in ROWS]
     prompts = diff(write("a"), write("b", template), rows).prompts
-    assert [row for row in prompts.ways[0].lines[2:] if row[0] in "+-"] == ["+<ask ⟨key⟩>", "+⟨ask⟩", "+</ask ⟨key⟩>"]
+    assert [row for row in prompts.differences[0].lines[2:] if row[0] in "+-"] == [
+        "+<ask ⟨key⟩>",
+        "+⟨ask⟩",
+        "+</ask ⟨key⟩>",
+    ]
 
 
 def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
@@ -188,7 +192,7 @@ def test_item_and_system_pick_texts(write: Write) -> None:
 def test_criteria_that_compare_two_texts_are_rendered_on_pairs() -> None:
     comparison = diff(criteria.load("relevance", pairwise=True), criteria.load("coherence", pairwise=True), ROWS)
     assert (comparison.prompts.texts, comparison.prompts.differ) == (12, 12)  # 4 items, 3 pairs of systems
-    assert any("Criterion: Coherence" in row for row in comparison.prompts.ways[0].lines)
+    assert any("Criterion: Coherence" in row for row in comparison.prompts.differences[0].lines)
 
 
 class Priced(ScriptedProvider):
@@ -205,14 +209,14 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
         assert cost == pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
     report = diff(old, new, ROWS, model=model, cache=False).report()
-    assert "1,000 judgments cost about $" in " ".join(report.split())
+    assert "cost of 1,000 judgments $" in " ".join(report.split())
 
 
 def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
     comparison = diff(write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False)
     assert comparison.prompts.cost is None
-    assert "what they cost is not known (a server of your own" in " ".join(comparison.report().split())
+    assert "The cost is unknown: a server of your own" in " ".join(comparison.report().split())
 
 
 # Scores
@@ -220,9 +224,9 @@ def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
 
 def test_scores_are_compared_system_by_system(write: Write) -> None:
     scores = judged(write, LOW, HIGH).judged
-    rows = {row.system: (row.before, row.after) for row in scores.comparison.runs.moved if row.system}
+    rows = {row.system: (row.before, row.after) for row in scores.comparison.runs.means if row.system}
     assert rows == {"x": (2.5, 3.5), "y": (3.5, 3.5), "z": (2.75, 3.75)}
-    assert scores.comparison.runs.moved[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
+    assert scores.comparison.runs.means[0].estimate.value == pytest.approx((1 + 0 + 1) / 3)
     assert scores.failed == (0, 0)
     assert scores.judgments == (12, 12)
 
@@ -230,12 +234,12 @@ def test_scores_are_compared_system_by_system(write: Write) -> None:
 def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
     scores = judged(write, LOW, table("1234", "1111", "3152")).judged
     # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
-    assert scores.turned == (
-        FlipCount("likeliest label is another one", 4, 12),
-        FlipCount("order of two texts within an item", 3 + 1, 12),
-        FlipCount("order of two systems' means", 2, 3),
+    assert scores.flips == (
+        FlipCount("likeliest label", 4, 12),
+        FlipCount("order within items", 3 + 1, 12),
+        FlipCount("order of systems", 2, 3),
     )
-    places = {place.system: (place.before[0], place.after[0]) for place in scores.places}
+    places = {place.system: (place.before[0], place.after[0]) for place in scores.ranks}
     assert places == {"y": (1, 3), "z": (2, 1), "x": (3, 2)}
 
 
@@ -275,51 +279,51 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     old, new = pair(write)
     options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
     scores = diff(old, new, rows, human="warmth", **options).judged
-    assert (scores.rating, scores.lacking) == ("warmth", "")
+    assert (scores.rating, scores.no_agreement) == ("warmth", "")
     scores = diff(old, new, rows, **options).judged
-    assert scores.lacking.startswith("No text has a rating by people called kind (--human names another: warmth)")
+    assert scores.no_agreement.startswith("No text has a human rating of kind (--human selects another: warmth)")
 
 
 def test_other_scales_are_compared_as_shares(write: Write) -> None:
     old, new = write("kind"), write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"})
     doubled = {name: str(2 * int(grade)) for name, grade in LOW.items()}
     comparison = diff(old, new, ROWS, model=grades(LOW, doubled), weighting="single", cache=False)
-    row = next(row for row in comparison.judged.comparison.runs.moved if row.system == "x")
+    row = next(row for row in comparison.judged.comparison.runs.means if row.system == "x")
     assert (row.before, row.after) == ((2.5 - 1) / 4, 5 / 10)
     assert "shares of their scale" in comparison.notes[0]
-    assert [turned.what for turned in comparison.judged.turned] == [
-        "order of two texts within an item",
-        "order of two systems' means",
+    assert [flips.name for flips in comparison.judged.flips] == [
+        "order within items",
+        "order of systems",
     ]
 
 
 def test_equal_scores_say_so(write: Write) -> None:
     report = " ".join(judged(write, LOW, LOW).report().split())
     assert "No score differs on 12 texts." in report
-    assert "Agreement with people is not told apart" in report
+    assert "No significant change in agreement with people" in report
 
 
 def test_failures_are_counted_on_both_sides(write: Write) -> None:
     comparison = judged(write, LOW, {**LOW, "x0": "no idea", "y3": "9"})
     assert comparison.failed == 2
     assert comparison.judged.failed == (0, 2)
-    assert "0 of 12 judgments failed before, 2 of 12 after." in " ".join(comparison.report().split())
+    assert "failed judgments 0 of 12 2 of 12" in " ".join(comparison.report().split())
 
 
 def test_where_all_judgments_of_one_failed_there_is_nothing_to_compare(write: Write) -> None:
     comparison = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
     assert comparison.judged.comparison is None
     assert comparison.failed == 12
-    assert "No text has a score by both." in comparison.report()
+    assert "No text has a score by both" in comparison.report()
 
 
 def test_a_panels_mean_decides(write: Write) -> None:
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
     scores = diff(*pair(write), ROWS, model=panel, weighting="single", cache=False).judged
-    first = scores.comparison.runs.moved[0]
+    first = scores.comparison.runs.means[0]
     assert (first.column, first.system) == ("kind", "")
-    assert scores.turned[0].of == 24
+    assert scores.flips[0].total == 24
     assert scores.agreement[0].after.n == 4
 
 
@@ -328,7 +332,7 @@ def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_pa
     live = judged(write, LOW, HIGH, record=calls)
     names = [str(tmp_path / f"{name}.jinja") for name in ("kind", "kinder")]
     again = diff(names[0], names[1], ROWS, replay=calls, weighting="single")
-    assert again.judged.turned == live.judged.turned
+    assert again.judged.flips == live.judged.flips
     assert again.judged.agreement == live.judged.agreement
 
 

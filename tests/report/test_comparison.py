@@ -1,23 +1,24 @@
-"""Two runs side by side in every format: golden files, sentences, what is cut, and hostile text."""
+"""The report of two runs: golden files, the finding, what is limited in the summary, and hostile text."""
 
 from __future__ import annotations
 
 import json
-import re
+from csv import DictReader
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judge.core.errors import ConfigError
+from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.comparison import layout
+from judge.report.document import Details, Document, Table
+from judge.report.views.comparison import finding
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
-from judge.table import Table
+from judge.table import Table as ScoreTable
 
-FORMATS = {"console": "txt", "markdown": "md", "json": "json", "html": "html"}
+FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
 C = Column("c", "criterion", "c@1", 1.0, 5.0)
 MADE = Provenance("single")
 
@@ -43,7 +44,7 @@ def two(result: Result) -> RunComparison:
     gone = Failure("文書2", "システム二", "一貫性", "request", "Refused", "no more `of` this | please")
     columns = tuple(c for c in table.columns if c.name != "length")
     scores = tuple(s for s in (*moved, mended) if s.column != "length")
-    after = Table(table.samples, columns, scores, (*failures, gone))
+    after = ScoreTable(table.samples, columns, scores, (*failures, gone))
     changes = (
         Change("model", "openai/small", "openai/|large|", ("coherence", "一貫性")),
         Change("prompt", "3f2a91", "77aa01", ("coherence",), ("--- a", "+++ b", "-<old> & text", "+<new> & text")),
@@ -51,75 +52,84 @@ def two(result: Result) -> RunComparison:
     return compared(result, replace(result, table=after), changes=changes, notes=("A note with \x1b[31m in it.",))
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_golden(two: RunComparison, golden: Any, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    text = re.sub(r"(?<=<style>\n).*?(?=</style>)", "", two.report(format), flags=re.DOTALL)
-    golden(f"compared.{FORMATS[format]}", text)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("compared.txt", {}),
+        ("compared.full.txt", {"full": True}),
+        ("compared.md", {"format": "markdown"}),
+        ("compared.tex", {"format": "latex"}),
+    ],
+)
+def test_golden(
+    two: RunComparison, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    golden(name, two.report(**options))
 
 
-def test_the_page_holds_no_script_and_asks_for_nothing(two: RunComparison) -> None:
-    page = two.report("html")
-    assert "<script" not in page
-    assert not re.search(r"(?:src|href)=\"(?!#)", page)
-    assert "default-src 'none'" in page
-    assert "&lt;b&gt;no one&lt;/b&gt;" in page
-    assert "&lt;old&gt; &amp; text" in page
+def document(comparison: RunComparison) -> Document:
+    made: Document = plugins.document(comparison)
+    return made
 
 
-def test_no_format_lets_a_terminals_codes_through(two: RunComparison) -> None:
-    assert not any("\x1b" in two.report(format) for format in FORMATS)
+def table(comparison: RunComparison, name: str = "") -> Table:
+    """The short table of the summary, or the one of a column."""
+    report = document(comparison)
+    blocks = (*report.summary, *(block for section in report.sections for block in section.blocks))
+    return next(block for block in blocks if isinstance(block, Table) and block.name in (name, "changes"[len(name) :]))
+
+
+def test_the_summary_fits_a_terminal(two: RunComparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(two.report().splitlines()) <= 20
+
+
+def test_no_format_lets_codes_and_markup_through(two: RunComparison) -> None:
+    assert not any("\x1b" in two.report(format, full=True) for format in FORMATS)
     assert "\x1b[1m" in two.report(colour=True)
+    for page in (two.report("html"), two._repr_html_()):
+        assert "<b>" not in page.replace("<b>|", "")
+    assert "&lt;b&gt;no one&lt;/b&gt;" in two.report("html")
+    assert "&lt;old&gt; &amp; text" in two.report("html")
 
 
-def test_failures_that_appeared_and_that_vanished_are_shown_with_an_example(two: RunComparison) -> None:
-    assert [(f.where, f.error, f.count, f.columns) for f in layout(two).failed] == [
-        ("appeared", "Refused", 1, "一貫性"),
-        ("vanished", "ParseError", 1, "coherence"),
+def test_failures_of_one_run_are_shown_with_an_example(two: RunComparison) -> None:
+    failures = table(two, "failures")
+    assert [[cell.text for cell in row[:4]] for row in failures.rows] == [
+        ["new", "Refused", "1", "一貫性"],
+        ["gone", "ParseError", "1", "coherence"],
     ]
-    for format in FORMATS:
-        text = two.report(format)
-        assert "1 failure appeared, 1 vanished." in " ".join(text.split())
-        assert "no more" in text
-        assert "no score in reply" in text
+    assert [row[4].text.partition(": ")[2][:17] for row in failures.rows] == ["no more `of` this", "no score in reply"]
+    assert "1 new failure, 1 gone" in two.report()
 
 
-def test_json_is_strict_and_whole(two: RunComparison) -> None:
+def test_json_is_strict_and_complete(two: RunComparison) -> None:
     found = json.loads(two.report("json"), parse_constant=pytest.fail)
     assert found["schema"] == "judge.compare/1"
+    assert found["finding"] == list(document(two).finding)
     assert (found["texts"], found["items"]) == (9, 3)
     assert found["only"][0]["columns"] == ["length"]
-    assert len(found["moved"]) == len(two.runs.moved)
+    assert len(found["means"]) == len(two.runs.means)
     assert found["changes"][1]["diff"][-1] == "+<new> & text"
 
 
-def test_lines_of_an_item_that_are_too_long_go_on_below_its_name(two: RunComparison) -> None:
-    items = tuple(replace(item, item=f"a long name {item.item * 12}") for item in two.runs.items_moved)
-    rows = replace(two, runs=replace(two.runs, items_moved=items)).report().split("\n")
-    start = next(k for k, row in enumerate(rows) if row.startswith("Items that moved most")) + 1
-    found = rows[start : rows.index("", start)]
-    assert len(found) > len(items)
-    for row in found:
-        assert re.match(r" {1,5}\d+%  \S| {8}\S", row)
+def test_csv_has_a_line_per_mean(two: RunComparison) -> None:
+    lines = list(DictReader(two.report("csv").splitlines()))
+    assert [(line["column"], float(line["change"])) for line in lines] == [
+        (row.column, row.estimate.value) for row in two.runs.means
+    ]
 
 
-def test_the_test_is_named_once(two: RunComparison) -> None:
-    how = layout(two).legend
-    assert how.count("sign-flip") == how.count(" p:") == 1
+def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> None:
+    (section,) = [section for section in document(two).sections if section.anchor == "items"]
+    first = section.blocks[0]
+    assert isinstance(first, Details)
+    assert first.title == "doc-1 (25 % of the scale): lead coherence 4.2 → 3.2"
+    assert ("judge after", "It names <b>no one</b>.") in first.blocks[1].pairs  # type: ignore[union-attr]
 
 
-def test_a_column_of_which_the_lower_end_is_better_says_so() -> None:
-    lower = replace(C, better="lower")
-    shown = [layout(compared(made({"x": LOW}, one), made({"x": HIGH}, one))) for one in (C, lower)]
-    assert [section.name for one in shown for section in one.sections] == ["c", "c (lower is better)"]
-
-
-def test_another_format_is_refused(two: RunComparison) -> None:
-    with pytest.raises(ConfigError, match="unknown format 'csv'"):
-        two.report("csv")
-
-
-# What is said
+# The finding
 
 
 def made(values: dict[str, list[float | None]], column: Column = C) -> Result:
@@ -127,77 +137,90 @@ def made(values: dict[str, list[float | None]], column: Column = C) -> Result:
     cells = [(f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)]
     samples = tuple(Sample(item, system, "words") for item, system, _ in cells)
     scores = tuple(Score(*cell[:2], column.name, cell[2], MADE) for cell in cells if cell[2] is not None)
-    return Result(Table(samples, (column,), scores))
-
-
-def told(before: dict[str, list[float | None]], after: dict[str, list[float | None]], column: Column = C) -> str:
-    return " ".join(layout(compared(made(before, column), made(after, column))).sentences)
+    return Result(ScoreTable(samples, (column,), scores))
 
 
 LOW: list[float | None] = [1, 2, 1, 2, 1, 2, 1, 2]
 HIGH: list[float | None] = [2, 3, 2, 3, 2, 3, 2, 3]
+PASS = Column("c", "criterion", "c@1", 0.0, 1.0, ("fail", "pass"), values=(0.0, 1.0))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "sentence"),
+    ("before", "after", "sentences"),
     [
-        ({"x": LOW}, {"x": LOW}, "In both runs: 8 texts of 8 items. Where both have values, none differs."),
-        (
-            {"x": LOW},
-            {"x": HIGH},
-            "In both runs: 8 texts of 8 items. "
-            "1 of 1 change by system and column is told apart from 0, "
-            "not counting those in which no text differs.",
-        ),
+        ({"x": LOW}, {"x": LOW}, ["No score changed: all values of 1 mean are equal"]),
+        ({"x": LOW}, {"x": HIGH}, ["c rose by 1.00 (p = 0.008)"]),
         (
             {"x": LOW, "y": LOW},
             {"x": HIGH, "y": LOW},
-            "In both runs: 16 texts of 8 items. Over all systems c rose by 0.50 [0.50, 0.50]. "
-            "1 of 1 change by system and column is told apart from 0, "
-            "not counting those in which no text differs.",
+            [
+                "c rose by 1.00 for x (p = 0.008); the other mean did not change significantly",
+                "Over all systems, c rose by 0.50 [0.50, 0.50].",
+            ],
         ),
         (
             {"x": HIGH, "y": HIGH},
             {"x": LOW, "y": LOW},
-            "In both runs: 16 texts of 8 items. Over all systems c fell by 1.00 [1.00, 1.00]. "
-            "2 of 2 changes by system and column are told apart from 0, "
-            "not counting those in which no text differs.",
+            [
+                "c fell by 1.00 for x (p = 0.016) and c fell by 1.00 for y (p = 0.016)",
+                "Over all systems, c fell by 1.00 [1.00, 1.00].",
+            ],
+        ),
+        (
+            {name: HIGH for name in "xyz"},
+            {name: LOW for name in "xyz"},
+            [
+                "3 of 3 means changed significantly; c fell by 1.00 for x",
+                "Over all systems, c fell by 1.00 [1.00, 1.00].",
+            ],
         ),
         (
             {"x": [1, 2, 3]},
             {"x": [1, 2, 4]},
-            "In both runs: 3 texts of 3 items. "
-            "0 of 1 change by system and column are told apart from 0, "
-            "not counting those in which no text differs.",
+            ["No significant change in 1 mean", "The largest change: c rose by 0.33 (p = 1.000)."],
         ),
-        ({"x": [1]}, {"x": [2]}, "In both runs: 1 text of 1 item. Too few items for a test."),
+        (
+            {"x": [1]},
+            {"x": [2]},
+            ["Too few items to test the changes of 1 mean", "The largest change: c rose by 1.00."],
+        ),
     ],
 )
-def test_the_sentences(before: Any, after: Any, sentence: str) -> None:
-    assert told(before, after) == sentence
+def test_the_finding(before: Any, after: Any, sentences: list[str]) -> None:
+    assert list(finding(compared(made(before), made(after)))) == sentences
 
 
-def test_many_systems_are_cut_where_a_text_is_read_and_not_in_the_page() -> None:
+def test_all_systems_may_change_although_no_single_one_does() -> None:
+    few: list[float | None] = [2, 3, 2, 3, None, None, None, None]
+    rest: list[float | None] = [None, None, None, None, 2, 3, 2, 3]
+    before, after = ({"x": a, "y": b} for a, b in ((few, rest), ([*LOW[:4], *[None] * 4], [*[None] * 4, *LOW[4:]])))
+    assert list(finding(compared(made(before), made(after)))) == [
+        "c fell by 1.00 [1.00, 1.00] over all systems (p = 0.008); no system's mean changed significantly"
+    ]
+
+
+def test_shares_change_by_points() -> None:
+    failed, passed = ([value] * 8 for value in (0.0, 1.0))
+    comparison = compared(made({"x": failed}, PASS), made({"x": passed}, PASS))
+    assert next(finding(comparison)) == "c rose by 100 points (p = 0.008)"
+    assert [cell.text for cell in table(comparison).rows[0]] == ["x", "100 % +100"]
+
+
+def test_a_column_with_a_better_lower_end_says_so() -> None:
+    lower = replace(C, better="lower")
+    report = compared(made({"x": LOW}, lower), made({"x": HIGH}, lower)).report("markdown")
+    assert "c (lower is better)" in report
+    assert table(compared(made({"x": LOW}, lower), made({"x": HIGH}, lower))).rows[0][1].tone == "bad"
+
+
+def test_many_systems_are_limited_in_the_summary_only() -> None:
     before = made({f"s{n:02}": LOW for n in range(20)})
     after = made({f"s{n:02}": [v + n / 20 for v in LOW if v is not None] for n in range(20)})
-    found = compared(before, after)
-    (section,) = layout(found).sections
-    assert [row.system for row in section.rows] == ["all systems", *(f"s{n:02}" for n in range(9, 20))]
-    assert section.more == "9 systems that moved less are left out"
-    assert section.more in found.report()
-    assert len(layout(found, every=True).sections[0].rows) == 21
-
-
-def test_a_comment_stays_within_its_limit() -> None:
-    columns = [replace(C, name=f"column {n} {'x' * 60}") for n in range(300)]
-    sides = []
-    for values in (LOW, HIGH):
-        results = [made({"x": values, "y": values}, column) for column in columns]
-        scores = tuple(score for one in results for score in one.table.scores)
-        sides.append(Result(Table(results[0].table.samples, tuple(columns), scores)))
-    text = compared(*sides).report("markdown")
-    assert len(text) < 62_000
-    assert text.endswith("… The rest is in `judge compare --format html`.\n")
+    both = compared(before, after)
+    short = table(both)
+    assert [row[0].text for row in short.rows] == ["all systems", *(f"s{n:02}" for n in range(14, 20))]
+    assert "14 systems with smaller changes" in short.key
+    assert len(table(both, "change-c").rows) == 21
 
 
 def test_values_of_all_texts_together_have_no_test() -> None:
@@ -207,28 +230,21 @@ def test_values_of_all_texts_together_have_no_test() -> None:
         Result(replace(base.table, scores=(Score("", "x", "bleu", value, Provenance("metric", n=8)),)))
         for value in (30.0, 32.5)
     )
-    (row,) = layout(compared(one, other)).sections[0].rows
-    assert (row.before, row.after, row.change, row.interval, row.p, row.texts) == (
-        "30.00",
-        "32.50",
-        "+2.50",
-        "",
-        "–",
-        "",
-    )
+    (row,) = table(compared(one, other), "change-bleu").rows
+    assert [cell.text for cell in row] == ["x", "30.00", "32.50", "+2.50", "–", "", "", ""]
 
 
-def test_it_says_what_is_left_out() -> None:
+def remarks(before: Result, after: Result) -> str:
+    return compared(before, after).report("markdown").replace("\\", "")
+
+
+def test_the_report_says_what_is_not_compared() -> None:
     before, after = made({"x": LOW, "old": LOW}), made({"x": LOW, "new": LOW})
     wide = replace(after, table=replace(after.table, columns=(replace(C, high=9.0),)))
-    notes = " ".join(layout(compared(before, wide)).notes)
-    assert "c is not compared: its scale was 1–5 and is 1–9." in notes
-    assert "Only in runs/a: 1 system (old)." in notes
+    assert "c is not compared: its scale was 1–5 and is 1–9." in remarks(before, wide)
+    assert "Only in runs/a: 1 system (old)." in remarks(before, wide)
     many = made({"x": [*LOW, *LOW, *LOW]})
-    assert "Only in runs/a: 16 items (i8, i9, i10, i11, i12, i13, i14, i15 and 8 more)." in " ".join(
-        layout(compared(many, made({"x": LOW}))).notes
-    )
+    listed = "Only in runs/a: 16 items (i8, i9, i10, i11, i12, i13, i14, i15 and 8 more)."
+    assert listed in remarks(many, made({"x": LOW}))
     gap = made({"x": [None, *LOW[1:]]})
-    assert "1 values of the first run were not asked for in the second, 0 the other way round." in " ".join(
-        layout(compared(made({"x": LOW}), gap)).notes
-    )
+    assert "Not requested in the second run: 1 value; in the first: 0." in remarks(made({"x": LOW}), gap)

@@ -1,17 +1,17 @@
-"""Two wordings of a criterion in every format: golden files, sentences, what is cut, and hostile text."""
+"""The report of two wordings of a criterion: golden files, the finding, and hostile text."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from csv import DictReader
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judge.core.errors import ConfigError
+from judge.core import plugins
 from judge.core.records import Criterion, Estimate, Scale
-from judge.report.views.criterion_diff import diff_sentences
 from judge.results.comparison import (
     Agreement,
     Change,
@@ -27,7 +27,7 @@ from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table
 
-FORMATS = {"console": "txt", "markdown": "md", "json": "json"}
+FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
 HOW = "95% expanded percentile bootstrap over items, 10000 resamples, seed 0"
 LINES = (
     "--- before",
@@ -62,8 +62,8 @@ def found(result: Result) -> CriterionDiff:
         judgments=(9, 9),
         failed=(1, 2),
         comparison=RunComparison(("before", "after"), one, other, runs, notes=("A note with \x1b[31m in it.",)),
-        turned=(FlipCount("likeliest label is another one", 5, 8), FlipCount("order of two systems' means", 0, 0)),
-        places=(RankChange("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
+        flips=(FlipCount("likeliest label", 5, 8), FlipCount("order of systems", 0, 0)),
+        ranks=(RankChange("evil|<b>*sys*", (2, 1, 2), (1, 1, 2)),),
         rating="一貫性",
         agreement=(
             agreed("document", shift(0.1211, 0.0312, 0.2345, 0.0034)),
@@ -81,123 +81,162 @@ def found(result: Result) -> CriterionDiff:
     return CriterionDiff(names, criteria, changes, LINES, prompts, judged, ("A note.",))
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("prompt_diff.txt", {}),
+        ("prompt_diff.full.txt", {"full": True}),
+        ("prompt_diff.md", {"format": "markdown"}),
+    ],
+)
 def test_golden(
-    found: CriterionDiff, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch, format: str
+    found: CriterionDiff,
+    golden: Callable[[str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    options: dict[str, Any],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    golden(f"prompt_diff.{FORMATS[format]}", found.report(format))
+    golden(name, found.report(**options))
+
+
+def test_the_summary_fits_a_terminal(found: CriterionDiff, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(found.report().splitlines()) <= 20
 
 
 def test_no_format_lets_a_terminals_codes_through(found: CriterionDiff) -> None:
-    for format in ("console", "markdown"):
-        assert not {"\x1b", "\u202e"} & set(found.report(format))
-        assert "\\u202e" in found.report(format)
+    for format in FORMATS:
+        assert not {"\x1b", "\u202e"} & set(found.report(format, full=True)) or format == "json"
     assert "\x1b" not in found.report("json")
-    assert "\x1b[32m" in found.report(colour=True)
+    assert "\\u202e" in found.report(full=True)
+    assert "\x1b[32m" in found.report(full=True, colour=True)
+    assert "<b>say</b>" not in found.report("html") + found._repr_html_()
 
 
 def test_a_fence_in_a_prompt_does_not_end_the_markdowns(found: CriterionDiff) -> None:
     page = found.report("markdown").split("\n")
     fences = [row for row in page if row.startswith("````")]
-    assert len(fences) == 6  # the files and two ways, each opened and closed
+    assert len(fences) == 6  # the files and two prompts, each opened and closed
     assert "```at once```" in " ".join(page)
 
 
-def test_json_is_strict_and_whole(found: CriterionDiff) -> None:
+def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
     document = json.loads(found.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
-    assert document["told"] == list(diff_sentences(found))
+    assert document["finding"] == finding(found)
     assert document["before"] == {"name": "a.jinja", "path": "a.jinja", "digest": found.criteria[0].digest}
-    assert document["prompts"]["ways"][0]["texts"] == 8
-    assert document["judged"]["agreement"][0]["told"] is True
+    assert document["prompts"]["differences"][0]["texts"] == 8
+    assert document["judged"]["agreement"][0]["significant"] is True
+    assert document["judged"]["flips"][0] == {"name": "likeliest label", "flipped": 5, "total": 8}
     assert document["judged"]["scores"]["schema"] == "judge.compare/1"
 
 
-def test_long_differences_are_cut_where_they_are_read_and_whole_in_json(found: CriterionDiff) -> None:
-    long = replace(found, diff=tuple(f"+line {n}" for n in range(130)))
-    for format in ("console", "markdown"):
-        page = long.report(format)
-        assert "line 119" in page
-        assert "line 120" not in page
-        assert "10 more lines are in --format json" in page
-    assert len(json.loads(long.report("json"))["diff"]) == 130
+def test_csv_has_a_line_per_quantity(found: CriterionDiff) -> None:
+    lines = list(DictReader(found.report("csv").splitlines()))
+    quantities = [(line["quantity"], line["group"]) for line in lines]
+    assert quantities[:4] == [
+        *(("agreement with people", level) for level in ("document", "item", "system")),
+        ("mean of coherence", ""),
+    ]
+    assert quantities[-2:] == [("tokens per prompt", ""), ("cost of 1,000 judgments", "")]
+    assert (lines[0]["change"], lines[2]["change"]) == ("0.1211", "")
 
 
-def test_an_unknown_format_is_refused(found: CriterionDiff) -> None:
-    with pytest.raises(ConfigError, match="unknown format 'html'"):
-        found.report("html")
+# The finding
 
 
-# What is said
-
-
-def said(found: CriterionDiff, **judged: Any) -> str:
-    assert found.judged is not None
-    return " ".join(diff_sentences(replace(found, judged=replace(found.judged, **judged))))
+def finding(found: CriterionDiff, **judged: Any) -> list[str]:
+    if judged:
+        assert found.judged is not None
+        found = replace(found, judged=replace(found.judged, **judged))
+    return list(plugins.document(found).finding)
 
 
 @pytest.mark.parametrize(
     ("difference", "sentence"),
     [
-        (shift(0.1, 0.02, 0.2, 0.004), "Agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200] between"),
-        (shift(-0.1, -0.2, -0.02, 0.0004), "Agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020]"),
-        # what the interval would tell and the test does not: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
+        (
+            shift(0.1, 0.02, 0.2, 0.004),
+            "Agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200], 12 items",
+        ),
+        (
+            shift(-0.1, -0.2, -0.02, 0.0004),
+            "Agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020], 12 items",
+        ),
+        # The test decides, not the interval: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
         (
             shift(0.1, -0.04, 0.24, 0.1),
-            "Agreement with people is not told apart (p = 0.100, would take n ≈ 49 items): ",
+            "No significant change in agreement with people (p = 0.100, detecting it needs about 49 items): Spearman "
+            "+0.100 [−0.040, 0.240], 12 items",
         ),
-        (shift(0.1, 0.01, 0.1, 0.1), "Agreement with people is not told apart (p = 0.100): Spearman"),
+        (
+            shift(0.1, 0.01, 0.1, 0.1),
+            "No significant change in agreement with people (p = 0.100): Spearman +0.100 [0.010, 0.100], 12 items",
+        ),
         (
             shift(0.001, -0.4, 0.4, 0.9),
-            "Agreement with people is not told apart (p = 0.900, would take more than 100,000",
+            "No significant change in agreement with people (p = 0.900, detecting it needs more than 100,000 items): "
+            "Spearman +0.001 [−0.400, 0.400], 12 items",
         ),
-        (shift(0.1, -0.04, 0.24), "Agreement with people is not told apart (would take n ≈ 49 items): Spearman"),
+        (
+            shift(0.1, -0.04, 0.24),
+            "No significant change in agreement with people (detecting it needs about 49 items): Spearman +0.100 "
+            "[−0.040, 0.240], 12 items",
+        ),
     ],
 )
 def test_the_verdict_on_agreement(found: CriterionDiff, difference: Estimate, sentence: str) -> None:
-    assert said(found, agreement=(agreed("document", difference),)).startswith(sentence)
+    assert finding(found, agreement=(agreed("document", difference),))[0] == sentence
 
 
-@pytest.mark.parametrize(("low", "is_told"), [(0.0004, False), (0.0006, True), (-0.1, False)])
-def test_over_all_texts_the_interval_tells_by_its_ends_as_they_are_shown(low: float, is_told: bool) -> None:
-    assert agreed("item", shift(0.1, low, 0.2)).is_significant is is_told
+@pytest.mark.parametrize(("low", "significant"), [(0.0004, False), (0.0006, True), (-0.1, False)])
+def test_over_all_texts_the_rounded_interval_decides(low: float, significant: bool) -> None:
+    assert agreed("item", shift(0.1, low, 0.2)).is_significant is significant
 
 
-def test_an_interval_that_a_test_does_not_bear_out_has_its_p_beside_it(found: CriterionDiff) -> None:
+def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None:
     assert found.judged is not None
     assert found.judged.comparison is not None
     runs = found.judged.comparison.runs
-    row = replace(runs.moved[0], estimate=shift(-0.87, -1.73, -0.17, 0.04, n=6), adjusted=0.08)
-    comparison = replace(found.judged.comparison, runs=replace(runs, moved=(row, *runs.moved[1:])))
-    assert "Scores are not told apart (p = 0.080, would take n ≈ 10 items): −0.87 [−1.73, −0.17] over 6 items." in said(
-        found, agreement=(), comparison=comparison
-    )
+    row = replace(runs.means[0], estimate=shift(-0.87, -1.73, -0.17, 0.04, n=6), adjusted=0.08)
+    comparison = replace(found.judged.comparison, runs=replace(runs, means=(row, *runs.means[1:])))
+    assert finding(found, agreement=(), comparison=comparison) == [
+        "No significant change in scores (p = 0.080, detecting it needs about 10 items): −0.87 [−1.73, −0.17], 6 items"
+    ]
 
 
-def test_without_a_difference_there_is_no_verdict(found: CriterionDiff) -> None:
-    assert said(found, agreement=(agreed("document", None),)).startswith("Scores ")
-    assert said(found, agreement=(), lacking="No ratings").startswith("Scores ")
+def test_without_agreement_the_scores_come_first(found: CriterionDiff) -> None:
+    assert finding(found, agreement=(agreed("document", None),))[0].startswith("No significant change in scores")
+    assert finding(found, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]
 
 
-def test_tokens_and_prices(found: CriterionDiff) -> None:
+def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
     assert found.prompts is not None
     prompts = found.prompts
 
-    def of(**fields: Any) -> str:
-        return " ".join(diff_sentences(replace(found, judged=None, prompts=replace(prompts, **fields))))
+    def made(**fields: Any) -> CriterionDiff:
+        return replace(found, judged=None, prompts=replace(prompts, **fields))
 
-    assert "about 612 tokens before and 655 after (+7.0%); 1,000 judgments cost about $0.1 before and $1.25" in of()
-    assert "after (no change)." in of(tokens=(100.0, 100.01), cost=None, priced="")
-    assert "(−50.0%); what they cost is not known (no list)." in of(tokens=(100.0, 50.0), cost=None, priced="no list")
-    assert of(differ=0).startswith("The prompts are the same on all 9 texts.")
-    assert of(differ=1, items_differ=1).startswith("The prompts differ on 1 of 9 texts, which are of 1 of 3 items.")
+    def rows(diff: CriterionDiff) -> list[list[str]]:
+        return [[cell.text for cell in row[:4]] for row in plugins.document(diff).summary[0].rows]
+
+    assert rows(made()) == [
+        ["tokens per prompt", "612", "655", "+7.0%"],
+        ["cost of 1,000 judgments", "$0.1", "$1.25", ""],
+    ]
+    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [["tokens per prompt", "100", "100", "none"]]
+    assert "The cost is unknown: no list." in made(cost=None, price_source="no list").report()
+    assert finding(made()) == ["The prompts differ on all 9 texts of 3 items"]
+    assert finding(made(differ=1, items_differ=1)) == ["The prompts differ on 1 of 9 texts of 3 items"]
+    assert finding(made(differ=0)) == ["The prompts are the same on all 9 texts"]
+    assert "それは本当" in made().report()
 
 
 def test_without_data(found: CriterionDiff) -> None:
     bare = replace(found, judged=None, prompts=None)
-    assert list(diff_sentences(bare)) == ["The two are not the same."]
-    assert list(diff_sentences(replace(bare, diff=(), changes=()))) == [
-        f"The two have the same text ({bare.criteria[0].digest[:6]})."
-    ]
-    assert repr(bare) == f"<CriterionDiff: a.jinja → b|<b>.jinja. {next(diff_sentences(bare))}>"
+    assert finding(bare) == ["The two criteria differ"]
+    assert "```at once```" in bare.report()
+    equal = replace(bare, diff=(), changes=())
+    assert finding(equal) == [f"The two criteria have the same text ({bare.criteria[0].digest[:6]})"]
+    assert repr(bare) == "<CriterionDiff: a.jinja → b|<b>.jinja. The two criteria differ>"

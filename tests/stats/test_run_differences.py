@@ -11,7 +11,7 @@ from scipy import stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.stats.paired_differences import holm, mean_differences
-from judge.stats.run_differences import Moved, Runs, compare_runs
+from judge.stats.run_differences import MeanChange, Runs, compare_runs
 from judge.table import Table
 
 MADE = Provenance("single")
@@ -36,8 +36,8 @@ def table(values: Values, *, columns: tuple[Column, ...] = (C,), output: str = "
     return Table(samples, columns, tuple(scores), tuple(failures))
 
 
-def row(found: Runs, system: str, column: str = "c") -> Moved:
-    return next(one for one in found.moved if (one.system, one.column) == (system, column))
+def row(found: Runs, system: str, column: str = "c") -> MeanChange:
+    return next(one for one in found.means if (one.system, one.column) == (system, column))
 
 
 BEFORE: list[float | None] = [3, 4, 2, 5, 3, 1, 4, 2, 3, 4]
@@ -46,7 +46,7 @@ AFTER: list[float | None] = [4, 4, 3, 5, 4, 2, 4, 3, 4, 4]
 
 def test_a_systems_difference_is_paired_by_text() -> None:
     found = compare_runs(table({("x", "c"): BEFORE}), table({("x", "c"): AFTER}))
-    (one,) = found.moved
+    (one,) = found.means
     assert (one.system, one.before, one.after) == ("x", 3.1, 3.7)
     assert (one.up, one.same, one.down) == (6, 4, 0)
     assert (one.estimate.value, one.estimate.n) == (pytest.approx(0.6), 10)
@@ -54,7 +54,7 @@ def test_a_systems_difference_is_paired_by_text() -> None:
     exact = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
     assert one.estimate.p == pytest.approx(exact.pvalue) == pytest.approx(2 / 2**6)
     assert one.adjusted == one.estimate.p
-    assert one.moved
+    assert one.significant
     expected = mean_differences(differences[None, :])[0]
     assert expected is not None
     assert (one.estimate.low, one.estimate.high) == (expected.low, expected.high)
@@ -64,8 +64,8 @@ def test_all_systems_come_first_and_are_the_mean_of_each_item() -> None:
     before = table({("x", "c"): [1, 2, 3], ("y", "c"): [2, 2, None]})
     after = table({("x", "c"): [2, 2, 4], ("y", "c"): [5, 2, 3]})
     found = compare_runs(before, after)
-    assert [one.system for one in found.moved] == ["", "x", "y"]
-    every = found.moved[0]
+    assert [one.system for one in found.means] == ["", "x", "y"]
+    every = found.means[0]
     assert every.estimate.value == pytest.approx((2 + 0 + 1) / 3)  # the third item has a difference of x alone
     assert every.estimate.n == 3
     assert (every.before, every.after) == (pytest.approx((1.5 + 2 + 3) / 3), pytest.approx((3.5 + 2 + 4) / 3))
@@ -92,15 +92,15 @@ def test_holm_is_over_all_rows_in_which_anything_differs() -> None:
 def test_the_same_run_twice_has_not_moved() -> None:
     made = table({("x", "c"): BEFORE, ("y", "c"): [2.0, *BEFORE[1:]]})
     found = compare_runs(made, made)
-    assert not any(one.moved or one.up or one.down for one in found.moved)
-    assert (found.items_moved, found.appeared, found.vanished, found.edited) == ((), (), (), 0)
+    assert not any(one.significant or one.up or one.down for one in found.means)
+    assert (found.changed_items, found.appeared, found.vanished, found.edited) == ((), (), (), 0)
 
 
 def test_only_common_texts_count_and_the_rest_is_named() -> None:
     before = table({("x", "c"): [1, 2, 3, 4], ("old", "c"): [1, 1, 1, 1]}, columns=(C, M))
     after = table({("x", "c"): [1, 2, 4], ("new", "c"): [5, 5, 5]}, columns=(C, D))
     found = compare_runs(before, after)
-    assert [one.system for one in found.moved] == ["x"]
+    assert [one.system for one in found.means] == ["x"]
     assert (found.texts, found.items) == (3, 3)
     assert (row(found, "x").before, row(found, "x").after) == (2.0, pytest.approx(7 / 3))
     first, second = found.only
@@ -110,7 +110,7 @@ def test_only_common_texts_count_and_the_rest_is_named() -> None:
 
 def test_nothing_in_common() -> None:
     found = compare_runs(table({("x", "c"): [1, 2]}), table({("y", "c"): [1, 2]}))
-    assert (found.texts, found.moved, found.items_moved) == (0, (), ())
+    assert (found.texts, found.means, found.changed_items) == (0, (), ())
 
 
 def test_failures_that_appeared_and_vanished() -> None:
@@ -138,8 +138,8 @@ def test_what_was_not_asked_for_is_counted() -> None:
 
 def test_one_item_has_a_difference_and_no_test() -> None:
     found = compare_runs(table({("x", "c"): [1]}), table({("x", "c"): [3]}))
-    (one,) = found.moved
-    assert (one.estimate.value, one.estimate.low, one.estimate.p, one.adjusted, one.moved) == (
+    (one,) = found.means
+    assert (one.estimate.value, one.estimate.low, one.estimate.p, one.adjusted, one.significant) == (
         2.0,
         None,
         None,
@@ -151,7 +151,7 @@ def test_one_item_has_a_difference_and_no_test() -> None:
 def test_another_scale_is_not_compared() -> None:
     wide = replace(C, high=10.0)
     found = compare_runs(table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(wide,)))
-    assert found.moved == ()
+    assert found.means == ()
     assert found.incomparable == (("c", "its scale was 1–5 and is 1–10"),)
     free = replace(C, low=None, high=None)
     found = compare_runs(table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(free,)))
@@ -186,7 +186,7 @@ def test_a_value_of_all_texts_together_has_no_test() -> None:
 def test_items_that_moved_furthest_by_shares_of_their_scales() -> None:
     before = table({("x", "c"): [1, 1, 1], ("x", "d"): [1, 1, 1]}, columns=(C, D))
     after = table({("x", "c"): [1, 3, 5], ("x", "d"): [1, 3, 1]}, columns=(C, D))
-    first, second = compare_runs(before, after).items_moved
+    first, second = compare_runs(before, after).changed_items
     assert (first.item, first.size) == ("i1", 1.0)
     assert [(s.column, s.before, s.after, s.share) for s in first.shifts] == [("d", 1, 3, 1.0), ("c", 1, 3, 0.5)]
     assert (second.item, second.size, len(second.shifts)) == ("i2", 1.0, 1)
@@ -198,13 +198,13 @@ def test_a_panels_judges_do_not_count_twice_among_the_items() -> None:
     before = table(values, columns=(C, judge))
     after = table({**values, ("x", "c/a"): [5, 1]}, columns=(C, judge))
     found = compare_runs(before, after)
-    assert found.items_moved == ()
+    assert found.changed_items == ()
     assert row(found, "x", "c/a").up == 1
 
 
 def test_a_column_that_never_varies_has_no_share() -> None:
     before, after = ({("x", "m"): [7.0, 7.0]} for _ in range(2))
-    assert compare_runs(table(before, columns=(M,)), table(after, columns=(M,))).items_moved == ()
+    assert compare_runs(table(before, columns=(M,)), table(after, columns=(M,))).changed_items == ()
 
 
 def test_edited_texts_are_counted() -> None:
@@ -216,4 +216,4 @@ def test_the_same_seed_gives_the_same() -> None:
     random = np.random.default_rng(1)
     sides: list[Any] = [table({("x", "c"): random.integers(1, 6, 40).astype(float).tolist()}) for _ in range(2)]
     assert compare_runs(*sides, seed=4) == compare_runs(*sides, seed=4)
-    assert compare_runs(*sides, seed=4).moved[0].estimate.method.endswith("10000 flips, seed 4")
+    assert compare_runs(*sides, seed=4).means[0].estimate.method.endswith("10000 flips, seed 4")

@@ -500,7 +500,7 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
 def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, seed: int) -> None:
     before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(NOISE)))
     (found,) = against_baseline(after, before, seed=seed)
-    assert found.estimate == compare_runs(before.table, after.table, seed=seed).moved[0].estimate
+    assert found.estimate == compare_runs(before.table, after.table, seed=seed).means[0].estimate
     means = [verdict(in_range(3), texts(8), after, seed=one).estimate for one in (seed, 3)]
     assert means[0] != means[1]
 

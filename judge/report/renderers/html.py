@@ -29,8 +29,6 @@ from judge.report.renderers import old_items as items
 from judge.report.renderers.old_items import Item, gaps, means, shares
 from judge.report.views import people as validation
 from judge.report.views.columns import ALPHA, ARROWS
-from judge.report.views.comparison import Section, layout
-from judge.report.views.criterion_diff import diff_sentences
 from judge.report.views.heat_maps import heats, wins
 from judge.report.views.leaderboard_old import Leaderboard, build_leaderboard, verdict
 from judge.report.views.people import HEADS as HEADS_OF_PEOPLE
@@ -38,7 +36,6 @@ from judge.report.views.provenance import Provenance, abstained, failed
 from judge.report.views.qags import HEADS
 from judge.report.views.ranking_old import Contest, RankingView, build_ranking
 from judge.report.views.score_drivers import build_judge_drivers
-from judge.results.comparison import CriterionDiff, RunComparison
 from judge.results.result import Result
 
 MOST_DRAWN = 30
@@ -408,39 +405,6 @@ def failed_lines(result: Result) -> Iterator[str]:
     more = f" and {len(kinds) - _MOST_KINDS} more kinds" if len(kinds) > _MOST_KINDS else ""
     every = result.failed + len(result.table.scores)
     yield f"{result.failed:,} of {plural(every, 'value')} failed: {', '.join(named)}{more}. .failures says why of each."
-
-
-def of_runs(comparison: RunComparison) -> str:
-    """What moved, column by column."""
-    view = layout(comparison)
-    tables = [f"<p><b>{_escaped(section.name)}</b></p>{_section(section)}" for section in view.sections]
-    changes = [f"{title}: {change.before} → {change.after}" for title, change in view.changes]
-    rest = [*view.notes, *changes, view.unchanged, view.legend if view.sections else ""]
-    return "".join(
-        [f"<p><b>{_escaped(view.title)}</b></p>", *_lines(view.sentences), *tables, _folded("More", _lines(rest))]
-    )
-
-
-def of_prompts(diff: CriterionDiff) -> str:
-    """The answer in sentences, what a judge's scores did, and the lines that differ."""
-    title = f"<p><b>{_escaped(' → '.join(diff.names))}</b></p>"
-    judged = diff.judged.comparison if diff.judged is not None else None
-    tables = [_section(section) for section in layout(judged).sections] if judged is not None else []
-    lines = Markup("\n").join(_escaped(line) for line in diff.diff)
-    folded = _folded(plural(len(diff.diff), "line"), [f"<pre>{lines}</pre>"]) if diff.diff else ""
-    return "".join([title, *_lines([*diff_sentences(diff), *diff.notes]), *tables, folded])
-
-
-def _section(section: Section) -> str:
-    heads = ("system", "before", "after", "change", "p", "↑ = ↓")
-    rows = [
-        (row.system, row.before, row.after, f"{row.mark}{row.change} {row.interval}", row.p, row.texts)
-        for row in section.rows
-    ]
-    body = "".join(f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return (
-        f"<table><thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody></table>"
-    )
 
 
 def _lines(texts: Iterable[str]) -> list[str]:

@@ -1,71 +1,120 @@
-"""Sentences about two wordings of a criterion: their agreement with people, their scores, prompts and tokens."""
+"""The report of `judge criteria diff`: what two wordings of a criterion change in prompts, scores and agreement."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
 
-from judge.core.format import decimals, format_interval, format_p, plural, signed
+from judge.core.format import (
+    decimals,
+    dollars,
+    escape_controls,
+    format_interval,
+    format_p,
+    number,
+    one_line,
+    percent,
+    plural,
+    signed,
+)
 from judge.core.records import Estimate
-from judge.results.comparison import PLACES, CriterionDiff, Judged
+from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table
+from judge.report.views import comparison
+from judge.report.views.columns import p_cell
+from judge.results.comparison import PLACES, Agreement, CriterionDiff, Judged
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
 
-_MAX_ITEMS = 100_000  # items, beyond which no one would go
+SCHEMA = "judge.criteria.diff/1"
+_MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
+_MAX_CHANGES = 4  # of the header, in the summary
+_HEADS = (Column("", numeric=False), Column("before"), Column("after"), Column("change"), Column("p"))
 
 
-def diff_sentences(diff: CriterionDiff) -> Iterator[str]:
-    """Say what differs between two criteria, the most important first."""
-    if diff.judged is not None:
-        yield from _agreement_sentence(diff.judged)
-        yield from _score_sentence(diff.judged)
-        if any(diff.judged.failed):
-            (total_before, total_after), (failed_before, failed_after) = diff.judged.judgments, diff.judged.failed
-            yield (
-                f"{failed_before:,} of {plural(total_before, 'judgment')} failed before, {failed_after:,} of "
-                f"{total_after:,} after."
-            )
-    if diff.prompts is not None:
-        prompts, texts = diff.prompts, plural(diff.prompts.texts, "text")
-        if not prompts.differ:
-            yield f"The prompts are the same on {'all ' if prompts.texts > 1 else ''}{texts}."
-        elif prompts.differ == prompts.texts:
-            yield f"The prompts differ on all of {texts} of {plural(prompts.items, 'item')}."
-        else:
-            items = f"{prompts.items_differ:,} of {plural(prompts.items, 'item')}"
-            yield f"The prompts differ on {prompts.differ:,} of {texts}, which are of {items}."
-        before, after = prompts.tokens
-        share = 100 * (after / before - 1)
-        change = f"{signed(share, 1)}%" if round(share, 1) else "no change"
-        tokens = f"A prompt has about {before:,.0f} tokens before and {after:,.0f} after ({change})"
-        if prompts.cost is not None:
-            dollars = [f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}" for cost in prompts.cost]
-            tokens += f"; 1,000 judgments cost about {dollars[0]} before and {dollars[1]} after ({prompts.priced})"
-        elif prompts.priced:
-            tokens += f"; what they cost is not known ({prompts.priced})"
-        yield f"{tokens}."
+def view(diff: CriterionDiff) -> Document:
+    """Make the report of a diff."""
+    judged, scores = diff.judged, diff.judged.comparison if diff.judged else None
+    names = " → ".join(one_line(name, 40) for name in diff.names)
+    changes = [
+        f"{change.what}: {one_line(change.before, 200)} → {one_line(change.after, 200)}" for change in diff.changes
+    ]
+    texts = f" · {plural(diff.prompts.texts, 'text')}" if diff.prompts else ""
+    files = Section("files", "Files", lambda: (_lines(diff.diff),))
+    prompts = Section("prompts", "Prompts", lambda: _prompt_blocks(diff))
+    sections = {
+        Section("agreement", "Agreement with people", lambda: _agreement_blocks(judged)): judged and judged.agreement,
+        Section("scores", "Scores", lambda: comparison.mean_blocks(scores) if scores else ()): scores,
+        Section("ranks", "Ranks", lambda: _rank_blocks(judged)): judged and judged.ranks,
+        # Without a judge, the lines that differ are the summary.
+        prompts: diff.prompts and diff.prompts.differences and judged,
+        files: diff.diff and diff.prompts,
+        Section("header", "Other changes", lambda: _bullets(changes[_MAX_CHANGES:])): changes[_MAX_CHANGES:],
+    }
+    summary: list[Block] = []
+    if rows := tuple(_overview_rows(diff)):
+        summary.append(Table(_HEADS, rows, key=_key(rows), name="diff", caption="Before and after."))
+    if diff.prompts and diff.prompts.cost is None and diff.prompts.price_source:
+        changes.insert(0, f"The cost is unknown: {one_line(diff.prompts.price_source)}.")
+    summary += _bullets(changes[:_MAX_CHANGES])
+    if judged is None:
+        summary += prompts.blocks if diff.prompts else files.blocks if diff.diff else ()
+    return Document(
+        title=" → ".join(map(one_line, diff.names)),
+        finding=tuple(finding(diff)),
+        scope=f"{names}{texts}",
+        notices=tuple(map(one_line, diff.notes)),
+        summary=tuple(summary),
+        sections=tuple(section for section, needed in sections.items() if needed),
+        data=_data(diff),
+        records=tuple(_records(diff)),
+    )
+
+
+# The finding
+
+
+def finding(diff: CriterionDiff) -> Iterator[str]:
+    """Say what changed, the most important first: agreement with people, scores, prompts, text."""
+    sentences = list(_sentences(diff))
+    yield sentences[0].rstrip(".")
+    yield from sentences[1:]
+
+
+def _sentences(diff: CriterionDiff) -> Iterator[str]:
+    judged, prompts = diff.judged, diff.prompts
+    if judged is not None:
+        yield from _agreement_sentence(judged)
+        yield from _score_sentence(judged)
+    elif prompts is not None and not prompts.differ:
+        yield f"The prompts are the same on {'all ' if prompts.texts > 1 else ''}{plural(prompts.texts, 'text')}."
+    elif prompts is not None:
+        share = "all" if prompts.differ == prompts.texts else f"{prompts.differ:,} of"
+        yield f"The prompts differ on {share} {plural(prompts.texts, 'text')} of {plural(prompts.items, 'item')}."
     elif diff.diff or diff.changes:
-        yield "The two are not the same."
+        yield "The two criteria differ."
     else:
-        yield f"The two have the same text ({diff.criteria[0].digest[:6]})."
+        yield f"The two criteria have the same text ({diff.criteria[0].digest[:6]})."
+    if judged is not None and judged.no_agreement:
+        yield f"{one_line(judged.no_agreement)}."
 
 
 def _agreement_sentence(judged: Judged) -> Iterator[str]:
     agreement = judged.leading
     if agreement is None or agreement.difference is None:
         return
-    e = agreement.difference
-    over = f"{OVER[agreement.level]}, {plural(e.n, UNITS[agreement.level])}"
+    e, unit = agreement.difference, UNITS[agreement.level]
     size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
     if agreement.is_significant:
         tested = f" ({format_p(e.p)})" if e.p is not None else ""
-        yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size} {over}."
+        yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size}, {plural(e.n, unit)}."
     else:
-        tested = _p_and_items_needed(e, e.p, UNITS[agreement.level])
-        yield f"Agreement with people is not told apart{tested}: {size} {over}."
+        tested = _p_and_items_needed(e, e.p, unit)
+        yield f"No significant change in agreement with people{tested}: {size}, {plural(e.n, unit)}."
 
 
 def _score_sentence(judged: Judged) -> Iterator[str]:
-    rows = [] if judged.comparison is None else judged.comparison.runs.moved
+    rows = judged.comparison.runs.means if judged.comparison else ()
     if not rows:
         yield "No text has a score by both."
         return
@@ -75,24 +124,157 @@ def _score_sentence(judged: Judged) -> Iterator[str]:
     if not row.up and not row.down:
         yield f"No score differs on {plural(row.same, 'text')}."
     elif row.adjusted is None:
-        yield f"Scores: {size}, too few items for a test."
-    elif row.moved:
-        moved = "rose" if e.value > 0 else "fell"
-        yield f"Scores {moved} ({format_p(row.adjusted)}): {size} over {plural(e.n, 'item')}."
+        yield f"Scores changed by {size}; too few items for a test."
+    elif row.significant:
+        yield f"Scores {'rose' if e.value > 0 else 'fell'} ({format_p(row.adjusted)}): {size}, {plural(e.n, 'item')}."
     else:
         tested = _p_and_items_needed(e, row.adjusted, "item")
-        yield f"Scores are not told apart{tested}: {size} over {plural(e.n, 'item')}."
+        yield f"No significant change in scores{tested}: {size}, {plural(e.n, 'item')}."
 
 
 def _p_and_items_needed(estimate: Estimate, p: float | None, unit: str) -> str:
-    """Return ` (p = 0.080, would take n ≈ 400 items)`, without the parts that are unknown.
+    """Return ` (p = 0.080, detecting it needs about 400 items)`, without the parts that are unknown.
 
-    No number of items is named if the estimate already has that many.
+    No number of items is given if the estimate already has that many.
     """
     parts, items = [] if p is None else [format_p(p)], items_needed(estimate)
     if items is not None and items > estimate.n:
-        so_many = (
-            f"more than {_MAX_ITEMS:,}" if items > _MAX_ITEMS else f"n ≈ {round(items, -max(0, len(str(items)) - 2)):,}"
-        )
-        parts.append(f"would take {so_many} {unit}s")
+        rounded = f"about {round(items, -max(0, len(str(items)) - 2)):,}"
+        parts.append(f"detecting it needs {rounded if items <= _MAX_ITEMS else f'more than {_MAX_ITEMS:,}'} {unit}s")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+# The summary
+
+
+def _overview_rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
+    judged, prompts = diff.judged, diff.prompts
+    if judged is not None:
+        if judged.leading is not None:
+            yield _agreement_row(judged.leading, "agreement with people")
+        for row in judged.comparison.runs.means[:1] if judged.comparison else ():
+            places = decimals([row.before, row.after])
+            sides = [Cell(number(value, places), value=value) for value in (row.before, row.after)]
+            yield Cell("mean score"), *sides, _change(row.estimate, places, row.significant), Cell(p_cell(row.adjusted))
+        if any(judged.failed):
+            sides = [Cell(f"{failed:,} of {n:,}") for failed, n in zip(judged.failed, judged.judgments, strict=True)]
+            yield Cell("failed judgments"), *sides, Cell(""), Cell("")
+        for flips in judged.flips:
+            if not flips.total:
+                continue
+            count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=percent(flips.flipped / flips.total))
+            yield Cell(f"flips: {flips.name}"), Cell(""), Cell(""), count, Cell("")
+    if prompts is not None:
+        before, after = prompts.tokens
+        change = 100 * (after / before - 1)
+        text = f"{signed(change, 1)}%" if round(change, 1) else "none"
+        yield Cell("tokens per prompt"), Cell(f"{before:,.0f}"), Cell(f"{after:,.0f}"), Cell(text), Cell("")
+        if prompts.cost is not None:
+            sides = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
+            name = Cell("cost of 1,000 judgments", note=one_line(prompts.price_source))
+            yield name, *sides, Cell(""), Cell("")
+
+
+def _key(rows: tuple[tuple[Cell, ...], ...]) -> str:
+    return "* significant" if any(cell.mark for row in rows for cell in row) else ""
+
+
+def _change(estimate: Estimate | None, places: int, significant: bool) -> Cell:
+    if estimate is None:
+        return Cell("–")
+    interval = format_interval(estimate.low, estimate.high, places)
+    return Cell(signed(estimate.value, places), note=interval, mark="*" if significant else "", value=estimate.value)
+
+
+def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
+    sides = [Cell(number(e.value, PLACES), value=e.value) for e in (agreement.before, agreement.after)]
+    difference = agreement.difference
+    change = _change(difference, PLACES, agreement.is_significant)
+    return Cell(name), *sides, change, Cell(p_cell(difference.p if difference else None))
+
+
+# Sections
+
+
+def _agreement_blocks(judged: Judged | None) -> Iterator[Block]:
+    if judged is None:
+        return
+    rows = []
+    for agreement in judged.agreement:
+        n = (agreement.difference or agreement.after).n
+        rows.append((*_agreement_row(agreement, OVER[agreement.level]), Cell(f"{n:,}", value=n)))
+    caption = f"Spearman's correlation with people's ratings of {one_line(judged.rating)}."
+    yield Table((*_HEADS, Column("n")), tuple(rows), caption=caption, key="* significant", name="agreement")
+
+
+def _rank_blocks(judged: Judged | None) -> Iterator[Block]:
+    if judged is None:
+        return
+    rows = []
+    for change in judged.ranks:
+        sides = [Cell(f"{rank}", note=f"[{low}–{high}]") for rank, low, high in (change.before, change.after)]
+        rows.append((Cell(one_line(change.system, 80)), *sides))
+    columns = (Column("system", numeric=False), Column("before"), Column("after"))
+    yield Table(columns, tuple(rows), caption="Ranks that changed, with the range that the tests allow.", name="ranks")
+
+
+def _prompt_blocks(diff: CriterionDiff) -> Iterator[Block]:
+    for place, difference in enumerate(diff.prompts.differences if diff.prompts else ()):
+        yield Heading(f"{'Also, on' if place else 'On'} {plural(difference.texts, 'text')}")
+        yield _lines(difference.lines)
+
+
+def _lines(lines: tuple[str, ...]) -> Diff:
+    return Diff(tuple(map(escape_controls, lines)))
+
+
+def _bullets(lines: list[str]) -> list[Block]:
+    return [Bullets(tuple(lines))] if lines else []
+
+
+# JSON and CSV
+
+
+def _data(diff: CriterionDiff) -> dict[str, Any]:
+    data: dict[str, Any] = {"schema": SCHEMA, "finding": list(finding(diff)), "notes": diff.notes}
+    for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
+        data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
+    data |= {
+        "changes": [{"what": change.what, "before": change.before, "after": change.after} for change in diff.changes],
+        "diff": diff.diff,
+        "prompts": asdict(diff.prompts) if diff.prompts else None,
+        "judged": None,
+    }
+    if (judged := diff.judged) is not None:
+        data["judged"] = {
+            "judgments": judged.judgments,
+            "failed": judged.failed,
+            "scores": None if judged.comparison is None else comparison.data(judged.comparison),
+            "flips": [asdict(record) for record in judged.flips],
+            "ranks": [asdict(record) for record in judged.ranks],
+            "rating": judged.rating,
+            "agreement": [{**asdict(record), "significant": record.is_significant} for record in judged.agreement],
+            "no_agreement": judged.no_agreement,
+            "level": judged.level,
+        }
+    return data
+
+
+def _records(diff: CriterionDiff) -> Iterator[dict[str, Any]]:
+    """Yield a record per quantity; `group` is the level of an agreement or the system of a mean."""
+    keys = ("quantity", "group", "before", "after", "change", "low", "high", "p", "n")
+    judged = diff.judged
+    for agreement in judged.agreement if judged else ():
+        e = agreement.difference
+        change = (e.value, e.low, e.high, e.p, e.n) if e else (None, None, None, None, agreement.after.n)
+        sides = agreement.before.value, agreement.after.value
+        yield dict(zip(keys, ("agreement with people", agreement.level, *sides, *change), strict=True))
+    for row in judged.comparison.runs.means if judged and judged.comparison else ():
+        e = row.estimate
+        values = (row.before, row.after, e.value, e.low, e.high, row.adjusted, e.n)
+        yield dict(zip(keys, (f"mean of {row.column}", row.system, *values), strict=True))
+    if diff.prompts:
+        blank = (None,) * 4
+        yield dict(zip(keys, ("tokens per prompt", "", *diff.prompts.tokens, *blank, diff.prompts.texts), strict=True))
+        if diff.prompts.cost:
+            yield dict(zip(keys, ("cost of 1,000 judgments", "", *diff.prompts.cost, *blank, 1000), strict=True))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.format import escape_controls, one_line, plural
-from judge.report.views.comparison import Layout, layout
 from judge.results.comparison import Change
 from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Status
@@ -42,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SuiteView:
-    """A suite: `summary` is one sentence, `flaky` lists flaky cases, `compared` compares with the baseline."""
+    """A suite: `summary` is one sentence, `flaky` lists flaky cases."""
 
     name: str
     path: str
@@ -52,7 +51,6 @@ class SuiteView:
     flaky: str
     notes: tuple[str, ...]
     trouble: str
-    compared: Layout | None
     seconds: float
 
     @property
@@ -100,7 +98,6 @@ def suite_view(outcome: Outcome) -> SuiteView:
         _listed(flaky_cases),
         tuple(one_line(note, _MAX_SENTENCE) for note in outcome.notes),
         escape_controls(outcome.trouble),
-        layout(outcome.comparison) if outcome.comparison else None,
         outcome.seconds,
     )
 
