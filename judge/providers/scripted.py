@@ -35,7 +35,7 @@ class ScriptedProvider:
     """
 
     name = "scripted"
-    notice = "Scripted replies: no model was asked. These scores show how a report looks and nothing else."
+    notice = "Scripted replies: no model was asked. The scores only show how a report looks."
 
     def __init__(
         self, script: Callable[[Request], Reply], *, model: str = "script", endpoint: str = "", decides: bool = False
