@@ -1,15 +1,14 @@
 """Which of these texts is better, by how much, and how sure are we?
 
-`judge.evaluate(...)` scores texts on criteria with a judge model, beside ROUGE, BLEU and chrF, with intervals;
-`judge.rank(...)` compares them two by two; `judge.plan(...)` says before what that asks and costs, and
-`judge.render(...)` shows a prompt. `judge.validate(...)` holds a judge against people's ratings; `judge.compare(...)`
-says what moved from one run to another, which `judge.load_result(...)` reads; `judge.test(...)` holds a judge against
-a suite of cases, `judge.audit(...)` against controlled changes to texts; `judge.diff(...)` lays two wordings of a
-criterion side by side; `judge.metrics` are for lists of texts, as in `judge.metrics.rouge.score`.
-`help(judge.evaluate)` lists the options.
+- `judge.evaluate(...)` scores texts on criteria with a judge model, next to ROUGE, BLEU and chrF, with intervals;
+  `judge.rank(...)` compares them in pairs.
+- `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
+- `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed texts.
+- `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` two wordings of a criterion.
+- `judge.load_result(...)` reads a stored run; `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
 
-All that goes wrong on purpose is a `judge.JudgeError`. The other names are the types of what is given and returned.
-Importing this package loads nothing heavy: names are resolved when they are first used.
+`help(judge.evaluate)` lists the options. Expected errors are kinds of `judge.JudgeError`. The other names are types of
+arguments and results. Importing this package loads nothing heavy: names are resolved at first use.
 """
 
 from __future__ import annotations
