@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
-from judge.cli.qags import show_item
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import print_report, write
+from judge.cli.terminal import print_report
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
@@ -45,6 +44,7 @@ def report_command(
     """Show a stored run again, or draw its charts."""
     from judge.commands.validate import check_run
     from judge.config import load_config
+    from judge.results.item import item_of
     from judge.results.result import load
 
     check_run(run)
@@ -54,7 +54,7 @@ def report_command(
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
     if item is not None:
-        show_item(result, item, system, format)
+        print_report(item_of(result, item, system), format, full=True, output=output)
         return
     if options:
         if output is None and format in ("html", *_DRAWN):
@@ -69,11 +69,7 @@ def report_command(
         return
     if output is None and format == "html":
         output = run / "report.html"
-    if output is not None:
-        write("--output", output, result.report(format, wide=True) if wide else result.report(format))
-        typer.echo(str(output))
-    else:
-        print_report(result, format, full=full, wide=wide, folder=run)
+    print_report(result, format, full=full, wide=wide, folder=run, output=output)
 
 
 PAGE = "compared.html"

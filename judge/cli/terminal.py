@@ -17,7 +17,7 @@ import typer
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from judge.report.document import Document
 
 CONFIGS = (".yaml", ".yml")
 _MOST_NAMES = 3
@@ -104,14 +104,6 @@ def use_color() -> bool:
     return sys.stdout.isatty() and not no_ansi()
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Rich's console without highlighting, markup and emoji."""
-    from rich.console import Console
-
-    forced = False if no_ansi() else None
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, force_terminal=forced)
-
-
 def print_untrusted(text: str, format: str = "") -> None:
     """Print text that may come from others; on a terminal, control characters are escaped.
 
@@ -138,34 +130,35 @@ def print_report(
     `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in the last line.
     With `output`, write the report to this file and print its path.
     """
-    from dataclasses import replace
-
     from judge.core import plugins
 
-    def text(**options: Any) -> str:
-        if hasattr(finished, "report"):
-            return str(finished.report(format, **options))
-        return plugins.write(plugins.document(finished), format, **options)
-
-    if output is not None:
-        write("--output", output, text(full=True) if format == "console" else text())
-        typer.echo(str(output))
-        return
-    if format != "console":
-        print_untrusted((text(wide=True) if wide else text()).rstrip("\n"))
-        return
+    colour = output is None and use_color()
     if type(finished).__name__ not in plugins.VIEWS:  # a report that is not made of blocks
-        print_untrusted(text(colour=use_color()).rstrip("\n"), format)
-        return
-    document = plugins.document(finished)
-    if folder is not None:
-        name = shlex.quote(str(folder))
-        commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
-        *lines, last = document.footer or ("",)
-        page = folder / "report.html"
-        footer = (*lines, " · ".join(filter(None, (last, str(page) if page.exists() else ""))))
-        document = replace(document, next=commands, footer=footer)
-    typer.echo(plugins.write(document, full=full, colour=use_color()).rstrip("\n"))
+        text = finished.report(format, **({"colour": colour} if format == "console" else {}))
+    elif format in ("html", "svg") and hasattr(finished, "report"):
+        text = finished.report(format)
+    else:
+        document = plugins.document(finished)
+        if folder is not None:
+            document = _in_folder(document, folder)
+        text = plugins.write(document, format, full=full, wide=wide, colour=colour)
+    if output is not None:
+        write("--output", output, text)
+        typer.echo(str(output))
+    else:
+        print_untrusted(text.rstrip("\n"), format)
+
+
+def _in_folder(document: Document, folder: Path) -> Document:
+    """Name the run's folder in the suggested commands, and its page in the last line."""
+    from dataclasses import replace
+
+    name = shlex.quote(str(folder))
+    commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
+    *lines, last = document.footer or ("",)
+    page = folder / "report.html"
+    footer = (*lines, " · ".join(filter(None, (last, str(page) if page.exists() else ""))))
+    return replace(document, next=commands, footer=footer)
 
 
 def print_message(message: str) -> None:

@@ -351,12 +351,6 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
 # The prompt of one sample
 
 
-def samples_of_item(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
-    """Return the samples of one item (by default the first) and of one system or all. Raises ConfigError."""
-    first = _first(rows, item=item, system=system)
-    return [sample for sample in rows if sample.item == first.item and system in (None, sample.system)]
-
-
 def prompt(
     criterion: str,
     data: Any,

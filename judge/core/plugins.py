@@ -68,6 +68,7 @@ VIEWS = {
     "Forecast": "judge.report.views.plan:view",
     "JudgeCard": "judge.report.views.audit:view",
     "Result": "judge.report.views.result:view",
+    "ResultItem": "judge.report.views.item:view",
     "RunPower": "judge.report.views.power:view",
     "SdPower": "judge.report.views.power:view_of_sd",
     "Validation": "judge.report.views.validation:view",

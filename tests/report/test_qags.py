@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.qags import Line, qags_table, qags_tables
+from judge.report.views.qags import Line, qags_table
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
@@ -102,15 +102,6 @@ def test_wide_letters_count_for_two() -> None:
     assert shown.partition("____")[0].endswith("北港を")
     assert shown.partition("____")[2].startswith("に出た船は")
     assert cell_len(shown) <= 60 + len("____") + 2
-
-
-def test_every_output_has_its_heading(result: Result) -> None:
-    (one, found), (other, again) = qags_tables(result, result.table.samples)
-    assert one == "1, a: qags_f1 0.500"
-    assert other == "1, b: NothingAsked: nothing was answered"
-    assert found == again
-    assert len(found) == 4
-    assert [title for title, _ in qags_tables(result, result.table.samples[1:])] == [other]
 
 
 def test_the_page_shows_them_as_text(result: Result) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
 
 from judge.core.format import number, one_line
-from judge.core.records import Column, Failure, Sample, Score
-from judge.results.result import Result
+from judge.core.records import Column, Failure, Score
 
 _GAP = "____"  # replaces the theme in a question
 _MAX_CELLS = 60  # of a terminal, for the words around the gap
@@ -78,15 +76,3 @@ def _line(stored: list[Any]) -> Line:
     scores = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
     reason = f"left out: {left_out}" if left_out else "left out"
     return Line(theme, question, source or "–", output or "–", scores or reason)
-
-
-def qags_tables(result: Result, samples: Sequence[Sample]) -> Iterator[tuple[str, tuple[Line, ...]]]:
-    """Yield a heading for each output, with its value or error, and its questions and answers."""
-    columns = [column for column in result.table.columns if is_qags(column)]
-    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    for sample in samples:
-        column_rows = [rows.get((sample.item, sample.system, column.name)) for column in columns]
-        values = ", ".join(f"{row.column} {number(row.value, 3)}" for row in column_rows if isinstance(row, Score))
-        failed = next((f"{row.error}: {row.message}" for row in column_rows if isinstance(row, Failure)), "")
-        lines = (qags_table(column, row) for column, row in zip(columns, column_rows, strict=True))
-        yield f"{sample.item}, {sample.system}: {values or failed}", next(filter(None, lines), ())

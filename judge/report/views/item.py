@@ -1,0 +1,141 @@
+"""One item of a run as a document: its source, and each system's text with its scores, reasons and ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from judge.core.format import number, one_line, plural
+from judge.core.records import Column as DataColumn
+from judge.core.records import Failure, Sample, Score
+from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
+from judge.report.format import column_title, in_words, share_of_scale
+from judge.report.views.columns import places
+from judge.report.views.item_scores import build_finding
+from judge.report.views.provenance import build_provenance
+from judge.report.views.qags import HEADS, Line, qags_table
+from judge.results.item import ResultItem
+
+_SOURCE = 1_200  # characters of a source
+
+
+def view(item: ResultItem) -> Document:
+    """Lay out an item."""
+    columns = {column.name: column for column in item.result.table.columns}
+    failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows)
+    sections = [Section("source", "Source", partial(_source_blocks, item))] if any(_source(item)) else []
+    sections += [
+        Section(f"system-{place}", one_line(sample.system), partial(_output_blocks, item, sample, columns))
+        for place, sample in enumerate(item.samples)
+    ]
+    return Document(
+        title=f"Item {one_line(item.item)}",
+        finding=tuple(_headline(item, columns)),
+        scope=plural(len(item.samples), "text"),
+        about=(build_provenance(item.result).title,),
+        sections=tuple(sections),
+        footer=(f"{failed:,} failed",) if failed else (),
+        data={
+            "item": item.item,
+            "source": _source(item)[0],
+            "references": _source(item)[1],
+            "outputs": [_output_data(item, sample, columns) for sample in item.samples],
+        },
+        records=tuple(_record(row) for sample in item.samples for row in item.rows[sample.system]),
+    )
+
+
+def _headline(item: ResultItem, columns: Mapping[str, DataColumn]) -> Iterator[str]:
+    """Yield the lowest score of a criterion, if there are any."""
+    shares = [
+        (share, row)
+        for rows in item.rows.values()
+        for row in rows
+        if isinstance(row, Score) and not row.rival and columns[row.column].kind == "criterion"
+        if not columns[row.column].judge and columns[row.column].better
+        if (share := share_of_scale(columns[row.column], row.value)) is not None
+    ]
+    if shares:
+        _, lowest = min(shares, key=lambda pair: pair[0])
+        value = build_finding(lowest, columns[lowest.column]).value
+        yield f"Lowest score: {one_line(lowest.system)}, {column_title(lowest.column)} {value}"
+
+
+def _source(item: ResultItem) -> tuple[str | None, tuple[str, ...]]:
+    """Return the item's source and references."""
+    source = next((sample.source for sample in item.samples if sample.source is not None), None)
+    return source, next((sample.references for sample in item.samples if sample.references), ())
+
+
+def _source_blocks(item: ResultItem) -> Iterator[Block]:
+    source, references = _source(item)
+    if source is not None:
+        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
+        yield Paragraph(f"{source[:_SOURCE]}{end}")
+    if references:
+        yield Facts(tuple(("reference", reference) for reference in references))
+
+
+def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> Iterator[Block]:
+    yield Paragraph(sample.output)
+    rows = item.rows[sample.system]
+    if scores := [row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)]:
+        yield _score_table(item, scores, columns)
+    metrics = [
+        f"{column_title(row.column)} {number(row.value, places(item.result, columns[row.column]))}"
+        for row in rows
+        if isinstance(row, Score) and columns[row.column].kind == "metric"
+    ]
+    ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
+    facts = [
+        (name, " · ".join(values)) for name, values in (("metrics", metrics), ("human ratings", ratings)) if values
+    ]
+    if facts:
+        yield Facts(tuple(facts))
+    if lines := _questions(rows, columns):
+        cells = tuple(tuple(Cell(text) for text in line.cells) for line in lines)
+        yield Table(tuple(Column(head, numeric=False) for head in HEADS), cells, name=f"qags-{sample.system}")
+
+
+def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, DataColumn]) -> Table:
+    compared = any(row.rival for row in rows)
+    heads = ["criterion", *(["against"] if compared else []), "score", "reason"]
+    cells = []
+    for row in rows:
+        column = columns[row.column]
+        name = f"{column.criterion} ({column.judge})" if column.judge else column.name
+        rival = [Cell(one_line(row.rival))] if compared else []
+        if isinstance(row, Failure):
+            value, reason = Cell("failed", tone="bad"), f"{row.error}: {row.message}"
+        else:
+            finding = build_finding(row, column, max(2, places(item.result, column)))
+            share = f" ({finding.shares})" if in_words(column) and finding.shares else ""
+            value, reason = Cell(finding.value + share), finding.reason
+        cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
+    return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
+
+
+def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:
+    return next(filter(None, (qags_table(columns[row.column], row) for row in rows)), ())
+
+
+def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> dict[str, Any]:
+    rows = item.rows[sample.system]
+    return {
+        "system": sample.system,
+        "output": sample.output,
+        "human": dict(sample.human),
+        "scores": [_record(row) for row in rows if isinstance(row, Score)],
+        "failures": [_record(row) for row in rows if isinstance(row, Failure)],
+        "questions": [asdict(line) for line in _questions(rows, columns)],
+    }
+
+
+def _record(row: Score | Failure) -> dict[str, Any]:
+    record = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
+    if isinstance(row, Failure):
+        return record | {"value": None, "method": None, "reason": None, "error": row.error, "message": row.message}
+    made = row.provenance
+    return record | {"value": row.value, "method": made.method, "reason": made.reason, "error": None, "message": None}
