@@ -53,7 +53,7 @@ def test_a_run_from_a_data_file(folder: Path, command: Callable[..., Any]) -> No
     assert done.code == 0, done.err
     assert "4.8" in done.out
     assert "no model was asked" in " ".join(done.out.split())
-    assert "report: r/report.html" in done.err
+    assert "r/report.html\nNext " in done.out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert len(frame) == 6 * 3
     assert {"item", "system", "column", "value", "error"} <= set(frame.columns)
@@ -109,8 +109,8 @@ def test_failed_judgments_finish_the_run_and_exit_1(folder: Path, command: Calla
     write(folder / "replies.yaml", "- {when: x wrote, reply: 9}\n- {when: [], reply: 2}\n")
     done = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 1
-    assert "ParseError" in done.out
-    assert "3 of 6 judgments failed" in done.err
+    assert "3 judged, 3 failed" in done.out
+    assert "ParseError" in command("report", "r", "--full").out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert frame["value"].isna().sum() == 3
     assert set(frame["raw"][frame["error"].notna()]) == {"9"}

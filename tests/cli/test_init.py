@@ -34,7 +34,7 @@ def test_it_says_what_it_wrote_and_what_to_type_next(command: Callable[..., Any]
 def test_its_run_shows_a_difference_between_the_prompts(project: Path, command: Callable[..., Any]) -> None:
     done = command("run", "run.yaml", "--json")
     assert done.code == 0, done.err
-    assert "new_prompt is best on politeness" in " ".join(json.loads(done.out)["verdict"].split())
+    assert json.loads(done.out)["finding"][0] == "new_prompt beats old_prompt"
     assert (project / "runs" / "first" / "report.html").exists()
 
 

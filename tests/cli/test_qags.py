@@ -51,8 +51,8 @@ def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
     Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     assert judge(*MEASURED, "qags").code == 0
     shown = judge("report", "r", "--item", "one", "--system", "y").out
-    assert "one, y: " in shown
-    assert "one, x: " not in shown
+    assert "\ny\n" in shown
+    assert "\nx\n" not in shown
     assert "unknown system 'w'" in judge("report", "r", "--item", "one", "--system", "w").err
 
 
@@ -138,10 +138,14 @@ def test_what_the_judge_refused_fails_the_output_and_is_shown(
     result = load("r")
     (failed,) = result.failures
     assert (failed.item, failed.error) == ("two", "Refused")
-    assert " could not be measured" in done.err
-    shown = judge("report", "r", "--item", "two")
-    assert "for 1 of 1 theme the judge gave no question or answer" in " ".join(shown.out.split())
-    assert "left out: Refused" in " ".join(shown.out.split())
+    assert "1 measured, 1 failed" in done.out
+    (output,) = json.loads(judge("report", "r", "--item", "two", "--json").out)["outputs"]
+    (failure,) = output["failures"]
+    assert "for 1 of 1 theme the judge gave no question or answer" in failure["message"]
+    assert output["questions"][0]["similarity"].startswith("left out: Refused")
+    shown = " ".join(judge("report", "r", "--item", "two").out.split())
+    assert "qags_f1 failed Refused: for 1 of 1 theme" in shown
+    assert "1 failed" in shown
 
 
 def test_a_recording_answers_in_the_model_s_place(
