@@ -304,11 +304,10 @@ def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
     assert page.index("<table") < page.index("How to read this")
     assert "<caption" not in page
     moved = judge.compare(before, after)
-    assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean moved")
-    assert "<table>" in moved._repr_html_()
-    assert "<details>" in moved._repr_html_()
+    assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean changed")
+    assert "<table" in moved._repr_html_()
     told = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
-    assert repr(told) == "<CriterionDiff: solved (before) → solved (after). The two are not the same.>"
+    assert repr(told) == "<CriterionDiff: solved (before) → solved (after). The two criteria differ>"
     assert "&lt;b&gt;Be strict." in told._repr_html_()
 
 

@@ -14,8 +14,9 @@ from jsonschema import Draft202012Validator
 import judge
 from judge.core import plugins
 from judge.core.records import Estimate
+from judge.report.views.calibration import calibration_blocks
 from judge.report.views.summary import schema
-from judge.report.views.validation import agreement_facts, agreement_tile, calibration_blocks, people_blocks
+from judge.report.views.validation import agreement_facts, agreement_tile, people_blocks
 from judge.results.result import Result, load
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import MEASURES, Agreement

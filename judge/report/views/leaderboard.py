@@ -33,6 +33,7 @@ from judge.report.format import (
     share_of_scale,
 )
 from judge.report.views import items
+from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
 from judge.report.views.columns import (
     Group,
@@ -51,7 +52,6 @@ from judge.report.views.validation import (
     agreement_chart,
     agreement_facts,
     agreement_tile,
-    calibration_blocks,
     people_blocks,
 )
 from judge.results.result import Result

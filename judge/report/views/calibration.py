@@ -1,0 +1,92 @@
+"""The section on prediction-powered means: a judge's scores put on people's scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from judge.core.format import decimals, format_interval, number, one_line, plural, signed
+from judge.report.document import Block, Bullets, Cell, Column, Details, Heading, Paragraph, Table
+from judge.report.views.columns import p_cell
+from judge.stats.calibration import Calibrated, Powered
+
+_MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
+_NOTE = 300  # characters of the note on what could not be estimated
+
+
+def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
+    """Make the section on means on people's scale; empty if there are none."""
+    blocks: list[Block] = []
+    for calibrated in criteria:
+        name = one_line(calibrated.column)
+        blocks.append(Heading(name))
+        places = decimals([mean.estimate.value for mean in calibrated.means])
+        if calibrated.means:
+            rows = tuple((Cell(one_line(mean.system)), *_powered_cells(mean, places)) for mean in calibrated.means)
+            blocks.append(_powered_table("system", rows, f"{name}: means on people's scale.", f"calibrated-{name}"))
+        differences = calibrated.differences
+        if len(differences) > _MAX_DIFFERENCES:
+            differences = tuple(d for d in differences if d.system == calibrated.means[0].system)
+        if differences:
+            rows = tuple(
+                (
+                    Cell(f"{one_line(difference.system)} − {one_line(difference.other)}"),
+                    *_powered_cells(difference, places),
+                    Cell(p_cell(difference.adjusted)),
+                )
+                for difference in differences
+            )
+            caption = f"{name}: differences on people's scale."
+            blocks.append(_powered_table("difference", rows, caption, f"calibrated-differences-{name}", "p"))
+        if sentences := list(_powered_sentences(calibrated, len(differences))):
+            blocks.append(Paragraph(" ".join(sentences)))
+    if blocks:
+        blocks.append(Details("How to read these tables", (Bullets(tuple(_powered_explanations(criteria))),)))
+    return tuple(blocks)
+
+
+def _powered_table(first: str, rows: tuple[tuple[Cell, ...], ...], caption: str, name: str, *more: str) -> Table:
+    heads = ("with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
+    return Table((Column(first, numeric=False), *map(Column, heads)), rows, caption=caption, name=name)
+
+
+def _powered_cells(powered: Powered, places: int) -> tuple[Cell, ...]:
+    format_value = signed if powered.other else number
+    estimates = [
+        Cell(format_value(e.value, places), note=format_interval(e.low, e.high, places), value=e.value, mark=mark)
+        for e, mark in ((powered.estimate, "*" if powered.apart else ""), (powered.people, ""))
+    ]
+    worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
+    counts = f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2), worth
+    return (*estimates, *map(Cell, counts))
+
+
+def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:
+    worth = [(mean.estimate.n, mean.effective_ratings) for mean in calibrated.means if mean.effective_ratings]
+    if worth:
+        rated, alone = (round(median(side)) for side in zip(*worth, strict=True))
+        if alone != rated:
+            yield f"{plural(rated, 'rating')} and the judge are worth {plural(alone, 'rating')} (median over systems)."
+    if n_pairs := len(calibrated.differences):
+        apart = sum(powered.apart for powered in calibrated.differences)
+        only = f"; the table has the {shown:,} with the best system" if shown < n_pairs else ""
+        yield f"{apart:,} of {plural(n_pairs, 'pair')} of systems differ significantly{only}."
+    if calibrated.note:
+        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}."
+
+
+def _powered_explanations(criteria: Sequence[Calibrated]) -> Iterator[str]:
+    yield (
+        "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all "
+        "items, minus its mean error on the rated items. They are valid for any judge if the rated items are a random "
+        "sample."
+    )
+    yield (
+        "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow interval without "
+        "the judge. If it is below the number of rated items, use the ratings alone."
+    )
+    differences = [difference for calibrated in criteria for difference in calibrated.differences]
+    if differences:
+        yield "A difference is estimated within items, with its own λ, so it can deviate from the difference of means."
+    if any(difference.apart for difference in differences):
+        yield "* significant: p < .05 after Holm's correction over the criterion's pairs."
