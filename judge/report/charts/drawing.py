@@ -78,8 +78,8 @@ def group(title: str, *parts: str) -> str:
 
 
 def label_width(names: Iterable[str]) -> float:
-    """Return the width in pixels of a column of shortened names."""
-    return round(CELL * max((cells(shorten(name)) for name in names), default=0)) + 14
+    """Return the width in pixels of a column of shortened names, some of which may be bold."""
+    return round(1.12 * CELL * max((cells(shorten(name)) for name in names), default=0)) + 12
 
 
 def shorten(name: str, limit: int = _NAME) -> str:

@@ -52,11 +52,11 @@ def means_charts(result: Result) -> Iterator[Chart]:
                 bar = replace(bar, tone="worse")
             drawn.append(bar)
         if any(drawn):
-            marks = ["*: significantly best."] * (len(best) == 1 < len(ranked))
-            marks += ["Orange: significantly worse than the best."] * any(bar and bar.tone == "worse" for bar in drawn)
+            marks = ["* significantly best"] * (len(best) == 1 < len(ranked))
+            marks += ["orange: significantly worse"] * any(bar and bar.tone == "worse" for bar in drawn)
             panels = [Panel(_axis(column, drawn), drawn)]
             title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
-            yield intervals(column.name, title, systems, panels, caption=" ".join(marks))
+            yield intervals(column.name, title, systems, panels, caption=" · ".join(marks))
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:

@@ -15,15 +15,14 @@ from judge.report.views.columns import groups
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Driver, Drivers
 
-TITLE = "What the scores correlate with"
 _MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
 _MIN_SHARE = 0.25  # drivers that explain less get no sentence
 _ABOUT = "A correlation is no proof of bias: a judge may prefer longer texts because they are better."
 _COMPARE = " Compare it with that of people's ratings."
 _KEY = (
-    "Explained: share of the score variance that all of them explain (R²). By chance: what random numbers would "
-    "explain. Others: Pearson's r. Length: log of the number of words. Copying: share of word pairs in the source. "
-    "Position: place of the copied words in the source."
+    "Explained: share of the score variance (R²); by chance: share that random numbers would explain. Other columns: "
+    "Pearson's r. Length: log of the number of words. Copying: share of word pairs from the source. Position: place of "
+    "copied words in the source."
 )
 _SCOPES = {True: "Scores are compared within items.", False: "Scores are pooled over all texts."}
 
@@ -50,7 +49,8 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     known = [row for row in rows if row.drivers.each]
     axis = even(-limit, limit, limit)
     panels = [Panel(axis, [_bar(_each(row).get(name)) for row in known], head=name) for name in names]
-    yield intervals("drivers", TITLE, [row.name for row in known], panels)
+    title = f"Correlation with {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"Correlation with {names[0]}"
+    yield intervals("drivers", title, [row.name for row in known], panels)
     scopes = {row.drivers.within for row in known}
     heads = ("scores", "explained", "by chance", *names, "texts")
     yield blocks.Table(
