@@ -58,7 +58,7 @@ REPORTS = {
     "png": "judge.report.formats.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
     "outcomes": "judge.report.renderers.suite:render",
-    "notebook_result": "judge.report.renderers.html:of_result",
+    "fragment": "judge.report.formats.html:fragment",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {

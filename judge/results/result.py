@@ -277,8 +277,8 @@ class Result:
         store(folder, {name: text.encode() for name, text in reports.items()})
 
     def _repr_html_(self) -> str:
-        """The verdict, the summary table and what failed, for notebooks."""
-        return str(plugins.report("notebook_result")(self))
+        """The finding, the summary table and what failed, for notebooks."""
+        return str(plugins.report("fragment")(plugins.document(self)))
 
 
 def load(folder: str | Path) -> Result:

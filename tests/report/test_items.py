@@ -124,7 +124,7 @@ def test_the_first_items_within_the_limit_have_prompts() -> None:
 
 
 def test_the_rank_of_the_judge_is_compared_with_that_of_rouge(result: Result) -> None:
-    gap = measured(result)["judge rank − rougeL rank"]
+    gap = measured(result)["rank by judge − rank by ROUGE-L"]
     # Five texts have both criteria; the judge ranks lead on doc-1 first, rougeL ranks it third with another text.
     assert gap.values["doc-1", "lead"] == pytest.approx(1 - 0.625)
     assert gap.values["doc-3", "lead"] == pytest.approx(0 - 0)
@@ -147,7 +147,7 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         ("fluency", True),
         ("fluency: a", False),
         ("fluency: org/b", False),
-        ("rougeL", False),
+        ("ROUGE-L", False),
     ]
     outputs = {item.name: item.outputs[0] for item in found.items}
     assert [(f.name, f.judge, f.place) for f in outputs["i"].findings] == [
@@ -208,7 +208,7 @@ def test_the_script_reads_a_value_for_each_output(result: Result) -> None:
         "一貫性",
         "rougeL",
         "length",
-        "judge rank − rougeL rank",
+        "rank by judge − rank by ROUGE-L",
     ]
     first = data["items"].index("doc-1") * 3
     assert [m["values"][first + 2] for m in data["measures"]] == [1.0, False, 0.25, 7.0, None]

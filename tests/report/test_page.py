@@ -14,6 +14,7 @@ from judge.core import plugins
 from judge.report import document as blocks
 from judge.report.document import Bar, Cell, Column, Document, Section, Table
 from judge.report.formats.html import fragment, render
+from judge.report.views.items import browser
 from judge.results.result import Result
 
 VOID = {"meta", "br", "input"}
@@ -105,8 +106,10 @@ def page(result: Result) -> str:
     return plugins.write(plugins.document(result), "html")
 
 
-def test_golden(page: str, golden: Any) -> None:
-    golden("page.html", re.sub(r"<(style|script)>.*?</\1>|sha256-[^']+", "", page, flags=re.DOTALL))
+def test_golden_of_the_items(result: Result, golden: Any) -> None:
+    items = Section("items", "All items", lambda: (browser(result),))
+    page = render(Document("Texts", sections=(items,), language="ja"))
+    golden("items.html", re.sub(r"<(style|script)>.*?</\1>|sha256-[^']+", "", page, flags=re.DOTALL))
 
 
 def test_every_block_is_shown_and_no_text_is_obeyed() -> None:

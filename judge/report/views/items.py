@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.report.document import ItemBrowser
-from judge.report.format import in_words, score_text, share_of_scale
+from judge.report.format import column_title, in_words, score_text, share_of_scale
 from judge.report.views.columns import groups, in_display_order, places
 from judge.report.views.finding import REFERENCE_METRICS
 from judge.report.views.item_scores import PREFERENCE, Compared, Finding, Replies, build_finding, compared
@@ -203,52 +203,76 @@ _Samples = Mapping[str, Sequence[tuple[Sample, tuple[tuple[str, str], ...]]]]
 """Every item's samples, each with the further data columns that a criterion reads."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A column as the items show it: its name, the judge of a panel, its decimals, and its place in the measures."""
+
+    column: Column
+    name: str
+    judge: str
+    places: int
+    measure: int | None
+
+
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    stored = {column.name for column in result.table.columns}
-    columns = {
-        column.name: (column, group.name, group.parts[column.name] if column.judge else "")
-        for group in in_display_order(result)
-        for column in group.columns
-        if column.name in stored
-    }
-    measured = [column for column, *_ in columns.values() if column.name not in result.table.corpus_columns]
-    leads = [c.name for c in measured if c.kind == "criterion" and not c.judge]
-    leads = leads or [c.name for c in measured if c.better][:1]
+    shown = _shown_columns(result)
+    leads = [name for name, one in shown.items() if one.measure is not None and one.column.kind == "criterion"]
+    leads = [name for name in leads if not shown[name].judge]
+    leads = leads or [n for n, one in shown.items() if one.measure is not None and one.column.better][:1]
     texts = [(sample.item, sample.system) for sample in result.table.samples]
-    decimals = {name: places(result, column) for name, (column, *_) in columns.items()}
     measures = []
-    for column in measured:
-        _, name, judge = columns[column.name]
-        values = {text: _value(column, rows.get((*text, column.name))) for text in texts}
-        heading = f"{name}: {judge}" if judge else name
-        measures.append(
-            Measure(heading, _with_ends(column, values), decimals[column.name], values, column.name in leads)
-        )
+    for name, one in shown.items():
+        if one.measure is not None:
+            values = {text: _value(one.column, rows.get((*text, name))) for text in texts}
+            heading = f"{one.name}: {one.judge}" if one.judge else one.name
+            measures.append(Measure(heading, _with_ends(one.column, values), one.places, values, name in leads))
+    columns = [measure.column.name for measure in measures]
     measures += _gaps(measures)
     samples = _samples_by_item(result)
     items = []
-    for name, lowest in _worst_first(samples, measures):
-        outputs, lost = [], 0
-        for sample, others in samples[name]:
-            of_text = {c: row for c in columns if (row := rows.get((name, sample.system, c))) is not None}
-            lost += sum(failed(row) and not abstained(columns[c][0], row) for c, row in of_text.items())
-            findings, metrics = [], []
-            for c, row in of_text.items():
-                column, heading, judge = columns[c]
-                if column.kind == "metric":
-                    metrics.append((row, decimals[c]))
-                else:
-                    place = measured.index(column) if column in measured else None
-                    findings.append(
-                        build_finding(row, column, max(2, decimals[c]), name=heading, judge=judge, place=place)
-                    )
-            qags = next(filter(None, (qags_table(columns[c][0], row) for c, row in of_text.items())), ())
-            scores = tuple((row.column, number(row.value, n)) for row, n in metrics if isinstance(row, Score))
-            outputs.append(Output(sample, others, (*findings, *_missing(row for row, _ in metrics)), scores, qags))
-        items.append(_item(name, outputs, lost, lowest))
-    return _items(result, items, measures, samples, [column.name for column in measured])
+    for item, lowest in _worst_first(samples, measures):
+        found = [
+            (sample, others, {c: row for c in shown if (row := rows.get((item, sample.system, c)))})
+            for sample, others in samples[item]
+        ]
+        lost = sum(_value(shown[c].column, row) is False for *_, of_text in found for c, row in of_text.items())
+        items.append(_item(item, [_output(*one, shown) for one in found], lost, lowest))
+    return _items(result, items, measures, samples, columns)
+
+
+def _shown_columns(result: Result) -> dict[str, _Shown]:
+    """Return the columns of the table in display order; a column over all texts together has no measure."""
+    shown: dict[str, _Shown] = {}
+    stored, corpus = {column.name for column in result.table.columns}, result.table.corpus_columns
+    for group in in_display_order(result):
+        for column in group.columns:
+            if column.name in stored:
+                judge = group.parts[column.name] if column.judge else ""
+                place = None if column.name in corpus else sum(one.measure is not None for one in shown.values())
+                decimals = places(result, column)
+                shown[column.name] = _Shown(column, column_title(group.name), judge, decimals, place)
+    return shown
+
+
+def _output(
+    sample: Sample,
+    others: tuple[tuple[str, str], ...],
+    rows: Mapping[str, Score | Failure],
+    shown: Mapping[str, _Shown],
+) -> Output:
+    findings, metrics = [], []
+    for name, row in rows.items():
+        one = shown[name]
+        if one.column.kind == "criterion":
+            names = {"name": one.name, "judge": one.judge, "place": one.measure}
+            findings.append(build_finding(row, one.column, max(2, one.places), **names))
+        elif isinstance(row, Score):
+            metrics.append((one.name, number(row.value, one.places)))
+    missing = _missing(row for name, row in rows.items() if shown[name].column.kind == "metric")
+    qags = next(filter(None, (qags_table(shown[name].column, row) for name, row in rows.items())), ())
+    return Output(sample, others, (*findings, *missing), tuple(metrics), qags)
 
 
 def _missing(rows: Iterable[Score | Failure]) -> list[Finding]:
@@ -278,13 +302,13 @@ def _with_ends(column: Column, values: Mapping[Text, float | bool | None]) -> Co
 
 def _gaps(measures: Sequence[Measure]) -> list[Measure]:
     """Return a measure that is low if an overlap metric ranks a text higher than the judge does."""
-    overlap = next((m for name in REFERENCE_METRICS for m in measures if m.name == name), None)
+    overlap = next((m for name in REFERENCE_METRICS for m in measures if m.column.name == name), None)
     leads = [m for m in measures if m.leads]
     if overlap is None or overlap in leads:
         return []
     metric = {text: value for text, value in overlap.values.items() if value is not None and value is not False}
     judged = {text: mean for text in metric if (mean := _mean_share(leads, text)) is not None}
-    column = Column(f"judge rank − {overlap.name} rank", "metric", "", -1.0, 1.0, better="")
+    column = Column(f"rank by judge − rank by {overlap.name}", "metric", "", -1.0, 1.0, better="")
     gaps = rank_gaps(judged, metric)
     return [Measure(column.name, column, 2, gaps)] if gaps else []
 
