@@ -72,7 +72,7 @@ def test_without_criteria_the_first_metric_orders_the_items() -> None:
     )
     found = browsed(Result(Table(samples, columns, scores)))
     assert [item.name for item in found.items] == ["i1", "i0", "i2"]
-    assert [m.name for m in found.measures if m.leads] == ["rouge1"]
+    assert [m.name for m in found.measures if m.leads] == ["ROUGE-1"]
 
 
 def test_most_flips_are_first_in_a_ranking(ranking: Result) -> None:
