@@ -132,6 +132,8 @@ def _(block: blocks.Excerpts) -> list[_Piece]:
 
 @_pieces.register
 def _(block: blocks.Details) -> list[_Piece]:
+    if any(isinstance(child, blocks.Code) for child in block.blocks):
+        return []  # prompts fill a comment; the page has them
     title = html.escape(one_line(block.title, 2 * _NAME), quote=False)
     title = _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", title))
     head, foot = f"<details>\n<summary>{title}</summary>\n\n", "\n</details>"
