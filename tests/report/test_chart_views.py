@@ -181,6 +181,23 @@ def test_the_table_has_tests_and_counts(tested: Result) -> None:
     assert [cell.text for cell in first[4:]] == ["12", "0", "0"]
 
 
+def test_differences_of_shares_are_in_percentage_points(tested: Result) -> None:
+    columns = tuple(
+        replace(c, low=0.0, high=1.0, labels=("no", "yes"), values=(0.0, 1.0)) if c.name == "fluency" else c
+        for c in tested.table.columns
+    )
+    estimate = Estimate("difference", 0.125, 0.05, 0.2, 12, "", 0.01)
+    difference = Difference("good", "poor", estimate, 0.01, 0.5, 8, 2, 2)
+    ranks = (Rank("good", 1, 1, 1), Rank("poor", 2, 2, 2))
+    comparison = Comparison("fluency", (difference,), ranks, ("good",), 0.1)
+    shares = replace(tested, table=replace(tested.table, columns=columns), comparisons=(comparison,))
+    chart = _charts(shares)["fluency"]
+    assert _tips(chart) == ["good − poor: +12 [5, 20], p = 0.010", "poor − good: −12 [−20, −5], p = 0.010"]
+    assert chart.title == "Differences: fluency (percentage points)"
+    assert "Detectable difference: 10 (80 % power)" in chart.caption
+    assert _tables(shares)["fluency"].rows[0][1].text == "+12"
+
+
 def test_of_many_systems_the_table_has_pairs_with_the_best_one(tested: Result) -> None:
     names = [f"s{k}" for k in range(6)]
     estimate = Estimate("difference", 1.0, 0.5, 1.5, 12, "", 0.01)

@@ -145,6 +145,11 @@ def test_a_bar_starts_at_0_or_at_the_scales_low_end() -> None:
     assert (down + same, wide) == (up, same)
 
 
+def test_a_bar_of_length_0_without_an_interval_is_a_dot() -> None:
+    chart = intervals("n", "T", ["a"], [Panel(scale(0, 1), [Bar(0.0)])])
+    assert len(_elements(chart, "circle", "dot")) == 1
+
+
 def test_the_best_is_bold_and_colours_are_classes() -> None:
     chart, *_ = _examples()
     assert [e.text for e in _elements(chart, "text") if e.get("font-weight")] == [

@@ -112,8 +112,8 @@ def test_without_resvg_png_says_what_it_needs(tmp_path: Path, monkeypatch: pytes
 
 def test_a_result_shows_its_charts_by_name(tested: Result) -> None:
     assert "fluency ↑" in _texts(tested.plot("fluency").svg)
-    both = [word for word in _texts(tested.plot("scores").svg) if word.endswith(": distribution")]
-    assert both == ["fluency: distribution", "style: distribution"]
+    both = [word for word in _texts(tested.plot("scores").svg) if word.startswith("Distribution")]
+    assert both == ["Distribution: fluency", "Distribution: style"]
     assert tested.plot()._repr_svg_() == tested.plot().svg
     with pytest.raises(ConfigError, match=r"unknown chart 'fluncy'; did you mean 'fluency'\? \(known: .*overall"):
         tested.plot("fluncy")

@@ -40,8 +40,8 @@ def histograms(
         floor = top + 32 + _HEIGHT
         parts += [name_text(x, top + 12, system, cells=20), line("axis", (x, floor), (x + _WIDTH, floor))]
         for k, (head, n) in enumerate(zip(heads, row, strict=True)):
-            tall, left, middle = _HEIGHT * n / tallest, x + step * k, x + step * (k + 0.5)
-            drawn = [rect("bar", (left + 1, floor - tall), (step - 2, tall))]
+            tall, start, middle = _HEIGHT * n / tallest, x + step * k, x + step * (k + 0.5)
+            drawn = [rect("bar", (start + 1, floor - tall), (step - 2, tall))]
             drawn += [text(middle, floor - tall - 4, f"{n:,}", "tick", "middle")] if n else []
             parts.append(group(f"{head}: {n:,} of {plural(sum(row), 'score')}", *drawn))
             first, last = k == 0, k == len(heads) - 1

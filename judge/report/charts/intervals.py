@@ -54,14 +54,14 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
     if len(rows) > MAX_ROWS:
         caption = f"The first {MAX_ROWS} of {plural(len(rows), 'row')}. {caption}".rstrip()
         rows = rows[:MAX_ROWS]
-    left, plot = label_width(rows), _WIDE if len(panels) == 1 else _NARROW
+    margin, plot = label_width(rows), _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
     bottom = top + _PITCH * len(rows)
     best = {place for panel in panels for place, bar in enumerate(panel.bars) if bar and bar.tone == "best"}
     parts = [
         name_text(0, top + _PITCH * k + 17, row, bold=k in best and len(panels) == 1) for k, row in enumerate(rows)
     ]
-    x, values = left, []
+    x, values = margin, []
     for panel in panels:
         bars = panel.bars[: len(rows)]
         texts = [bar.text if bar else "–" for bar in bars]
@@ -72,13 +72,13 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
             kind = "zero" if at == 0 and panel.axis.low < 0 else "grid"
             parts += [line(kind, (tick, top), (tick, bottom)), text(tick, bottom + 14, label, "tick", "middle")]
         room = CELL * max(map(cells, texts), default=0) + 10
-        for k, (bar, shown) in enumerate(zip(bars, texts, strict=True)):
+        for k, (bar, content) in enumerate(zip(bars, texts, strict=True)):
             y = top + _PITCH * k
             parts.append(_bar(panel.axis, bar, (x, y + _PITCH / 2), plot) if bar else "")
             bold = bar is not None and bar.tone == "best"
-            parts.append(text(x + plot + room, y + 17, shown, "value", "end", bold=bold))
+            parts.append(text(x + plot + room, y + 17, content, "value", "end", bold=bold))
         head = f"{panel.head} " if panel.head else ""
-        values += [f"{row} {head}{shown}" for row, shown in zip(rows, texts, strict=True)]
+        values += [f"{row} {head}{content}" for row, content in zip(rows, texts, strict=True)]
         x += plot + room + _GAP
     return chart(name, title, (x - _GAP + 4, bottom + _FOOT), parts, values=values, caption=caption)
 
@@ -86,7 +86,7 @@ def intervals(name: str, title: str, rows: Sequence[str], panels: Sequence[Panel
 def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = "") -> Chart:
     """Draw few thick bars of shares or correlations, each with its value behind it; negative ones go to the left."""
     pitch, thick, plot = 34, 18, 240
-    left, lowest = label_width(rows), min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
+    margin, lowest = label_width(rows), min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
     axis = Axis(min(0.0, lowest), 1.0, ())
     room = CELL * max((cells(bar.text) for bar in values), default=0) + 10
     parts = []
@@ -95,13 +95,13 @@ def bars(name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, c
         end = max(bar.value, bar.high or bar.value, 0.0)
         parts += [
             name_text(0, middle + 5, row),
-            _bar(axis, bar, (left, middle), plot, thick),
-            text(left + axis.at(end, plot) + 8, middle + 5, bar.text, "value", bold=bar.tone == "best"),
+            _bar(axis, bar, (margin, middle), plot, thick),
+            text(margin + axis.at(end, plot) + 8, middle + 5, bar.text, "value", bold=bar.tone == "best"),
         ]
-    zero = left + axis.at(0, plot)
+    zero = margin + axis.at(0, plot)
     parts.append(line("zero", (zero, 0), (zero, pitch * len(rows))))
     described = [f"{row} {bar.text}" for row, bar in zip(rows, values, strict=True)]
-    return chart(name, title, (left + plot + room, pitch * len(rows)), parts, values=described, caption=caption)
+    return chart(name, title, (margin + plot + room, pitch * len(rows)), parts, values=described, caption=caption)
 
 
 def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float, thick: float = _THICK) -> str:

@@ -54,8 +54,8 @@ def scatter(
         f'{place(cy=_jittered(_SIDE - up.at(people, _SIDE), k * _PLASTIC_RATIO) + _TOP)} r="3"/>'
         for k, (judge, people) in enumerate(drawn)
     )
-    shown = f"{len(drawn):,} of " if len(drawn) < len(points) else ""
-    caption = f"{caption} {shown}{plural(len(points), 'text')}; points are jittered slightly.".lstrip()
+    part = f"{len(drawn):,} of " if len(drawn) < len(points) else ""
+    caption = f"{caption} {part}{plural(len(points), 'text')}; points are jittered slightly.".lstrip()
     parts = [*_frame(across, up), f'<g class="dot" fill-opacity="0.45">{dots}</g>']
     return chart(name, title, _SIZE, parts, values=[caption], caption=caption)
 

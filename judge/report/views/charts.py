@@ -67,7 +67,7 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
         for score in result.table.column_scores(column.name) if column.kind == "criterion" else ():
             values[score.system].append(score.value)
         if any(values.values()):
-            name, title = f"scores-{column.name}", f"{heads[column.name]}: distribution"
+            name, title = f"scores-{column.name}", f"Distribution: {heads[column.name]}"
             labels = dict(zip(column.labels, column.values, strict=False))
             yield histograms(name, title, values, labels, (column.low, column.high))
 
@@ -112,7 +112,7 @@ def scatter_charts(result: Result) -> Iterator[Chart]:
             points = [(s.value, ratings[s.item, s.system]) for s in scores if (s.item, s.system) in ratings]
             rho = row.correlation.estimates.get(("item", "spearman"))
             if points:
-                title = f"{one_line(name)}, {one_line(row.name)}: scores and ratings"
+                title = f"Scores and ratings: {one_line(name)}, {one_line(row.name)}"
                 interval = rho and f"{number(rho.value, 2)} {format_interval(rho.low, rho.high, 2)}".rstrip()
                 caption = f"Spearman {interval} over all texts." if interval else ""
                 yield scatter(f"scatter-{name}-{row.name}", title, points, (column.low, column.high), caption=caption)

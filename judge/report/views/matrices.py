@@ -35,13 +35,13 @@ def difference_blocks(result: Result) -> Iterator[Block]:
         comparison = compared.get(column.name)
         if comparison is None or not comparison.differences:
             continue
-        decimals = places(result, column)
+        head, decimals = heads[column.name], places(result, column)
         if share_label(column):
-            comparison, decimals = _in_percent(comparison), 0
+            comparison, head, decimals = _in_percent(comparison), f"{head} (percentage points)", 0
         if len(comparison.ranks) <= MOST:
-            charts[column.kind].append(_matrix(comparison, column, heads[column.name], decimals))
+            charts[column.kind].append(_matrix(comparison, column, head, decimals))
         if column.kind == "criterion":
-            tables.append(_pairs(comparison, heads[column.name], decimals))
+            tables.append(_pairs(comparison, head, decimals))
     yield from charts["criterion"] or charts["metric"]
     if tables:
         yield blocks.Details("Tests of each pair", tuple(tables))
@@ -55,18 +55,18 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
     better = -1 if column.better == "lower" else 1
     for d in comparison.differences:
         p = "" if d.adjusted is None else f", {format_p(d.adjusted)}"
-        for row, other, e in ((d.system, d.other, d.estimate), (d.other, d.system, _times(d.estimate, -1))):
+        for row, rival, e in ((d.system, d.other, d.estimate), (d.other, d.system, _times(d.estimate, -1))):
             shade = _SIGNIFICANT * (1 if e.value * better > 0 else -1) if d.apart else 0.0
-            note = f"{row} − {other}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
-            cells[row, other] = Heat(signed(e.value, decimals), shade, note)
+            note = f"{row} − {rival}: {signed(e.value, decimals)} {format_interval(e.low, e.high, decimals)}{p}"
+            cells[row, rival] = Heat(signed(e.value, decimals), shade, note)
     captions = [f"Row minus column, {_items(comparison)}. Shaded: p < {ALPHA:g} (Holm-corrected)."]
     if comparison.detectable is not None:
         captions.append(f"Detectable difference: {number(comparison.detectable, decimals)} (80 % power).")
     if comparison.note:
         captions.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
-    rows = [[cells.get((row, other)) for other in systems] for row in systems]
+    rows = [[cells.get((row, rival)) for rival in systems] for row in systems]
     return heat_map(
-        f"differences-{column.name}", f"{head}: differences", systems, systems, rows, caption=" ".join(captions)
+        f"differences-{column.name}", f"Differences: {head}", systems, systems, rows, caption=" ".join(captions)
     )
 
 
@@ -104,11 +104,11 @@ def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
             *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),
         ]
         rows.append(tuple(cells))
-    shown = "all pairs" if len(differences) == len(comparison.differences) else "pairs with the first system"
+    scope = "all pairs" if len(differences) == len(comparison.differences) else "pairs with the first system"
     return blocks.Table(
         tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
         tuple(rows),
-        caption=f"{head}: {shown}, first minus second, {_items(comparison)}.",
+        caption=f"{head}: {scope}, first minus second, {_items(comparison)}.",
         key=f"* p < {ALPHA:g} (sign-flip test, Holm-corrected). Won, tied, lost: items.",
         name=f"differences-{comparison.column}",
     )

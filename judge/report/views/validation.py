@@ -494,7 +494,7 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
         for bin in calibration.bins
     ]
     ends = calibration.low, calibration.high
-    chart = squares.calibration(name, f"{criterion}: calibration of {one_line(judge)}", points, ends)
+    chart = squares.calibration(name, f"Calibration: {criterion}, {one_line(judge)}", points, ends)
     yield Details(f"Calibration bins of {one_line(judge)}", (chart, table))
 
 
