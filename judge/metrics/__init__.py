@@ -1,4 +1,4 @@
-"""Reference metrics: samples to scores. One module each; `judge.core.plugins.METRICS` lists them."""
+"""Compute reference metrics: samples to scores. `judge.core.plugins.METRICS` lists the modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judge.metrics import text_features as text_features
 
 _MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "ter", "text_features")
-"""Those with functions for lists of texts."""
+"""Modules with functions for lists of texts."""
 
 
 def __getattr__(name: str) -> Any:
@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What the reader has to know of `some` of `of` texts: `what` follows the two numbers. Of none it is left out."""
+    """A note that concerns `some` of `of` texts; `what` follows the two numbers. It is dropped if `some` is 0."""
 
     metric: str
     some: int
@@ -50,10 +50,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """What a metric found: its columns, and for each sample in turn one row per column, in the columns' order.
+    """A metric's columns, and for each sample in turn one row per column, in the columns' order.
 
-    A column of values of all a system's texts together has one row per system instead, with an empty `item`, after
-    the others. `notes` are what the reader of the report has to know.
+    A column of values of all texts of a system has one row per system instead, with an empty `item`, after the others.
+    Reports show `notes`.
     """
 
     columns: tuple[Column, ...]
@@ -62,26 +62,25 @@ class MetricResult:
 
 
 class Metric(Protocol):
-    """A metric needs no argument to be made; a sample it cannot score becomes `Failure` rows, never a number.
+    """The interface of a metric: a class without required arguments.
 
-    Keyword arguments of its class are its options, by the names that `judge run --set METRIC.OPTION=VALUE` and a
-    plan have for them; they raise ConfigError. The first sentence of the class's docstring is its description. A class
-    with `rowwise = True` promises that a sample's rows do not depend on the other samples: such a metric is given the
-    data in parts, in several processes if the user asks for it, and must be picklable. A class whose arguments include
-    `cache` (a folder, or None for none), `progress` (called with how many are done of how many), `seed` or `language`
-    (of the prompts, where the run names it) is given these; the last two are options too. So is `ask`, what asks the
-    run's judge model (`common.Ask`), None without one; a metric with a true attribute `asks` needs it. A method
-    `check(samples)` raises, before a judge is paid, what would be raised later.
+    A sample that it cannot score becomes `Failure` rows. Keyword arguments of the class are its options
+    (`judge run --set METRIC.OPTION=VALUE`); they raise ConfigError. The first sentence of its docstring describes it.
+    `rowwise = True` promises that a sample's rows do not depend on other samples: such a metric gets the data in parts,
+    possibly in several processes, and must be picklable. Arguments named `cache` (a folder or None), `progress` (called
+    with the number of finished samples and of all samples), `seed` or `language` (of the prompts) receive these; the
+    last two are options too. `ask` is a function that queries the run's judge model (`common.Ask`), or None; a metric
+    with a true attribute `asks` needs it. A method `check(samples)` raises errors before a judge is paid.
     """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...
 
 
 def asks_judge(metric: Metric) -> bool:
-    """Whether a metric needs the run's judge model."""
+    """Return whether a metric needs the run's judge model."""
     return bool(getattr(metric, "asks", False))
 
 
 def is_rowwise(metric: Metric) -> bool:
-    """Whether a sample's rows do not depend on the other samples."""
+    """Return whether a sample's rows do not depend on other samples."""
     return bool(getattr(metric, "rowwise", False))

@@ -1,8 +1,8 @@
-"""BLEU (Papineni et al. 2002) of single texts and of a system's texts together, by sacrebleu's rules (Post 2018).
+"""Compute BLEU (Papineni et al. 2002) of single texts and of systems, by sacrebleu's rules (Post 2018).
 
-The module begins with the parts that the metrics of diversity share: tokenizers by name or by script, options, and the
-score of given counts. Tokens, smoothing and formula are sacrebleu's own. The counts are made here, those of the
-references once for all systems; they are the ones that sacrebleu makes, so that every value is equal to its value.
+The first part is shared with the metrics of diversity: tokenizers by name or script, options, and the score of counts.
+Tokens, smoothing and formula are sacrebleu's. The counts are computed here, once per reference for all systems; every
+value equals sacrebleu's.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _UNCUT = (
 
 
 def tokenizer_for(texts: Iterable[str]) -> str:
-    """The tokenizer for texts, by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
+    """Return the tokenizer for texts by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
 
-    `char` stands for the last two where their dictionaries are not installed; 13a leaves a Japanese sentence one token.
+    `char` replaces the last two if their dictionaries are missing; 13a would leave a Japanese sentence as one token.
     """
     language = text.LANGUAGES[text.detect_language(texts)]
     return language.bleu if text.installed(language.tokenizer) else "char"
 
 
 def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note:
-    """How many of the given texts a tokenizer that cuts at spaces leaves in one piece: Chinese and Japanese ones."""
+    """Count the texts that a tokenizer splitting at spaces leaves in one piece: Chinese and Japanese ones."""
     distinct = set(texts)
     by_spaces = tokenizer in _BY_SPACES
     some = sum(
@@ -61,14 +61,14 @@ def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note
 
 
 def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
-    """A function from a text to its tokens, as BLEU(tokenize=name) of sacrebleu has them. Raises MissingExtra."""
+    """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=name) does. Raise MissingExtra."""
     tokenizer = _tokenizer(name)
     mecab = name.endswith("-mecab")
 
     def cut(string: str) -> list[str]:
         if lowercase:
             string = string.lower()
-        if mecab:  # it takes UTF-8 only and stops at a NUL
+        if mecab:  # takes UTF-8 only and stops at a NUL
             string = whole(string).replace("\0", " ")
         tokenized: str = tokenizer(string.rstrip())
         return tokenized.split()
@@ -77,12 +77,12 @@ def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
 
 
 def tokenizer_signature(name: str) -> str:
-    """A tokenizer's own signature. Raises MissingExtra."""
+    """Return a tokenizer's own signature. Raise MissingExtra."""
     return str(_tokenizer(name).signature())
 
 
 def validate_tokenizer(option: str, name: Any) -> str:
-    """The value of an option that names a tokenizer: else ConfigError, or MissingExtra without its packages."""
+    """Return an option's tokenizer name. Raise ConfigError, or MissingExtra if its packages are missing."""
     from sacrebleu.metrics.bleu import BLEU
 
     if not isinstance(name, str) or name not in BLEU.TOKENIZERS:
@@ -91,7 +91,7 @@ def validate_tokenizer(option: str, name: Any) -> str:
     return name
 
 
-@lru_cache(maxsize=16)  # one of each kind: sacrebleu's keep the texts that they have cut
+@lru_cache(maxsize=16)  # one per kind, because sacrebleu's cache the texts
 def _tokenizer(name: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
@@ -107,7 +107,7 @@ _HIGHEST_ORDER = 9
 
 
 class BleuOptions(TypedDict, total=False):
-    """The options of a kind of BLEU. The defaults are 4, "exp", by the texts' script, False and True."""
+    """The options of BLEU. The defaults are 4, "exp", the texts' script, False and True."""
 
     max_order: int
     smooth: str
@@ -118,9 +118,9 @@ class BleuOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """The options of a metric that say which tokens a text has; the metrics inherit them.
+    """The tokenization options of a metric; metrics inherit them.
 
-    `tokenize` is a tokenizer of sacrebleu (None: by the texts' script). Raises ConfigError, and MissingExtra.
+    `tokenize` is a tokenizer of sacrebleu (None: by script). Raises ConfigError and MissingExtra.
     """
 
     name: ClassVar[str]
@@ -133,21 +133,21 @@ class Tokens:
         bool_option(f"{self.name}.lowercase", self.lowercase)
 
     def tokenizer_for(self, texts: Iterable[str]) -> str:
-        """The tokenizer for these texts, which are all cut alike."""
+        """Return the tokenizer for these texts, which all share it."""
         return self.tokenize or tokenizer_for(texts)
 
     def words(self, tokenizer: str) -> Callable[[str], list[str]]:
-        """A function from a text to its tokens, as BLEU(tokenize=tokenizer) of sacrebleu has them."""
+        """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=tokenizer) does."""
         return words(tokenizer, lowercase=self.lowercase)
 
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
-        """The parts of a signature that say whether case counts, and the tokenizers in sacrebleu's words for them."""
+        """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
         return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={joined(map(tokenizer_signature, tokenizers))}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Tokens):
-    """How BLEU is computed: up to which order of n-grams, and with which of sacrebleu's smoothings."""
+    """The maximum n-gram order and the smoothing of BLEU."""
 
     smooth: str = "exp"
     max_order: int = 4
@@ -160,7 +160,7 @@ class Settings(Tokens):
         bool_option(f"{self.name}.effective_order", self.effective_order)
 
     def signature(self, tokenizers: Iterable[str]) -> str:
-        """The parts that sacrebleu's signature has after the number of references, in its order."""
+        """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
         case, tok = self.signed_tokens(tokenizers)
         parts = [case, self.signed_effective_order, tok, f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"]
         return "|".join([*parts, *([] if self.max_order == 4 else [f"order={self.max_order}"]), signed_version()])
@@ -172,24 +172,24 @@ class Settings(Tokens):
 
 @dataclass(frozen=True, kw_only=True)
 class DiversitySettings(Settings):
-    """The same of a metric of diversity, which may be computed without effective order."""
+    """The settings of a metric of diversity, with or without effective order."""
 
     effective_order: bool = True
 
     def signature(self, tokenizers: Iterable[str]) -> str:
-        """The signature's parts, in the order that they have for all metrics of diversity."""
+        """Return the signature's parts, in the order of all metrics of diversity."""
         case, tok = self.signed_tokens(tokenizers)
         smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
         return "|".join([self.signed_effective_order, f"order={self.max_order}", case, tok, smooth, signed_version()])
 
 
 def order(option: str, value: Any) -> int:
-    """An order of n-grams. Raises ConfigError for anything else."""
+    """Return an order of n-grams. Raise ConfigError for anything else."""
     return whole_number(option, value, 1, _HIGHEST_ORDER)
 
 
 def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], settings: Settings) -> float:
-    """BLEU (0–100) of one text or of pooled counts, by sacrebleu: matches and n-grams for each order from 1.
+    """Return BLEU (0–100) of one text or of pooled counts, by sacrebleu: matches and n-grams for each order from 1.
 
     `lengths` are the tokens of the text and of its closest reference.
     """
@@ -204,11 +204,11 @@ def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], s
         effective_order=settings.effective_order,
         max_ngram_order=settings.max_order,
     )
-    return min(float(bleu.score), 100.0)  # rounding takes equal texts to 100.00000000000004
+    return min(float(bleu.score), 100.0)  # equal texts would get 100.00000000000004
 
 
 def signed_version() -> str:
-    """The part of a signature that names sacrebleu."""
+    """Return the part of a signature that names sacrebleu."""
     return f"sacrebleu {version('sacrebleu')}"
 
 
@@ -224,17 +224,17 @@ _RESAMPLES = 1000
 class Bleu(Settings):
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
-    The script of the references picks the tokenizer, so that all systems of an item share it: `zh` for Chinese,
-    `ja-mecab` and `ko-mecab` for Japanese and Korean (`char` where their dictionaries are missing), else `13a`.
-    `tokenize` names one of sacrebleu's for all texts, `smooth` its smoothing (`exp`, `none`, `floor`, `add-k`), and
-    `max_order` the longest n-gram, 1–9.
+    The script of the references picks the tokenizer, so all systems of an item share it: `zh` for Chinese, `ja-mecab`
+    and `ko-mecab` for Japanese and Korean (`char` without their dictionaries), else `13a`. `tokenize` names one of
+    sacrebleu's for all texts, `smooth` its smoothing (`exp`, `none`, `floor`, `add-k`), `max_order` the longest n-gram,
+    1–9.
     """
 
     name: ClassVar[str] = "bleu"
     rowwise: ClassVar[bool] = True
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
+        """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
         used: set[str] = set()
 
         def prepare(targets: tuple[str, ...]) -> Rate:
@@ -247,7 +247,7 @@ class Bleu(Settings):
         signature = f"bleu|sentence|nrefs={reference_count(samples)}|{self.signature(used)}"
         column = Column("bleu", "metric", signature, low=0.0, high=100.0)
         notes: tuple[Note, ...] = ()
-        if self.tokenize:  # it may leave texts in one piece
+        if self.tokenize:  # may leave texts in one piece
             texts = (string for sample in samples for string in (sample.output, *usable(sample)))
             notes = (count_unsegmented("bleu", self.tokenize, texts),)
         return MetricResult((column,), rows, notes)
@@ -257,9 +257,9 @@ class Bleu(Settings):
 class CorpusBleu(Settings):
     """BLEU (0–100) of all of a system's texts together, with a 95% bootstrap interval over the texts.
 
-    One row per system; `n` counts its texts that have a reference, the others are left out and noted. The script of
-    all these references together picks the system's tokenizer. The interval is the percentile one (Koehn 2004) of
-    1,000 resamples drawn from `seed`; a system of one text has none. The other options are those of `bleu`.
+    One row per system; `n` counts its texts with a reference, the others are skipped and noted. The script of all
+    references together picks the system's tokenizer. The interval is the percentile interval (Koehn 2004) of 1,000
+    resamples drawn from `seed`; a system with one text has none. The other options are those of `bleu`.
     """
 
     name: ClassVar[str] = "bleu_corpus"
@@ -271,10 +271,10 @@ class CorpusBleu(Settings):
         whole_number("bleu_corpus.seed", self.seed, 0, 2**32 - 1)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per system, in order of first appearance.
+        """Return one row per system, in order of first appearance.
 
-        A system none of whose texts has a reference is a `Failure`, and so is one that matches its references but
-        has no text as long as the longest n-gram: corpus BLEU has no effective order.
+        A system without any reference is a `Failure`, and so is one that matches its references but has no text as long
+        as the longest n-gram, because corpus BLEU has no effective order.
         """
         tokenizers = _tokenizers_by_system(samples, self)
         texts = Counter(sample.system for sample in samples)
@@ -353,10 +353,10 @@ def corpus(
     lowercase: bool = False,
     max_order: int = 4,
 ) -> float:
-    """Corpus BLEU, 0–100, of all outputs against the references of each, which may vary in number: see `CorpusBleu`.
+    """Return corpus BLEU, 0–100, of all outputs against their references, whose number may vary; see `CorpusBleu`.
 
-    Raises DataError where there is no output, one has no reference or none has `max_order` tokens; ConfigError for an
-    unknown option.
+    Raise DataError if there is no output, one has no reference, or none has `max_order` tokens. Raise ConfigError for
+    an unknown option.
     """
     metric = CorpusBleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
     samples = as_samples(outputs, references)
@@ -405,8 +405,8 @@ def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], setting
 def _reference_counter(references: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
     """Return a function from an output to its sufficient statistics (Papineni et al. 2002, 2.1–2.2).
 
-    An n-gram counts as often as in the reference that has it most often; the reference length is the closest one, of
-    two equally close the shorter.
+    An n-gram counts as often as in the reference that has it most often. The reference length is the closest one, the
+    shorter of two equally close.
     """
     allowed: Counts = Counter()
     lengths = []

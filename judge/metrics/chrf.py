@@ -1,6 +1,7 @@
-"""chrF (Popović 2015) and chrF++ (Popović 2017) of single texts, by sacrebleu's rules (Post 2018).
+"""Compute chrF (Popović 2015) and chrF++ (Popović 2017) of single texts, by sacrebleu's rules (Post 2018).
 
-sacrebleu counts the n-grams of one pair of texts after another. Here those of many are counted together, in numpy.
+sacrebleu counts the n-grams of one pair of texts after another. Here those of many texts are counted together, in
+numpy.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ __all__ = ["Chrf", "score"]
 
 Pair = tuple[tuple[str, ...], str]
 """References, and an output that is compared with them."""
-_BLOCK = 2**18  # characters counted together: some 100 MB
+_BLOCK = 2**18  # characters counted together, about 100 MB
 _PUNCTUATION = frozenset(string.punctuation)
 
 
 class Chrf:
-    """Sentence chrF2 (0–100): F of recall weighted double, over character n-grams up to 6, for any script.
+    """Sentence chrF2 (0–100): F with recall weighted double, over character n-grams up to 6, for any script.
 
-    White space does not count. Of several references the one with the best score counts. `char_order` (1–20) and
-    `word_order` (0–10) are the longest n-grams of characters and words: chrF++ is `word_order=2`. `beta` weighs recall.
+    White space does not count. The reference with the best score counts. `char_order` (1–20) and `word_order` (0–10)
+    are the longest n-grams of characters and words: chrF++ is `word_order=2`. `beta` weighs recall.
     """
 
     rowwise: ClassVar[bool] = True
@@ -52,9 +53,9 @@ class Chrf:
         self._lower = bool_option("chrf.lowercase", lowercase)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample. A sample without a reference is a `Failure`, an empty output scores 0."""
+        """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
         pairs = sorted({(targets, sample.output) for sample in samples if (targets := references(sample))})
-        # Pairs of the same references stand together, so that these are counted once for a block.
+        # Group pairs by references, which are then counted once per block.
         sizes = accumulate(sum(map(len, targets)) + len(targets) * len(output) for targets, output in pairs)
         values: dict[Pair, float] = {}
         for _, sized in groupby(zip(sizes, pairs, strict=True), key=lambda sized: sized[0] // _BLOCK):
@@ -70,9 +71,9 @@ class Chrf:
         return MetricResult((Column("chrf", "metric", "|".join(parts), low=0.0, high=100.0),), rows)
 
     def _values(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return the F of each pair's best reference: of the mean precision and recall over the orders that both have.
+        """Return each pair's F with its best reference, from mean precision and recall over the orders that both have.
 
-        The operations are sacrebleu's, in its order, so that every value is equal to its value.
+        The operations are sacrebleu's, in its order, so that every value equals its value.
         """
         import numpy as np
 
@@ -92,7 +93,7 @@ class Chrf:
         with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
             precision, recall, weight = precision / used, recall / used, self._beta**2
             f = 100 * ((1 + weight) * precision * recall / (weight * precision + recall))
-        return [min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()]  # rounding may go beyond
+        return [min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()]  # rounding may exceed the limit
 
 
 score = list_function(
@@ -105,7 +106,7 @@ score = list_function(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words, with one punctuation mark split off at the end or else at the start, as in chrF++."""
+    """Return the words, splitting off one punctuation mark at the end or else at the start, as in chrF++."""
     words: list[str] = []
     for word in text.split():
         at = len(word) - 1 if word[-1] in _PUNCTUATION else int(word[0] in _PUNCTUATION)
@@ -116,7 +117,7 @@ def _words(text: str) -> list[str]:
 def _matches(texts: Sequence[Sequence[str]], group: Ints, rank: Ints, order: int) -> Iterator[Any]:
     """Yield for each order the matches, and the n-grams of outputs and references: (references, outputs) each.
 
-    Texts are compared inside their `group`. `rank` is a reference's place there, and -1 for an output.
+    Texts are compared within their `group`. `rank` is a reference's index there, and -1 for an output.
     """
     import numpy as np
 

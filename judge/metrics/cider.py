@@ -1,4 +1,4 @@
-"""CIDEr-D (Vedantam, Zitnick and Parikh 2015): n-grams shared with the references, weighted by how rare they are."""
+"""Compute CIDEr-D (Vedantam, Zitnick and Parikh 2015): n-grams shared with the references, weighted by their rarity."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Counts = Mapping[Ngram, int]
 
 
 class Cider:
-    """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a penalty on length.
+    """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a length penalty.
 
-    The idf of an n-gram counts the items of the data whose references have it, each item once for all systems; the
-    values therefore belong to one data set. Words are those of `text.words`, by `tokenizer` or by the script of the
-    item's references. `stem` cuts them to Porter stems, as the paper does and its authors' code does not; `sigma` is
-    the width of the length penalty, `max_order` the longest n-gram (1–9).
+    The idf of an n-gram counts the items whose references contain it, each item once for all systems, so values belong
+    to one data set. Words come from `text.words`, by `tokenizer` or by the script of the item's references. `stem` uses
+    Porter stems, as the paper does and its authors' code does not. `sigma` is the width of the length penalty,
+    `max_order` the longest n-gram (1–9).
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Cider:
         self._tokenizer = tokenizer_option("cider.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample; an output without a matching n-gram scores 0.
+        """Return one row per sample; an output without a matching n-gram scores 0.
 
-        A `Failure`: a sample without a reference; all of them where fewer than two items have references, as every
-        idf is then 0; and one whose references have no n-gram that is missing from the references of another item.
+        These are `Failure`s: a sample without a reference; all samples if fewer than two items have references, because
+        every idf is then 0; and a sample whose references have no n-gram that another item's references lack.
         """
         reference_texts_by_item: dict[str, dict[str, None]] = {}
         for sample in samples:
@@ -86,10 +86,10 @@ class Cider:
             def rate(output: str) -> float:
                 tokenizer = name
                 if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
-                    tokenizer = text.tokenizer_for([output])  # the item's tokenizer would lose the output
+                    tokenizer = text.tokenizer_for([output])  # the item's tokenizer would drop the output
                 vectors = self._vectors(self._counts(tokenizer, output), idf, items)
                 mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
-                return min(10 * mean, 10.0)  # rounding may go beyond
+                return min(10 * mean, 10.0)  # rounding may exceed the limit
 
             return rate
 
@@ -121,7 +121,7 @@ class Cider:
         for ngram, times in counts.items():
             weights[len(ngram) - 1][ngram] = times * idf.get(ngram, math.log(items))
         norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
-        # The authors' code takes the number of bigrams for the length: one less than the words, but 0 of no word.
+        # The authors' code uses the number of bigrams as the length: words minus one, 0 without words.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
         return _Vectors(weights, norms, max(0, words - 1))
 
@@ -156,11 +156,11 @@ def score(
     max_order: int = 4,
     tokenizer: str | None = None,
 ) -> list[float]:
-    """CIDEr-D, 0–10, of each output against its reference or references: see `Cider`.
+    """Return CIDEr-D, 0–10, of each output against its reference or references; see `Cider`.
 
-    `items` says which outputs are of the same item; without it each is one of its own. Raises DataError where an
-    output has no reference, there are fewer than two items, or an item's references have nothing of their own;
-    ConfigError for an option out of range and MissingExtra where packages are missing.
+    `items` groups outputs of the same item; by default each is its own. Raise DataError if an output has no reference,
+    there are fewer than two items, or an item's references have no n-gram of their own. Raise ConfigError for an option
+    out of range, MissingExtra for missing packages.
     """
     metric = Cider(stem=stem, sigma=sigma, max_order=max_order, tokenizer=tokenizer)
     return values(metric, as_samples(outputs, references, items))

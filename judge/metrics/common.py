@@ -1,4 +1,4 @@
-"""What metrics share: questions for the judge model, rows by references, failures, plain lists, checks of options.
+"""Share code between metrics: questions for the judge model, rows by references, failures, lists, checks of options.
 
 `judge.execution.metric_client` sends the questions.
 """
@@ -17,14 +17,14 @@ from judge.core.records import Failure, Provenance, Sample, Score
 from judge.metrics import Metric, Note
 
 Ask = Callable[[Sequence["ModelQuestion"]], list["str | ModelError"]]
-"""Asks a judge model, many prompts at once, by the run's cache, retries and accounts: texts that `read` accepted."""
+"""Asks a judge model many prompts at once, with the run's cache, retries and counts; returns what `read` accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    """A prompt for the judge model: its text, the longest reply in tokens, and what turns the reply into an answer.
+    """A prompt for the judge model: its text, the longest reply in tokens, and the parser of the reply.
 
-    `read` raises ParseError for a reply of no use, which is then neither kept nor paid for twice.
+    `read` raises ParseError for a useless reply, which is then neither cached nor paid for twice.
     """
 
     prompt: str
@@ -34,9 +34,9 @@ class ModelQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModelError:
-    """Why one thing that a metric wanted could not be had: the kind (CamelCase) and what happened, in words.
+    """Why a metric got no answer: the kind (CamelCase) and a message.
 
-    `failed` where a judge was asked and its reply is missing or of no use: nothing is known of the text then.
+    `failed` if a judge was asked and its reply is missing or useless.
     """
 
     error: str
@@ -45,7 +45,7 @@ class ModelError:
 
 
 Rate = Callable[[str], float]
-"""An output to its value."""
+"""Maps an output to its value."""
 _LOSS = (
     "lost more than half of their letters to the tokenizer {tokenizer}: their values compare what little is left; "
     "leave out {metric}.tokenizer to have each text cut by its script"
@@ -53,7 +53,7 @@ _LOSS = (
 
 
 class CannotScore(DataError):
-    """Why texts have no value: becomes a `Failure` of the kind `error`."""
+    """Raised if texts have no value; becomes a `Failure` of the kind `error`."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -61,42 +61,42 @@ class CannotScore(DataError):
 
 
 def references(sample: Sample) -> tuple[str, ...]:
-    """The sample's references without the blank ones, with which nothing can be compared."""
+    """Return the sample's references without blank ones."""
     return tuple(reference for reference in sample.references if reference.strip())
 
 
 def reference_count(samples: Sequence[Sample]) -> str:
-    """How many references the samples have, for signatures: a number where all that have any agree, else `var`."""
+    """Return the number of references for signatures: a number if all samples with references agree, else `var`."""
     counts = {len(usable) for sample in samples if (usable := references(sample))}
     return "var" if len(counts) > 1 else str(*counts) if counts else "-"
 
 
 def joined(used: Iterable[str]) -> str:
-    """What was used, for signatures: `en+ja`, English first; `-` where nothing was."""
+    """Join names for signatures: `en+ja`, English first; `-` for none."""
     return "+".join(sorted(set(used), key=lambda name: (name not in ("en", "13a"), name))) or "-"
 
 
 def format_number(value: float) -> str:
-    """A number for signatures, whole: `0.9`, `2`, `0.1234567`."""
+    """Write a whole number for signatures without decimals: `0.9`, `2`, `0.1234567`."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
 def tokenizer_loss(metric: str, tokenizer: str, strings: Iterable[str]) -> Note:
-    """Of how many of the given texts a tokenizer that was asked for drops most letters."""
+    """Count the texts of which a chosen tokenizer drops most letters."""
     cut, distinct = text.words(tokenizer), set(strings)
     some = sum(not string.isascii() and text.drops_most_letters(string, cut(string)) for string in distinct)
     return Note(metric, some, len(distinct), _LOSS.format(tokenizer=tokenizer, metric=metric))
 
 
 def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
-    """The row of a value that cannot be had: `what` follows where the sample is, and says what to do."""
+    """Return the failure of a value: `what` follows the location of the sample and tells what to do."""
     where = sample.where or f"item {sample.item}"
     return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}")
 
 
 def no_reference(sample: Sample, name: str) -> Failure:
-    """The row of a column that needs a reference, of a sample without one."""
+    """Return the failure of a column that needs a reference."""
     problem = "only blank references" if sample.references else "no reference"
     named = option("map", {"references": "COLUMN"})
     advice = f"add a column `references` (a text or a list of texts), or name yours with {named}"
@@ -106,10 +106,10 @@ def no_reference(sample: Sample, name: str) -> Failure:
 def by_references(
     samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
 ) -> tuple[Score | Failure, ...]:
-    """One row per sample, in the samples' order, of a column that compares each output with its references.
+    """Return one row per sample, in order, for a column that compares each output with its references.
 
-    `prepare` is called once for equal references, however many systems have them. A sample without a reference, or
-    for which `prepare` or what it returned raises `CannotScore`, becomes a `Failure`.
+    `prepare` is called once for equal references, for any number of systems. A sample becomes a `Failure` if it has no
+    reference, or if `prepare` or its result raises `CannotScore`.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for index, sample in enumerate(samples):
@@ -140,7 +140,7 @@ def _failed_row(sample: Sample, name: str, reason: CannotScore) -> Failure:
 
 
 def texts(label: str, value: Any) -> list[str]:
-    """A list of texts as it was given. Raises DataError for a single text and for what holds anything else."""
+    """Return a list of texts unchanged. Raise DataError for a single text and for other elements."""
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise DataError(f"{label} is a list of texts, not {value!r:.60}")
     return list(value)
@@ -149,9 +149,9 @@ def texts(label: str, value: Any) -> list[str]:
 def as_samples(
     outputs: Sequence[str], targets: Sequence[str | Sequence[str]], items: Sequence[str] | None = None
 ) -> list[Sample]:
-    """Samples of one system from plain lists: each output with its reference or references.
+    """Return samples of one system from lists: each output with its reference or references.
 
-    Raises DataError where the lists differ in length or an output has no reference but blank ones.
+    Raise DataError if the lists differ in length or an output has only blank references.
     """
     samples = []
     for index, (output, sample_references) in enumerate(paired(outputs, targets)):
@@ -163,7 +163,7 @@ def as_samples(
 
 
 def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Each output with its reference or references. Raises DataError for what is no two lists of one length."""
+    """Return each output with its reference or references. Raise DataError unless these are two lists of one length."""
     if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
         raise DataError("outputs and references are two lists of one length: for each output a text or a list of texts")
     target_tuples = [
@@ -173,7 +173,7 @@ def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> li
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
-    """The values of a metric's rows, in order. Raises DataError with the message of the first `Failure`."""
+    """Return the values of a metric's rows, in order. Raise DataError with the message of the first `Failure`."""
     numbers = []
     for row in metric.score(samples).rows:
         if isinstance(row, Failure):
@@ -188,7 +188,7 @@ Options = ParamSpec("Options")
 def list_function(
     metric: Callable[Options, Metric], doc: str
 ) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Options], list[float]]:
-    """The function of a metric of one column for lists of texts, with the metric's options and this docstring."""
+    """Return the function of a one-column metric for lists of texts, with the metric's options and this docstring."""
 
     def score(
         outputs: Sequence[str],
@@ -206,40 +206,40 @@ def list_function(
 
 
 def whole_number(option: str, value: Any, low: int, high: int) -> int:
-    """The value of an option, which must be an integer from `low` to `high`: else ConfigError."""
+    """Return an option's value, an integer from `low` to `high`. Raise ConfigError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ConfigError(f"{option} must be a whole number from {low} to {high}, not {value!r}")
     return value
 
 
 def number(option: str, value: Any, low: float, high: float) -> float:
-    """The value of an option, which must be a number from `low` to `high`: else ConfigError."""
+    """Return an option's value, a number from `low` to `high`. Raise ConfigError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ConfigError(f"{option} must be a number from {low:g} to {high:g}, not {value!r}")
     return float(value)
 
 
 def bool_option(option: str, value: Any) -> bool:
-    """The value of an option, which must be true or false: else ConfigError."""
+    """Return an option's value, true or false. Raise ConfigError otherwise."""
     if not isinstance(value, bool):
         raise ConfigError(f"{option} must be true or false, not {value!r}")
     return value
 
 
 def choice_option(option: str, value: Any, known: Sequence[str]) -> str:
-    """The value of an option, which must be one of the known: else ConfigError."""
+    """Return an option's value, one of the known ones. Raise ConfigError otherwise."""
     if not isinstance(value, str) or value not in known:
         raise ConfigError(f"{option} must be one of {', '.join(known)}, not {value!r}")
     return value
 
 
 def list_option(value: Any) -> Any:
-    """A list as YAML has it, or as text with commas; what is neither stays as it is."""
+    """Return a list from YAML, or from text with commas; anything else is returned unchanged."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 def choices_option(option: str, value: Any, known: Sequence[str], expected: str) -> tuple[str, ...]:
-    """The values of an option that lists different ones of the known: else ConfigError, which says what is expected."""
+    """Return an option's list of distinct known values. Raise ConfigError otherwise."""
     names = list_option(value)
     if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
         raise ConfigError(f"{expected}, not {value!r}")
@@ -247,9 +247,9 @@ def choices_option(option: str, value: Any, known: Sequence[str], expected: str)
 
 
 def tokenizer(option: str, value: Any) -> str | None:
-    """The value of an option that names a tokenizer of `judge.text`, or None: else ConfigError, or MissingExtra."""
+    """Return an option's tokenizer of `judge.text`, or None. Raise ConfigError or MissingExtra."""
     if value is None:
         return None
     name = choice_option(option, value, text.TOKENIZERS)
-    text.signature(name)  # raises where its packages are missing
+    text.signature(name)  # raises if its packages are missing
     return name

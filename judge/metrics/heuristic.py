@@ -1,7 +1,7 @@
-"""An offline baseline: nine surface features, added up with equal weights and fixed signs. Not a language model.
+"""Compute an offline baseline: nine surface features with equal weights and fixed signs. It is not a language model.
 
-A column's value is the mean of its features' signed z-scores. Nothing was fitted to ratings; but which features count
-for what, and their signs, were chosen after looking at correlations with SummEval's ratings (docs/heuristic.md).
+A column's value is the mean of its features' signed z-scores. Nothing was fitted to ratings, but the features of each
+criterion and their signs were chosen with knowledge of correlations with SummEval's ratings (docs/heuristic.md).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NOTICE = (
 )
 FEWEST_WORDS = 5
 LARGEST_SHARE = 0.5
-"""Of the source's words, that an output may have."""
+"""The longest output, as a share of the source's words."""
 MOST_NOVEL = 0.35
 """Share of novel bigrams above which copying says nothing of support."""
 _WIDEST = 3.0  # of a z-score, and so of a value
@@ -56,9 +56,9 @@ def _number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """A feature's mean and standard deviation over the 1,600 outputs of SummEval, for which no rating was used.
+    """A feature's mean and standard deviation over the 1,600 outputs of SummEval; no rating was used.
 
-    `label` names the feature in a reason and `format` writes its value there; `read` gets it from the features.
+    `label` names the feature in a reason, `format` writes its value there, and `read` gets it from the features.
     """
 
     mean: float
@@ -71,7 +71,7 @@ class _Scale:
         return max(-_WIDEST, min(_WIDEST, (self.value(features) - self.mean) / self.sd))
 
     def value(self, features: Features) -> float:
-        return self.read(features) or 0.0  # a share of no number; `outside` lets no other None pass
+        return self.read(features) or 0.0  # the share of no numbers; other Nones are out of domain
 
 
 _SCALES = {
@@ -111,10 +111,10 @@ CRITERIA = tuple(_SIGNS)
 class Heuristic:
     """An offline baseline of nine surface features (-3 to 3, 0 the average of SummEval's systems); no language model.
 
-    `criteria` names the columns: relevance, coherence, consistency (column `extractive_support`: it sees copying, not
-    truth) and fluency (`surface_fluency`: it sees defects, not grammar). It abstains where the output has fewer than
-    5 words or more than half as many as the source, where more than 35 % of its bigrams are not the source's, and
-    without a source. Words are cut by `tokenizer` or by script; columns' names begin with `prefix`.
+    `criteria` names the columns: relevance, coherence, consistency (column `extractive_support`: it measures copying,
+    not truth) and fluency (`surface_fluency`: it measures defects, not grammar). It abstains if the output has fewer
+    than 5 words or more than half as many as the source, if more than 35 % of its bigrams are novel, or without a
+    source. `tokenizer` or the script defines words; `prefix` precedes the columns' names.
     """
 
     rowwise: ClassVar[bool] = True
@@ -130,7 +130,7 @@ class Heuristic:
         self._tokenizer = tokenizer_option("heuristic.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """A row per sample and criterion: an index with its features as the reason, or a `Failure` "Abstained"."""
+        """Return a row per sample and criterion: an index with its features as reason, or a `Failure` "Abstained"."""
         used: set[str] = set()
         features = measured(samples, tokenizer=self._tokenizer, used=used)
         rows: list[Score | Failure] = []
@@ -153,7 +153,7 @@ class Heuristic:
                     low=-_WIDEST,
                     high=_WIDEST,
                     criterion=criterion,
-                    weight=0.0,  # no part of an overall score
+                    weight=0.0,  # not part of an overall score
                 )
             )
         sources = {sample.source for sample in samples if sample.source}
@@ -179,7 +179,7 @@ class Heuristic:
 
 
 def score_index(features: Features, criterion: str) -> float:
-    """The value for a criterion, -3 to 3, whether or not `Heuristic` would abstain: for measuring this baseline."""
+    """Return the value for a criterion, -3 to 3, even if `Heuristic` would abstain; for evaluating this baseline."""
     return _mean(_signed(features, criterion))
 
 
@@ -193,7 +193,7 @@ def _signed(features: Features, criterion: str) -> dict[str, float]:
 
 
 def out_of_domain_reason(features: Features) -> str | None:
-    """Why the baseline abstains, with the limit; None where it does not."""
+    """Return why the baseline abstains, with the limit, or None."""
     if features.words < FEWEST_WORDS:
         return f"the output has {features.words} words, fewer than {FEWEST_WORDS}"
     if features.compression is None or features.novel2 is None:

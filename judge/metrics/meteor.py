@@ -1,9 +1,9 @@
-"""METEOR (Banerjee and Lavie 2005, whose parameters these are), as NLTK computes it.
+"""Compute METEOR (Banerjee and Lavie 2005, whose parameters these are) as NLTK does.
 
 F = P·R / (α·P + (1 − α)·R), times 1 − γ · (chunks / matches)^β.
 
-Words are matched in stages: equal ones, then equal stems, then synonyms. Of several equal words the last one of the
-output goes with the last one of the reference, as in NLTK; the papers look for the alignment with the fewest crossings.
+Words are matched in stages: equal words, equal stems, synonyms. Of several equal words the last one of the output
+matches the last one of the reference, as in NLTK; the papers minimise crossings.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from judge.metrics.common import tokenizer as tokenizer_option
 __all__ = ["Meteor", "score"]
 
 Stage = Callable[[str], Iterable[str]]
-"""A word of the output to the forms that it may be matched with."""
+"""Maps a word of the output to the forms that it may match."""
 
 
 class Meteor:
-    """METEOR (0–1): a mean of precision and recall that favours recall, less a penalty for matches out of order.
+    """METEOR (0–1): a mean of precision and recall that favours recall, with a penalty for matches out of order.
 
-    Words are those of `text.words`, by `tokenizer` or by the script of the texts; of several references the best
-    counts. `alpha` weighs recall, the penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and
-    stay a little below 1. WordNet's synonyms count where NLTK and its data `wordnet` are installed, which the
-    signature's `stages` says; `wordnet` says yes or no to it.
+    Words come from `text.words`, by `tokenizer` or by script; the best reference counts. `alpha` weighs recall, the
+    penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and score slightly below 1. WordNet's
+    synonyms count if NLTK and its data `wordnet` are installed (`stages` in the signature); `wordnet` forces or forbids
+    them.
     """
 
     rowwise: ClassVar[bool] = True
@@ -72,9 +72,9 @@ class Meteor:
             )
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample; an output without a match scores 0.
+        """Return one row per sample; an output without a match scores 0.
 
-        A sample without a reference is a `Failure`, and so is one whose references have no words by the tokenizer.
+        A `Failure`: a sample without a reference, or whose references have no words by the tokenizer.
         """
         synonyms = _has_wordnet() if self._wordnet is None else self._wordnet
         used: set[str] = set()
@@ -106,10 +106,10 @@ class Meteor:
         return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
-        # Pairs of positions in output and reference; each position is in at most one.
+        # Pairs of positions in output and reference; each position occurs at most once.
         output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
         pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-        # From here on the words left over are stems; so they are where NLTK looks for their synonyms.
+        # The remaining words are stems now, and NLTK looks up synonyms of the stems.
         output_words, reference_words = (
             {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
         )

@@ -1,4 +1,4 @@
-"""A metric over many samples: part by part, in several processes if asked, with the parts' results put together."""
+"""Run a metric over many samples in parts, in several processes if requested, and merge the results."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
 PART = 500
-"""Samples of one part."""
+"""Samples per part."""
 _BROKEN = (
     "--workers: a process that measures ended by itself; was it killed for its memory? Take fewer workers. In a script "
     "of yours, call judge under `if __name__ == '__main__':`, without which there can be no more than one"
 )
 Tell = Callable[[int, int], None]
-"""Called with how many samples are done of how many; raising from it stops the work."""
+"""Called with the number of finished samples and of all samples; raising from it stops the work."""
 
 
 def score_in_parallel(
     metric: Metric, samples: Sequence[Sample], *, workers: int = 1, tell: Tell = lambda done, total: None
 ) -> MetricResult:
-    """`metric.score(samples)`; of a metric that scores row by row, in parts and by so many processes."""
+    """Return `metric.score(samples)`; a row-by-row metric runs in parts, in several processes."""
     if not is_rowwise(metric):
         merged = merge_results([metric.score(samples)])
         tell(len(samples), len(samples))
@@ -52,19 +52,18 @@ def score_in_parallel(
 def worker_pool(
     metrics: Sequence[Metric], workers: int
 ) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
-    """A function from parts to every metric's result for each, by `workers` processes as long as the context is open.
+    """Yield a function from parts to every metric's results, run by `workers` processes while the context is open.
 
-    Results come in the parts' order. No more than a few parts are read ahead, so that they may come from a file larger
-    than memory.
+    Results come in the parts' order. Only a few parts are read ahead, so they may come from a file larger than memory.
     """
     if workers == 1:
         yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
         return
-    # Imported here, as most runs measure in their own process.
+    # Most runs measure in their own process.
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
-    # Spawned and not forked: the caller has threads.
+    # Spawn instead of fork, because the caller has threads.
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,))
     try:
         yield lambda parts: _in_order(pool, parts, 2 * workers)
@@ -75,15 +74,15 @@ def worker_pool(
 
 
 def merge_results(results: Sequence[MetricResult]) -> MetricResult:
-    """The results of the parts of some data as one of all of it.
+    """Merge the results of parts into one result.
 
-    Signatures name everything that any part used; notes that count texts are added up, and all are in words then.
+    Signatures name everything that any part used; notes that count texts are added up.
     """
     columns = []
     for same_columns in zip(*(result.columns for result in results), strict=True):
         signatures = list(dict.fromkeys(column.signature for column in same_columns))
         split = [signature.split("|") for signature in signatures]
-        if len(set(map(len, split))) > 1:  # of a metric that is not ours
+        if len(set(map(len, split))) > 1:  # of a third-party metric
             signature = " & ".join(signatures)
         else:
             signature = "|".join(map(_merge_signature_part, zip(*split, strict=True)))
@@ -106,9 +105,9 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
 
 
 def _merge_signature_part(values: Sequence[str]) -> str:
-    """Merge one part of several signatures: `tok=en` and `tok=ja` give `tok=en+ja`; numbers that differ give `var`.
+    """Merge one part of several signatures: `tok=en` and `tok=ja` give `tok=en+ja`; different numbers give `var`.
 
-    `-` stands for a part of the data that used none, and is left out if another one used some.
+    `-` means that a part of the data used none; it is dropped if another part used one.
     """
     key, equals, _ = values[0].partition("=")
     names = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
@@ -125,9 +124,9 @@ _metrics: Sequence[Metric]
 
 
 def _start_worker(metrics: Sequence[Metric]) -> None:
-    global _metrics  # sent once and not with every part
+    global _metrics  # sent once, not with every part
     _metrics = metrics
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

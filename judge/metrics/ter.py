@@ -1,8 +1,8 @@
-"""TER, translation edit rate (Snover et al. 2006), by sacrebleu's rules (Post 2018), which are Tercom's.
+"""Compute TER, translation edit rate (Snover et al. 2006), by sacrebleu's rules (Post 2018), which are Tercom's.
 
 sacrebleu tries up to a thousand shifts of a text and fills a table of edits for each. Here a bound from plain
-Levenshtein distance says which of them cannot be the best, and the table is filled for the few that can: the same
-numbers, in a small part of the time, and in memory linear in the text.
+Levenshtein distance excludes most shifts, and the table is filled for the rest: the same numbers in less time, and
+memory linear in the text.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from judge.metrics.common import (
 
 __all__ = ["Ter", "edits", "score"]
 
-_LONGEST_SHIFT, _FARTHEST_SHIFT, _MOST_SHIFTS, _BEAM = 10, 50, 1000, 25  # Tercom's limits, the third sacrebleu's
+_LONGEST_SHIFT, _FARTHEST_SHIFT, _MOST_SHIFTS, _BEAM = 10, 50, 1000, 25  # Tercom's limits; the third is sacrebleu's
 _NEVER = 10**16
-_MOST_MATCHES = 50_000_000  # of a word of the output and one of the reference: some seconds
+_MOST_MATCHES = 50_000_000  # pairs of words of output and reference: some seconds
 _SAME, _SUBSTITUTE, _DELETE, _INSERT = range(4)
 
 
 class Ter:
     """Translation edit rate (0 and up, lower is better): edits and shifts per 100 words of the reference.
 
-    Of several references the fewest edits count, by their mean length. Chinese and Japanese references are cut by
-    character (runs of kana stay whole), by Tercom's `normalized` and `asian_support`; other texts at white space.
-    `normalized` also splits off punctuation, `asian_support` is Tercom's for all texts (with `normalized`), `no_punct`
-    leaves punctuation out, and `case_sensitive` does not fold case.
+    The reference with the fewest edits counts, divided by the mean length of all. Chinese and Japanese references are
+    split into characters (runs of kana stay whole), by Tercom's `normalized` and `asian_support`; other texts at white
+    space. `normalized` also splits off punctuation, `asian_support` applies Tercom's to all texts (with `normalized`),
+    `no_punct` removes punctuation, and `case_sensitive` keeps case.
     """
 
     rowwise: ClassVar[bool] = True
@@ -59,10 +59,10 @@ class Ter:
         self._case = bool_option("ter.case_sensitive", case_sensitive)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample; an empty output scores 100 against a single reference.
+        """Return one row per sample; an empty output scores 100 against a single reference.
 
-        A sample without a reference is a `Failure`, and so is one whose references have no words (`no_punct` may leave
-        none): a rate per none of them is not defined.
+        A `Failure`: a sample without a reference, or whose references have no words (possible with `no_punct`), because
+        the rate is undefined.
         """
         from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
@@ -108,7 +108,7 @@ class Ter:
         return MetricResult((Column("ter", "metric", signature, low=0.0, better="lower"),), rows)
 
     def _normal(self, asian: bool) -> bool:
-        """Return `normalized`: Asian support chosen by script needs it; the user's own choice stays as it is."""
+        """Return `normalized`: required if the script selects Asian support, otherwise the user's choice."""
         return self._normalized or (asian and self._asian is None)
 
 
@@ -122,10 +122,10 @@ score = list_function(
 
 
 def edits(output: Sequence[str], reference: Sequence[str]) -> int:
-    """Insertions, deletions, substitutions and shifts from an output's words to a reference's, as in sacrebleu.
+    """Return insertions, deletions, substitutions and shifts from an output's words to a reference's, as sacrebleu.
 
-    Shifts are searched for greedily, the best first, until none saves more than it costs or a thousand have been looked
-    at. Distances are taken within a band around the diagonal, as in Tercom.
+    Shifts are searched greedily, the best first, until none helps or a thousand have been tried. Distances are computed
+    within a band around the diagonal, as in Tercom.
     """
     if not reference:
         return len(output)
@@ -161,11 +161,11 @@ class _Alignment(NamedTuple):
 
 
 Shift = tuple[int, int, int]
-"""The words from where, how many of them, to before which word."""
+"""The position of the first word, the number of words, and the position before which they go."""
 
 
 def _shifts(here: str, there: str, errors: _Alignment) -> Iterator[Shift]:
-    """Yield shifts of words that are wrong at their place to a place in the reference that is wrong now."""
+    """Yield shifts of words that are wrong at their position to a position in the reference that is wrong."""
     places: dict[str, list[int]] = {}
     for at, word in enumerate(there):
         places.setdefault(word, []).append(at)
@@ -221,9 +221,9 @@ def _best_shift(tries: Sequence[Shift], here: str, there: str, now: int) -> str 
 
 
 def _in_band(here: str, there: str, least: int) -> bool:
-    """Return whether some path of the least edits surely stays in the band, so that the band makes no difference.
+    """Return whether a path with the fewest edits surely stays in the band.
 
-    No path of so few edits strays by more than half of them and of the difference in length; else one is looked at.
+    Such a path strays by at most half of its edits plus the difference in length; otherwise the path is checked.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -271,7 +271,7 @@ def _table(here: str, there: str) -> tuple[int, _Alignment]:
 def _table_row(
     word: str, there: str, above: tuple[list[int], int], band: tuple[int, int]
 ) -> tuple[list[int], list[int]]:
-    """Return a row of the table: the least costs of the band's cells, and the edit that reaches each."""
+    """Return a row of the table: the lowest costs of the band's cells, and the edit that reaches each."""
     (costs_above, first), (low, high) = above, band
     costs, taken = [], []
     cost_left = _NEVER

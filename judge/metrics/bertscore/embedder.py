@@ -1,8 +1,8 @@
-"""Texts to embeddings: each distinct text once, from the store if it is there, else by the model.
+"""Embed texts: each distinct text once, from the store if it is there, else by the model.
 
-The store keeps embeddings from run to run in one SQLite file of numbers as bytes; nothing in it is ever unpickled. It
-is a cache: a damaged row is computed again, and a disk that cannot be written costs time, not the run. Texts longer
-than the model's window are read in overlapping windows, and each token is taken from the one where it has most context.
+The store keeps embeddings between runs in one SQLite file of numbers as bytes; nothing in it is unpickled. It is a
+cache: a damaged row is computed again, and a failed write costs time, not the run. Texts longer than the model's window
+are read in overlapping windows; each token comes from the window in which it has most context.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ CREATE TABLE IF NOT EXISTS texts
   (key BLOB PRIMARY KEY, ids BLOB, vectors BLOB, length INTEGER, windows INTEGER, ids_sum INTEGER, vectors_sum INTEGER);
 CREATE TABLE IF NOT EXISTS facts (key TEXT PRIMARY KEY, value TEXT);
 """
-_MOST_PARAMETERS = 500  # SQLite takes no more than 999 parameters in its older versions
+_MOST_PARAMETERS = 500  # older versions of SQLite take at most 999 parameters
 
 
 def key(scheme: str, text: str) -> bytes:
-    """sha256 of a text and of all that its embedding depends on."""
+    """Return the sha256 of a text and of everything that its embedding depends on."""
     return hashlib.sha256(f"{_FORMAT}\0{scheme}\0{text}".encode()).digest()
 
 
 class Store:
-    """Embeddings by key, and facts about models by name, in `embeddings.sqlite` under the folder; None keeps nothing.
+    """Embeddings by key, and facts about models by name, in `embeddings.sqlite` under the folder; None stores nothing.
 
-    Readable by its owner only; several processes may share it. `trouble` says what went wrong, if anything did.
+    Readable by its owner only; several processes may share it. `trouble` is the last error.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -69,7 +69,7 @@ class Store:
         self._database = database
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Encoded]:
-        """What is stored under these keys, as far as it is whole."""
+        """Return the undamaged values under these keys."""
         rows: dict[bytes, Encoded] = {}
         for name, *row in self._rows("key, ids, vectors, length, windows, ids_sum, vectors_sum", keys):
             with suppress(TypeError, ValueError):
@@ -81,7 +81,7 @@ class Store:
         return rows
 
     def ids(self, keys: Sequence[bytes]) -> dict[bytes, npt.NDArray[np.int32]]:
-        """The token ids stored under these keys, without the vectors, which are long to read."""
+        """Return the token ids under these keys, without the vectors, which take long to read."""
         ids_by_key: dict[bytes, npt.NDArray[np.int32]] = {}
         for name, ids, total in self._rows("key, ids, ids_sum", keys):
             with suppress(TypeError, ValueError):
@@ -97,14 +97,14 @@ class Store:
                     yield from self._database.execute(question, part)
 
     def put(self, rows: Mapping[bytes, Encoded]) -> None:
-        """Keep these; they are on disk when this returns. A row already there is replaced, as it may be damaged."""
+        """Store these; they are on disk when this returns. An existing row is replaced, because it may be damaged."""
         with self._guarded():
             if self._database is not None:
                 with self._database as transaction:
                     transaction.executemany("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _table_rows(rows))
 
     def metadata(self, name: str) -> dict[str, Any] | None:
-        """What was kept under this name, else None."""
+        """Return what was stored under this name, or None."""
         with self._guarded():
             if self._database is not None:
                 row = self._database.execute("SELECT value FROM facts WHERE key = ?", [name]).fetchone()
@@ -117,7 +117,7 @@ class Store:
         return None
 
     def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
-        """Keep what JSON can carry under a name."""
+        """Store a JSON value under a name."""
         with self._guarded():
             if self._database is not None:
                 with self._database as transaction:
@@ -137,7 +137,7 @@ class Store:
             if isinstance(error, sqlite3.OperationalError | OSError):
                 self.trouble = f"embeddings are not kept in {self.path.parent}: {error}"
             else:
-                try:  # again, the damaged file set aside
+                try:  # again, after setting the damaged file aside
                     self.path.replace(self.path.with_suffix(".damaged"))
                     self._open()
                 except (sqlite3.DatabaseError, OSError) as new_error:
@@ -161,7 +161,7 @@ def _array(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens `start` to `stop` are read together; the vectors of tokens `first` to `last` are taken from there."""
+    """Tokens `start` to `stop` are read together; the vectors of tokens `first` to `last` are used."""
 
     start: int
     stop: int
@@ -170,25 +170,25 @@ class Window:
 
 
 def windows(count: int, size: int) -> list[Window]:
-    """Windows of `size` tokens over `count` tokens, overlapping by half; the last one ends with the text.
+    """Return windows of `size` tokens over `count` tokens, overlapping by half; the last one ends with the text.
 
-    Each token belongs to the window whose middle is nearest to it, of two equally near ones to the earlier.
+    Each token belongs to the window with the nearest middle, the earlier of two equally near ones.
     """
     if count <= size:
         return [Window(0, count, 0, count)]
     starts = [*range(0, count - size, max(size // 2, 1)), count - size]
-    # The token at place t has its middle at t + 1/2, so of two windows the earlier one has the tokens below this mark.
+    # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
     marks = [(a + b + size + 1) // 2 for a, b in pairwise(starts)]
     firsts, lasts = [0, *marks], [*marks, count]
     return [Window(at, at + size, first, last) for at, first, last in zip(starts, firsts, lasts, strict=True)]
 
 
-_MOST_BYTES = 2**28  # bytes of one text's vectors; SQLite takes no row above 1 GB
+_MOST_BYTES = 2**28  # bytes of one text's vectors; SQLite's rows are limited to 1 GB
 Progress = Callable[[int, int], None]
 
 
 class Encoder(Protocol):
-    """What computes: `hidden` takes token ids with special tokens, at most `facts.limit` each."""
+    """The interface of an encoder: `hidden` takes token ids with special tokens, at most `facts.limit` each."""
 
     facts: TokenizerInfo
     tokens: Tokenize
@@ -206,14 +206,14 @@ def runtime(options: Options) -> str:
 
 
 def clean(text: str) -> str:
-    """A text as the model is given it: without white space at its ends, and such that UTF-8 can carry it."""
+    """Return a text as the model receives it: without white space at its ends, and encodable as UTF-8."""
     return records.whole(text).strip()
 
 
 class Embedder:
-    """Encodes texts for one run. `exports` is where an exported model is kept; None forgets it.
+    """Encodes texts for one run. `exports` is the folder of exported models; None stores none.
 
-    What is encoded goes into the store, or, where `spilled` is a set, only those texts of it.
+    Encoded texts go into the store; if `spilled` is a set, only its texts do.
     """
 
     def __init__(self, options: Options, model: Model, store: Store, exports: Path | None) -> None:
@@ -248,7 +248,7 @@ class Embedder:
         return self._made
 
     def ids(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.int32]]:
-        """Token ids of texts as they would be encoded, special tokens too."""
+        """Return the token ids of texts, including special tokens."""
         keys = {text: key(self._scheme, text) for text in texts}
         stored = self._store.ids(list(keys.values()))
         return {text: stored[name] if name in stored else self._tokens(text)[0] for text, name in keys.items()}
@@ -263,7 +263,7 @@ class Embedder:
         return ids, len(ids) + len(content) - len(content_kept)
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
-        """The texts' embeddings, all held at once. The texts are distinct and `clean`."""
+        """Return the texts' embeddings, all in memory. The texts are distinct and `clean`."""
         keys = {text: key(self._scheme, text) for text in texts}
         stored = self._store.get(list(keys.values()))
         cached = {text: stored[name] for text, name in keys.items() if name in stored}
@@ -300,7 +300,7 @@ class Embedder:
 
 
 class _WindowedText:
-    """One text on its way through the model, window by window."""
+    """A text that is read window by window."""
 
     def __init__(self, ids: npt.NDArray[np.int32], length: int, facts: TokenizerInfo) -> None:
         self.ids, self.length, self._facts = ids, length, facts

@@ -1,4 +1,4 @@
-"""From embeddings to BERTScore (Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"), in numpy."""
+"""Turn embeddings into BERTScore (Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"), in numpy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LOW, HIGH = 0.65, 0.85
 """The F that a corrected score counts 0, and the one it counts 1, where nothing was fitted."""
 _FEWEST = 10
 _NARROWEST = 1e-3
-_CELLS = 2**23  # similarities held at once: 32 MiB, however long the two texts are
-_ONE_THREAD = 2**19 - 1  # multiplications up to which OpenBLAS stays in one thread
+_CELLS = 2**23  # similarities in memory: 32 MiB for texts of any length
+_ONE_THREAD = 2**19 - 1  # OpenBLAS stays in one thread up to this many multiplications
 _LEAST_STRIP = 8
 
 
 class BertScoreValue(NamedTuple):
-    """Precision, recall and their harmonic mean, each at most 1 and, with contextual embeddings, seldom below 0.
+    """Precision, recall and their harmonic mean, at most 1 and, with contextual embeddings, seldom below 0.
 
-    Rescaled with a baseline, they may well be negative.
+    Rescaled with a baseline, they may be negative.
     """
 
     precision: float
@@ -36,9 +36,9 @@ class BertScoreValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text as a model saw it: token ids, shape (n,), and unit vectors, shape (n, dimensions), special tokens too.
+    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions), including special tokens.
 
-    `length` counts its tokens before any cut, `windows` in how many pieces the model read it.
+    `length` counts its tokens before any cut, `windows` the pieces that the model read.
     """
 
     ids: npt.NDArray[np.int32]
@@ -49,9 +49,9 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each token counts: 1, or its inverse document frequency; a sentence's first and last special token 0.
+    """The weight of each token: 1 or its inverse document frequency; 0 for a sentence's first and last special token.
 
-    `frequencies` is the number of documents, of `documents`, in which a token occurs; None weighs all alike.
+    `frequencies` is the number of `documents` in which a token occurs; None weights all equally.
     """
 
     weightless: frozenset[int]
@@ -60,7 +60,7 @@ class Weights:
 
     @classmethod
     def from_documents(cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]) -> Weights:
-        """The weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
+        """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
         frequencies: Counter[int] = Counter()
         count = 0
         for ids in documents:
@@ -69,7 +69,7 @@ class Weights:
         return cls(weightless, count, frequencies)
 
     def __call__(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """One weight per token, shape (n,). A token in no document weighs most."""
+        """Return one weight per token, shape (n,). A token in no document weighs most."""
         import numpy as np
 
         if self.frequencies is None:
@@ -81,9 +81,9 @@ class Weights:
 def greedy_match(
     output: Encoded, output_weights: npt.NDArray[np.float64], reference: Encoded, weights: npt.NDArray[np.float64]
 ) -> BertScoreValue:
-    """Greedy matching by cosine (eq. 1 and 2 of the paper); any token may be matched to, special ones too.
+    """Match tokens greedily by cosine (eq. 1 and 2 of the paper); special tokens may be matched too.
 
-    The weights of either text must not add up to 0. F is 0 where precision and recall are; NaN where they cancel out.
+    The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they cancel out.
     """
     best_output, best_reference = _best_products(output.vectors, reference.vectors)
     precision = min(float(best_output @ output_weights) / float(output_weights.sum()), 1.0)
@@ -130,22 +130,22 @@ def _product_table(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float3
 
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
-    """Of several references the best precision, the best recall and the best F, each for itself, as bert-score does."""
+    """Return the best precision, the best recall and the best F over references, each for itself, as bert-score does."""
     return BertScoreValue(
         max(v.precision for v in values), max(v.recall for v in values), max(v.fmeasure for v in values)
     )
 
 
 def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
-    """(x - b) / (1 - b) with a baseline b each for precision, recall and F (section "Baseline Rescaling")."""
+    """Return (x - b) / (1 - b) with a baseline b for precision, recall and F (section "Baseline Rescaling")."""
     numbers = (value.precision, value.recall, value.fmeasure)
     return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(numbers, baseline, strict=True)))
 
 
 def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
-    """clip((F - low) / (high - low), 0, 1): F over the stretch in which it tells texts apart.
+    """Return clip((F - low) / (high - low), 0, 1).
 
-    Raises ConfigError unless low < high.
+    Raise ConfigError unless low < high.
     """
     if not low < high:
         raise ConfigError(f"bertscore: low ({low:g}) has to be less than high ({high:g})")
@@ -153,10 +153,10 @@ def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
 
 
 def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
-    """The low and high whose corrected scores come nearest to people's ratings: least squares.
+    """Return the low and high whose corrected scores are closest to people's ratings, by least squares.
 
-    The ratings, on any scale, are first stretched from their own least and greatest to 0 and 1. Raises ConfigError
-    for fewer than 10 pairs, for scores or ratings that are all alike, and where ratings do not rise with F.
+    The ratings are first scaled from their own minimum and maximum to 0 and 1. Raise ConfigError for fewer than 10
+    pairs, for constant scores or ratings, and if ratings do not rise with F.
     """
     import numpy as np
     from scipy.optimize import minimize
@@ -174,7 +174,7 @@ def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, 
     slope, offset = np.polyfit(scores, targets, 1)
     if not slope > 0:
         raise ConfigError("bertscore: cannot be fitted, as the ratings do not rise with F")
-    # Clipping makes the sum of squares uneven, so that a search from one start alone may end in a local minimum.
+    # Clipping causes local minima, so search from several starts.
     marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
     starts = [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]
     starts.insert(0, (-offset / slope, 1 / slope))

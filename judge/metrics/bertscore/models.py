@@ -1,4 +1,4 @@
-"""The options of BERTScore; the model, layer and baseline that they name; encoders by torch and onnxruntime.
+"""Read the options of BERTScore, find their model, layer and baseline, and encode by torch or onnxruntime.
 
 A model is exported to ONNX once; from then on neither torch nor transformers is needed.
 """
@@ -41,7 +41,7 @@ _CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What `BertScore` takes, with the same names and defaults; raises ConfigError for what it cannot be."""
+    """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid ones."""
 
     model: str | None = None
     layer: int | None = None
@@ -81,7 +81,7 @@ class Options:
                     f"bertscore.implementation: {PACKAGE} does not have {', '.join(unknown)}: leave that out, or take "
                     "implementation=judge, which has it"
                 )
-            object.__setattr__(self, "long", "cut")  # it has no other way
+            object.__setattr__(self, "long", "cut")  # the only way
         if self.backend == "onnx" and self.precision != "fp32":
             raise ConfigError(f"bertscore: precision {self.precision} needs backend torch; onnx computes in fp32")
         if self.rescale and not self.baseline and not self.lang:
@@ -105,12 +105,12 @@ class Options:
 
     @property
     def package(self) -> bool:
-        """Whether bert-score itself computes."""
+        """Return whether bert-score itself computes."""
         return self.implementation == PACKAGE
 
     @property
     def idf_signed(self) -> str:
-        """What a signature says of idf: no, the references, or a digest of the user's own texts."""
+        """Return idf for signatures: no, the references, or a digest of the user's own texts."""
         if isinstance(self.idf, bool):
             return "references" if self.idf else "no"
         texts = "\0".join(self.idf).encode("utf-8", "surrogatepass")
@@ -137,10 +137,10 @@ class Model(huggingface.ModelFiles):
 
 
 def resolve(options: Options, cache: Path | None) -> Model:
-    """The model that the options name, downloaded by name where it is not on this machine yet.
+    """Return the model that the options name; download it by name if it is not on this machine.
 
-    `cache` is the folder where digests are kept. Raises ConfigError for a model that cannot be had or a layer that is
-    not known, MissingExtra for a package.
+    `cache` is the folder for digests. Raise ConfigError for an unavailable model or an unknown layer, MissingExtra for
+    a package.
     """
     if options.model is not None:
         files = huggingface.resolve(options.model, who="bertscore", role="model", cache=cache)
@@ -151,7 +151,7 @@ def resolve(options: Options, cache: Path | None) -> Model:
         files = huggingface.from_folder(folder / "model", name=DEFAULT, who="bertscore", role="model", cache=cache)
     config = files.config()
     count = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
-    layers = count if isinstance(count, int) else None  # some models do not say how many they have
+    layers = count if isinstance(count, int) else None  # some models do not state their number
     layer = options.layer
     if layer is None:
         layer = layers if options.model is None else default_layers().get(options.model)
@@ -172,9 +172,9 @@ def _folder_of(module: str) -> Path | None:
 
 
 def default_layers() -> dict[str, int]:
-    """bert-score's table of the layer that agrees best with people, by model; empty where it is not installed.
+    """Return bert-score's table of the best layer by model; empty if it is not installed.
 
-    Read from its source and not imported, as that would bring torch and matplotlib.
+    It is read from the source, because an import would load torch and matplotlib.
     """
     folder = _folder_of("bert_score")
     if folder is None:
@@ -190,16 +190,16 @@ def default_layers() -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What random pairs of texts score: precision, recall and F; `signed` names the table for signatures."""
+    """The score of random pairs of texts: precision, recall and F; `signed` names the table for signatures."""
 
     values: tuple[float, float, float]
     signed: str
 
 
 def baseline(options: Options, layer: int) -> Baseline | None:
-    """The baseline of a layer: of the user's own file, else of bert-score's for this model and language.
+    """Return the baseline of a layer: from the user's file, else bert-score's for this model and language.
 
-    None where no rescaling is wanted. Raises ConfigError where there is none, so that nothing is left unscaled.
+    None without rescaling. Raise ConfigError if there is none, so that nothing stays unscaled.
     """
     if not options.rescale:
         return None
@@ -234,7 +234,7 @@ def baseline(options: Options, layer: int) -> Baseline | None:
     raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
 
 
-# bert-score's own rule for who gets a space before the first word, by the names these classes have had.
+# bert-score's rule for a space before the first word, by past names of these classes.
 _SPACED = frozenset(
     f"{name}Tokenizer{fast}" for name in ("Roberta", "GPT2", "Bart", "Longformer") for fast in ("", "Fast")
 )
@@ -247,11 +247,11 @@ Tokenize = Callable[[str], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class TokenizerInfo:
-    """What is known of a model without loading it again.
+    """Facts about a model that avoid loading it again.
 
-    `limit` is how many tokens it reads at once, special ones counted; `prefix` and `suffix` stand around every text;
-    `weightless` are the ids that count nothing; `spaced` says that a text begins with a space;
-    `unknown` is the id of what is not in the vocabulary, -1 where everything is.
+    `limit` is the number of tokens it reads at once, including special ones; `prefix` and `suffix` surround every text;
+    `weightless` are ids with weight 0; `spaced` means that a text begins with a space; `unknown` is the id of unknown
+    tokens, or -1.
     """
 
     limit: int
@@ -264,12 +264,12 @@ class TokenizerInfo:
 
     @property
     def room(self) -> int:
-        """How many tokens of a text fit into one window."""
+        """Return how many tokens of a text fit into one window."""
         return self.limit - len(self.prefix) - len(self.suffix)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any] | None) -> TokenizerInfo | None:
-        """The information that `asdict` gave and JSON kept; None for anything else."""
+        """Return the information that `asdict` wrote as JSON; None for anything else."""
         try:
             values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in (fields or {}).items()}
             return cls(**values)
@@ -278,7 +278,7 @@ class TokenizerInfo:
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
-    """Facts of a transformers tokenizer and configuration. Raises ConfigError for a tokenizer that fits neither."""
+    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError for an unsupported tokenizer."""
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
     starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
@@ -310,7 +310,7 @@ def _needs_space(tokenizer: Any, config: Any) -> bool:
 
 
 def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
-    """How a loaded tokenizer cuts texts."""
+    """Return a function that tokenizes texts with a loaded tokenizer."""
     inside = backend(tokenizer)
     if inside is not None:
         return from_tokenizers(inside, known)
@@ -318,7 +318,7 @@ def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
 
 
 def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
-    """How a `tokenizers.Tokenizer` cuts texts. One text at a time, as in batches it warns of later forks."""
+    """Return a function that tokenizes texts with a `tokenizers.Tokenizer`, one at a time: batches warn about forks."""
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: list(tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids)
@@ -329,7 +329,7 @@ def _with_space(text: str, known: TokenizerInfo) -> str:
 
 
 def saved(path: Path) -> Any:
-    """What `Tokenizer.to_str` wrote into a file."""
+    """Load what `Tokenizer.to_str` wrote into a file."""
     return import_optional("tokenizers", "bertscore", "onnx").Tokenizer.from_file(str(path))
 
 
@@ -337,7 +337,7 @@ _STACKS = ("layer", "block", "layers", "h", "encoder.layer", "encoder.block", "e
 
 
 class TorchEncoder:
-    """A model on a device: the GPU where there is one and no other was named."""
+    """A model on a device: a GPU if there is one and none was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
         self._torch = huggingface.import_optional("torch", "bertscore")
@@ -349,7 +349,7 @@ class TorchEncoder:
         self._model, self._network = model, huggingface.to_device(model, network, self._device)
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
-        """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
+        """Return the layer's output for texts read together: shape (tokens, dimensions) for each."""
         torch = self._torch
         rows, mask = huggingface.padded(ids, self.facts.pad)
         with huggingface.translated_errors(self._model, rows.size), torch.inference_mode():
@@ -361,7 +361,7 @@ class TorchEncoder:
 
 
 def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
-    """Tokenizer, configuration and network, cut after the layer. Raises ConfigError where they cannot be loaded."""
+    """Load tokenizer, configuration and network, cut after the layer. Raise ConfigError if that fails."""
 
     def is_unused(weight: str) -> bool:
         return "pooler" in weight or weight.startswith("decoder.")
@@ -375,7 +375,7 @@ def load(model: Model, dtype: str, **load_options: Any) -> tuple[Any, Any, Any]:
 
 
 def cut(network: Any, model: Model, stack: type) -> Any:
-    """The network's encoder without the layers behind the wanted one, so that its last output is that layer's."""
+    """Return the network's encoder without the layers after the wanted one, so that its last output is that layer's."""
     if hasattr(network, "decoder") and hasattr(network, "encoder"):
         network = network.encoder
     for path in _STACKS:
@@ -386,7 +386,7 @@ def cut(network: Any, model: Model, stack: type) -> Any:
             _check_layer(model, len(layers))  # type: ignore[arg-type]
             setattr(holder, last, layers[: model.layer])  # type: ignore[index]
             return network
-    if hasattr(_descend(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used again and again
+    if hasattr(_descend(network, ["encoder"]), "albert_layer_groups"):  # one group of weights, used repeatedly
         _check_layer(model, network.encoder.config.num_hidden_layers)
         network.encoder.config.num_hidden_layers = model.layer
         return network
@@ -413,7 +413,7 @@ _INPUTS = ["input_ids", "attention_mask"]
 
 
 class OnnxEncoder:
-    """An exported model. The export is kept under `folder`; without one it lives as long as this object."""
+    """An exported model. The export is stored under `folder`; without one it lives as long as this object."""
 
     def __init__(self, model: Model, folder: Path | None, device: str | None) -> None:
         runtime = huggingface.import_optional("onnxruntime", "bertscore", "onnx")
@@ -423,7 +423,7 @@ class OnnxEncoder:
         except OSError:
             folder = None
         if folder and not os.access(folder, os.W_OK):
-            folder = None  # each run then exports again
+            folder = None  # each run exports again
         parent = folder or Path(tempfile.mkdtemp(prefix="judge-onnx-"))
         if folder is None:
             weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
@@ -459,18 +459,18 @@ class OnnxEncoder:
         self.tokens = from_tokenizers(saved(self._place / "tokenizer.json"), known)
         options = runtime.SessionOptions()
         options.log_severity_level = 4
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning burns what others need
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # spinning would take CPU from others
         self._session = runtime.InferenceSession(str(self._place / "model.onnx"), options, providers=providers)
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
-        """The layer's output for texts read together: for each, shape (tokens, dimensions)."""
+        """Return the layer's output for texts read together: shape (tokens, dimensions) for each."""
         rows, mask = huggingface.padded(ids, self.facts.pad)
         (vectors,) = self._session.run(None, dict(zip(_INPUTS, (rows, mask), strict=True)))
         return [vectors[place, : len(row)] for place, row in enumerate(ids)]
 
 
 def export(model: Model, place: Path) -> None:
-    """Write model.onnx, tokenizer.json and facts.json into a folder, which appears whole or not at all."""
+    """Write model.onnx, tokenizer.json and facts.json into a folder, atomically."""
     huggingface.import_optional("onnx", "bertscore", "onnx")
     huggingface.import_optional("onnxscript", "bertscore", "onnx")
     tokenizer, config, network = load(model, "float32", attn_implementation="eager")
@@ -508,5 +508,5 @@ def export(model: Model, place: Path) -> None:
             )
         (unfinished / "tokenizer.json").write_text(inside.to_str(), "utf-8")
         (unfinished / "facts.json").write_text(json.dumps(asdict(known)), "utf-8")
-        with suppress(OSError):  # another process was faster, and wrote the same
+        with suppress(OSError):  # another process wrote the same first
             unfinished.rename(place)

@@ -1,24 +1,26 @@
-"""ROUGE (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries"). `score` is for lists of texts, `Rouge`
-for `judge`. English N, L and Lsum equal rouge-score 0.1.2; the preset rouge155 equals ROUGE-1.5.5.pl. Options:
+"""Compute ROUGE (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries").
 
-types       rouge1 to rouge9; rougeL (one longest common subsequence over the whole text), rougeLsum (sentence by
-            sentence); rougeW or rougeW-1.2 (runs of k words count k^1.2); rougeS, rougeSU (pairs of words with any
-            gap; with single words too), rougeS4, rougeSU4 (with up to 4 words between; any number); lcs_mead (each
-            sentence with the one that shares most with it in order). Default rouge1, rouge2, rougeL, rougeLsum.
+`score` takes lists of texts, `Rouge` is the metric. English N, L and Lsum equal rouge-score 0.1.2; the preset rouge155
+equals ROUGE-1.5.5.pl. Options:
+
+types       rouge1 to rouge9; rougeL (one longest common subsequence over the whole text), rougeLsum (by sentence);
+            rougeW or rougeW-1.2 (runs of k words count k^1.2); rougeS, rougeSU (pairs of words with any gap; with
+            single words too), rougeS4, rougeSU4 (at most 4 words between; any number); lcs_mead (each sentence with
+            the one that shares most with it in order). Default rouge1, rouge2, rougeL, rougeLsum.
 stem        English words of more than three letters, by Porter's stemmer. Default true.
-multi       of several references the one of the best F (best_f), of the best recall (best_recall), counts added up
-            (pooled), the mean over them (mean), the mean over leaving each one out (jackknife). Default best_f, under
+multi       several references: the one with the best F (best_f) or the best recall (best_recall), counts added up
+            (pooled), their mean (mean), the mean over leaving each one out (jackknife). Default best_f, with
             rouge155 pooled.
-preset      rouge155: the numbers, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is pooled, its -f B
+preset      rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is pooled, its -f B
             best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4,
-            ROUGE-SU4, with any number; its ROUGE-W and ROUGE-SU are not the paper's.
-tokenizer   a name of `judge.text`. Default: `en`, or by script for a row of which that loses most letters.
-stopwords   a file with a word a line, or the words; dropped before stemming.
+            ROUGE-SU4, with any number; its ROUGE-W and ROUGE-SU differ from the paper's.
+tokenizer   a name of `judge.text`. Default: `en`, or by script for a row that would lose most letters.
+stopwords   a file with one word per line, or the words; dropped before stemming.
 exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the stemmer of rouge155.
 alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½, beta = 1.
 implementation
-            judge (default), or rouge-score, the package itself: rouge1 to rouge9, rougeL and rougeLsum of ASCII words,
-            the best F of several references, and of these options `stem` alone.
+            judge (default), or the package rouge-score: rouge1 to rouge9, rougeL and rougeLsum of ASCII words, the
+            best F of several references, and of these options only `stem`.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ _METRIC = Provenance(method="metric")
 
 
 class RougeOptions(TypedDict, total=False):
-    """The options of `score`; the head of this module says what they are."""
+    """The options of `score`, described at the top of this module."""
 
     stem: bool
     multi: str | None
@@ -99,11 +101,11 @@ class _ValueColumn(NamedTuple):
 class Rouge:
     """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
 
-    Of several references each type takes the one with the best F. Words are cut and stemmed (Porter) by
-    rouge-score's English rules, `tok=en`; a row where they would lose most letters of the output or of a reference
-    is cut by the tokenizer of its script. rougeLsum and rouge155 read the sentences that `text.sentences` finds.
-    `values` are f, p (precision) and r (recall), whose columns are named as `rouge1_p`. The other options are those
-    of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
+    Each type uses the reference with the best F. Words are split and stemmed (Porter) by rouge-score's English rules,
+    `tok=en`; a row that would lose most letters of the output or of a reference uses the tokenizer of its script.
+    rougeLsum and rouge155 use the sentences of `text.sentences`. `values` are f, p (precision) and r (recall), with
+    columns such as `rouge1_p`. The other options are those of `judge.metrics.rouge`. Raises ConfigError and
+    MissingExtra.
     """
 
     rowwise: ClassVar[bool] = True
@@ -170,7 +172,7 @@ class Rouge:
         ]
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
-        """The tokenizer of an output and its references."""
+        """Return the tokenizer of an output and its references."""
         if self._tokenizer:
             return self._tokenizer
         return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
@@ -220,7 +222,7 @@ class Rouge:
         return scores
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample and column. A sample without a reference is a `Failure`, an empty output scores 0."""
+        """Return one row per sample and column. A sample without a reference is a `Failure`, an empty output 0."""
         rows: list[Score | Failure] = []
         used: dict[str, None] = {}
         compared: dict[str, None] = {}
@@ -275,19 +277,19 @@ def score(
     types: Sequence[str] | None = None,
     **options: Unpack[RougeOptions],
 ) -> dict[str, list[RougeScore | Failure]]:
-    """ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+    """Return ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
 
-    For each type one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
-    The options are those of `judge.metrics.rouge`. What cannot be scored is a `Failure` whose `item` is the output's
-    place, from 0: no reference, none with a token, a text too long for the type. An output without a token scores 0.
-    Under the preset rouge155 empty texts score 0, as in the script, which dies of an empty reference in ROUGE-W alone.
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose `item` is its index,
+    from 0: no reference, none with a token, or a text too long for the type. An output without a token scores 0. Under
+    the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference only for ROUGE-W.
 
-    Raises ConfigError for options, DataError for lists that do not fit, MissingExtra for a tokenizer.
+    Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a tokenizer.
     """
     metric = Rouge(types=types, **options)
     scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in metric.kinds}
     for place, (output, targets) in enumerate(paired(outputs, references)):
-        # The preset has a value for empty references.
+        # The preset defines a value for empty references.
         usable = list(targets) if metric.script else [target for target in targets if target.strip()]
         values: list[RougeScore | CannotScore]
         if usable:

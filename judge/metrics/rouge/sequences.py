@@ -1,7 +1,7 @@
-"""Texts as ROUGE compares them, and their longest common subsequences (LCS).
+"""Represent texts for ROUGE, and compute their longest common subsequences (LCS).
 
-Each different word is stemmed once and becomes one character, so that a text is a string, which can be counted, sliced
-and compared in C. The LCS are plain ones, those of Lin (2004) over sentences, and weighted ones.
+Each distinct word is stemmed once and becomes one character, so a text is a string that can be counted, sliced and
+compared in C. The LCS are the plain ones of Lin (2004) over sentences, and weighted ones.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ SCRIPT = "rouge155"
 """The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends a word."""
 
 _WORD = re.compile("[A-Za-z0-9]+")
-_LONG_ENOUGH = 3  # a word of more letters is stemmed, in rouge-score and in ROUGE-1.5.5
-_MOST_WORDS = 200_000  # of a vocabulary, after which the next sample begins a fresh one: about 50 MB
-_MOST_KEPT_TOKENS = 400_000  # tokens of texts kept with their counts: about 100 MB
+_LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
+_MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
+_MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 _MOST_TALLIES = 50_000  # counts of an output and its references
-_LONG = 2_000  # words of a sentence, places of all of which are not worth their memory
+_LONG = 2_000  # longer sentences do not store the positions of all words
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
 
 
 class Rules(NamedTuple):
-    """How a text becomes words: `tokenizer` is a name of judge.text or SCRIPT, `stopwords` go before stemming.
+    """How a text becomes words: `tokenizer` is a name of judge.text or SCRIPT, `stopwords` are dropped before stemming.
 
-    `exceptions` are (word, stem) pairs that go before the stemmer; of a word listed twice, the last counts.
-    `running` texts are cut by `text.sentences`; of others each line is a sentence.
+    `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts. `running` texts are
+    split by `text.sentences`; in others each line is a sentence.
     """
 
     tokenizer: str
@@ -47,7 +47,7 @@ class Rules(NamedTuple):
 
 
 class Text:
-    """A text in the characters of one vocabulary: its sentences, all of it, and what has been counted in it."""
+    """A text in the characters of one vocabulary: its sentences, the whole, and cached counts."""
 
     __slots__ = ("_counts", "_grams", "_ordered", "_places", "lines", "whole")
 
@@ -64,15 +64,16 @@ class Text:
 
     @property
     def ordered(self) -> str:
-        """The words in the order of their characters: two of these have as longest common subsequence what the
-        texts have in common, each word as often as in the poorer of both.
+        """The words sorted by character.
+
+        The LCS of two sorted texts contains each shared word as often as both have it.
         """
         if self._ordered is None:
             self._ordered = "".join(sorted(self.whole))
         return self._ordered
 
     def grams(self, n: int) -> Sequence[str]:
-        """The sequences of n words, across sentences."""
+        """Return the sequences of n words, across sentences."""
         if n not in self._grams:
             whole = self.whole
             pieces = (whole[start : start + n] for start in range(len(whole) - n + 1))
@@ -80,15 +81,15 @@ class Text:
         return self._grams[n]
 
     def counts(self, n: int) -> Mapping[str, int]:
-        """How often each of `grams` occurs."""
+        """Return how often each of `grams` occurs."""
         if n not in self._counts:
             self._counts[n] = Counter(self.grams(n))
         return self._counts[n]
 
     def places(self) -> Sequence[Mapping[str, int] | None]:
-        """For each sentence where its words stand, as the bits of a number: the first word is the lowest.
+        """Return for each sentence the positions of its words, as the bits of a number: the first word is the lowest.
 
-        None for a sentence so long that `places_of` should look for some words only.
+        None for a sentence so long that `places_of` should look up only some words.
         """
         if self._places is None:
             self._places = [_places(line) if len(line) <= _LONG else None for line in self.lines]
@@ -106,7 +107,7 @@ def _places(line: str) -> dict[str, int]:
 
 
 def places_of(chosen: Collection[str], line: str) -> dict[str, int]:
-    """As `Text.places`, of these words."""
+    """Return `Text.places` of these words."""
     import numpy as np
 
     words = np.frombuffer(line.encode("utf-32-le"), dtype="<u4")
@@ -115,7 +116,7 @@ def places_of(chosen: Collection[str], line: str) -> dict[str, int]:
 
 
 def powers(count: int) -> Sequence[int]:
-    """1, 2, 4 and so on, at least so many."""
+    """Return 1, 2, 4 and so on, at least this many."""
     return _POWERS if count <= len(_POWERS) else [1 << place for place in range(count)]
 
 
@@ -145,7 +146,7 @@ class Vocabulary:
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 
     def kept(self, string: str) -> Text:
-        """As `read`, but kept, because a reference returns with every system."""
+        """Read a text and cache it, because a reference returns with every system."""
         if (known := self._kept.get(string)) is None:
             known = self.read(string)
             self._size += len(known) + 1
@@ -156,7 +157,7 @@ class Vocabulary:
 
 
 def vocabulary(rules: Rules) -> Vocabulary:
-    """The vocabulary of these rules at present. Texts can be compared that the same one read."""
+    """Return the current vocabulary of these rules. Only texts of the same vocabulary can be compared."""
     shelf = _current_vocabulary(rules)
     if shelf[0].full:
         shelf[0] = Vocabulary(rules)
@@ -169,7 +170,7 @@ def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
 
 
 def script_words(string: str) -> list[str]:
-    """The tokens of ROUGE-1.5.5."""
+    """Return the tokens of ROUGE-1.5.5."""
     return " ".join(_WORD.findall(string)).lower().split()
 
 
@@ -221,7 +222,7 @@ _MOST_STEPS = 20_000_000  # of a word or sentence past a sentence: ten seconds
 
 
 def length(first: str, second: str) -> int:
-    """Of the longest common subsequence."""
+    """Return the length of the longest common subsequence."""
     from rapidfuzz.distance import LCSseq
 
     return LCSseq.similarity(first, second)
@@ -232,12 +233,11 @@ def too_long(computation: str) -> CannotScore:
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
-    """Words of the reference in the union LCS of its sentences, none more often than the candidate has it.
+    """Return the words of the reference in the union LCS of its sentences, none more often than the candidate has it.
 
-    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union,
-    over the sentences of the candidate, of one LCS each. Where several are longest, these follow the table of
-    lengths from its end: along a match, else up in the reference unless going left alone keeps the length. Raises
-    CannotScore.
+    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union, over
+    the sentences of the candidate, of one LCS each. Of several longest ones, take the path through the table of lengths
+    from its end: along a match, else up in the reference unless only going left keeps the length. Raise CannotScore.
     """
     if reference.lines == candidate.lines:
         return len(reference)
@@ -297,24 +297,23 @@ def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int)
 
 
 def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
-    """Σ over `lines` of the length of the LCS with that of the others which shares the longest. Raises as above."""
+    """Return Σ over `lines` of the LCS length with the other text's line that shares most. Raise CannotScore."""
     if len(lines) * len(candidate_lines) > _MOST_STEPS:
         raise too_long("an LCS of each two sentences")
     return sum(max((length(line, candidate_line) for candidate_line in candidate_lines), default=0) for line in lines)
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
-    """WLCS (Lin 2004, section 4): the weight of a common subsequence, in which a run of k words counts k^weight.
+    """Return WLCS (Lin 2004, section 4): the weight of a common subsequence; a run of k words counts k^weight.
 
-    The paper's dynamic programme: a match continues the diagonal, whatever else would be worth more. Raises
-    CannotScore.
+    In the paper's dynamic programme a match always continues the diagonal. Raise CannotScore.
     """
     last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
     return last[0][0][-1] if last else 0.0
 
 
 def weighted_path(reference: str, candidate: str, weight: float) -> int:
-    """The reference's words, places as bits, on one heaviest common subsequence; ties as in `union_lcs`."""
+    """Return the reference's words (positions as bits) on a heaviest common subsequence; ties as in `union_lcs`."""
     up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
     path, i, j = 0, len(reference) - 1, len(candidate) - 1
     while i >= 0 and j >= 0:

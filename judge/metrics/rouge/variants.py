@@ -1,4 +1,4 @@
-"""The types of ROUGE, and how two texts become recall, precision and F in each variant of ROUGE.
+"""Define the types of ROUGE, and how each variant turns two texts into recall, precision and F.
 
 `kinds` reads the names of the types. A `Variant` counts the matches of an output with one reference (`MatchCounts`) and
 turns counts into a score. `combine` makes one score from several references.
@@ -33,11 +33,13 @@ _NAME = re.compile(
 _NAME_OF_SCRIPT = re.compile(
     r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))"
 )
-_WEIGHT = 1.2  # that of the paper's and of every published ROUGE-W
+_WEIGHT = 1.2  # as in the paper and every published ROUGE-W
 
 
 class Kind(NamedTuple):
-    """One type: `n` words of an n-gram, `gap` words at most between those of a skip-bigram (None: any number),
+    """A type of ROUGE.
+
+    `n` is the number of words of an n-gram, `gap` the most words between those of a skip-bigram (None: any number),
     `weight` the exponent of ROUGE-W's f(k) = k^weight.
     """
 
@@ -49,12 +51,15 @@ class Kind(NamedTuple):
 
     @property
     def by_sentence(self) -> bool:
-        """Whether it matters where sentences end."""
+        """Return whether sentence ends matter."""
         return self.family in {"lsum", "mead"}
 
 
 def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
-    """The types of these names, a list or a text with commas; `script`: they are ROUGE-1.5.5's. Raises ConfigError."""
+    """Return the types of these names, a list or a text with commas. Raise ConfigError.
+
+    With `script` the names are ROUGE-1.5.5's.
+    """
     names = list_option(names)
     if not isinstance(names, Sequence) or not names:
         raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
@@ -93,12 +98,12 @@ def _known(script: bool) -> str:
     return _KNOWN_OF_SCRIPT if script else _KNOWN
 
 
-_MOST_PAIRS = 4_000_000  # of the words of one text: some seconds, some hundred MB
-_DECIMALS = 5  # that ROUGE-1.5.5 prints, and rounds to before it goes on
+_MOST_PAIRS = 4_000_000  # words of one text: some seconds, some hundred MB
+_DECIMALS = 5  # ROUGE-1.5.5 rounds to these before it computes F
 
 
 class RougeScore(NamedTuple):
-    """Values from 0 to 1."""
+    """Precision, recall and F, from 0 to 1."""
 
     precision: float
     recall: float
@@ -106,9 +111,9 @@ class RougeScore(NamedTuple):
 
 
 class MatchCounts(NamedTuple):
-    """What was found, of how much: of the reference, and of the output.
+    """The matches, and the totals of the reference and of the output.
 
-    `choice_base` is of how much of the reference where ROUGE-1.5.5 chooses by another recall than it prints.
+    `choice_base` is the reference's total if ROUGE-1.5.5 chooses by another recall than it prints.
     """
 
     recall_hits: float
@@ -119,7 +124,7 @@ class MatchCounts(NamedTuple):
 
 
 def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
-    """The sums: an output counts once for each reference it is compared with."""
+    """Return the sums; an output counts once for each reference it is compared with."""
     return MatchCounts(*map(sum, zip(*tallies, strict=True)))
 
 
@@ -127,7 +132,7 @@ def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
 class Variant:
     """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where they differ.
 
-    F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is the precision alone, 0 the recall; ½ is F1.
+    F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is precision, 0 is recall, ½ is F1.
     """
 
     alpha: float | None = None
@@ -139,24 +144,24 @@ class Variant:
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
         precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
-        if kind.family == "mead":  # Radev's own mean of both, which is F1 where they find the same
+        if kind.family == "mead":  # Radev's own mean of both, equal to F1 if both match the same
             hits, base = tally.recall_hits + tally.precision_hits, tally.recall_base + tally.precision_base
             return RougeScore(precision, recall, hits / base if base else 0.0)
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
-        """What `best_recall` picks a reference by."""
+        """Return the recall by which `best_recall` picks a reference."""
         return _share(tally.recall_hits, tally.recall_base, kind.weight)
 
 
 @dataclass(frozen=True)
 class Rouge155(Variant):
-    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints; it differs from the paper thus.
+    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints. It differs from the paper.
 
-    Recall and precision are rounded before F is made of them. ROUGE-L is the one of sentences. ROUGE-W marks words
-    as ROUGE-L does and weighs the runs of marked words of the reference, and has the weight twice in its recall, so
-    that equal texts score below 1. ROUGE-SU leaves the last word out of its single words. A text without a word
-    scores 0, and ROUGE-W has no value where a reference has none.
+    Recall and precision are rounded before F. ROUGE-L is the sentence version. ROUGE-W marks words as ROUGE-L does,
+    weights the runs of marked words of the reference, and has the weight twice in its recall, so that equal texts score
+    below 1. ROUGE-SU skips the last word among its single words. A text without a word scores 0, and ROUGE-W is
+    undefined if a reference has none.
     """
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
@@ -178,7 +183,7 @@ class Rouge155(Variant):
                 ),
                 0.0,
             )
-            once = sum(len(line) ** weight for line in reference.lines)  # it prints a recall of twice the weight
+            once = sum(len(line) ** weight for line in reference.lines)  # the printed recall has twice the weight
             return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
         if kind.family == "su":
             return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
@@ -197,7 +202,7 @@ class Rouge155(Variant):
 
 
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
-    """P·R / (α·R + (1 − α)·P), and 0 where that has no value; None is ½, in rouge-score's order of operations."""
+    """Return P·R / (α·R + (1 − α)·P), or 0 if undefined; None is ½, in rouge-score's order of operations."""
     if alpha is None:
         return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
     below = alpha * recall + (1 - alpha) * precision
@@ -216,7 +221,7 @@ def _symmetric_counts(hits: float, reference: float, output: float) -> MatchCoun
 
 
 def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
-    """The counts of a type as the paper and rouge-score have them. Raises CannotScore."""
+    """Return the counts of a type as in the paper and rouge-score. Raise CannotScore."""
     match kind.family:
         case "n" if kind.n == 1:
             shared_words = sequences.length(reference.ordered, output.ordered)
@@ -253,7 +258,7 @@ def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", o
     """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
     gap, reference_words, output_words = kind.gap, reference.whole, output.whole
     longest = max(len(reference), len(output))
-    if gap is None or gap >= longest - 2:  # any two words: only shared ones can matter
+    if gap is None or gap >= longest - 2:  # any two words: only shared ones matter
         gap, shared = None, set(reference_words) & set(output_words)
         reference_words = "".join(filter(shared.__contains__, reference_words))
         output_words = "".join(filter(shared.__contains__, output_words))
@@ -271,7 +276,7 @@ def _skip_counts(kind: Kind, reference: Text, output: Text, singles: str = "", o
 
 
 def skip_count(words: int, gap: int | None) -> int:
-    """How many pairs of words a text has, in order, with at most `gap` words between them."""
+    """Return the number of ordered pairs of words of a text with at most `gap` words between them."""
     apart = words - 1 if gap is None else min(gap + 1, words - 1)
     return max(apart * words - apart * (apart + 1) // 2, 0)
 
@@ -311,15 +316,15 @@ def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counte
 
 
 Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
-"""The reference of the best F (rouge-score) or of the best recall (ROUGE-1.5.5 -f B), the first of equals; counts
-added up over all (-f A); the mean over the references; the mean over leaving each reference out once of the best of
-the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
+"""How several references are combined: the reference with the best F (rouge-score) or the best recall (ROUGE-1.5.5 -f
+B), the first of equals; counts added up (-f A); the mean over the references; or the mean over leaving each reference
+out once of the best of the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
 """
 MULTI: tuple[str, ...] = get_args(Multi)
 
 
 def combine(kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str) -> RougeScore:
-    """The score of an output from its tallies with each reference; `best` is the jackknife's way to pick one."""
+    """Return the score of an output from its tallies with each reference; `best` picks one for the jackknife."""
     if len(tallies) == 1:
         return form.score(kind, tallies[0])
     if multi == "pooled":
