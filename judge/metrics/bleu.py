@@ -35,8 +35,8 @@ from judge.metrics.common import references as usable
 DEFAULT = "13a"
 _BY_SPACES = (DEFAULT, "intl", "none")
 _UNCUT = (
-    "are in a script that the tokenizer {tokenizer} does not cut into words: their values are too low; set "
-    "{metric}.tokenize, leave it out to have texts cut by their script, or score the languages apart"
+    "are in a script that the tokenizer {tokenizer} does not split into words, so values are too low: set "
+    "{metric}.tokenize, omit it to choose by script, or score the languages separately"
 )
 
 
@@ -305,7 +305,7 @@ class CorpusBleu(Settings):
         if not _is_defined(total):
             order = self.max_order
             message = (
-                f"no text of {who} has {order} tokens, without which its corpus BLEU is not defined: set "
+                f"no text of {who} has {order} tokens, so its corpus BLEU is undefined: set "
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)

@@ -47,8 +47,8 @@ class ModelError:
 Rate = Callable[[str], float]
 """Maps an output to its value."""
 _LOSS = (
-    "lost more than half of their letters to the tokenizer {tokenizer}: their values compare what little is left; "
-    "leave out {metric}.tokenizer to have each text cut by its script"
+    "lost more than half of their letters to the tokenizer {tokenizer}, so values compare very little: "
+    "omit {metric}.tokenizer to choose by script"
 )
 
 
@@ -158,14 +158,14 @@ def as_samples(
         item = str(index if items is None else items[index])
         samples.append(Sample(item, "", output, references=sample_references, where=f"text {index}"))
         if not references(samples[-1]):
-            raise DataError(f"outputs[{index}] has no reference that is not blank")
+            raise DataError(f"outputs[{index}] has only blank references")
     return samples
 
 
 def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
     """Return each output with its reference or references. Raise DataError unless these are two lists of one length."""
     if isinstance(targets, str) or not isinstance(targets, Sequence) or len(texts("outputs", outputs)) != len(targets):
-        raise DataError("outputs and references are two lists of one length: for each output a text or a list of texts")
+        raise DataError("outputs and references must be lists of equal length: a text or a list of texts per output")
     target_tuples = [
         (target,) if isinstance(target, str) else tuple(texts("a reference", target)) for target in targets
     ]

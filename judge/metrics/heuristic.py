@@ -34,8 +34,8 @@ __all__ = [
 
 NAME = "heuristic-1"
 NOTICE = (
-    "heuristic-1 is a baseline of surface features, not a language model: it shows what copying, repetition and length "
-    "alone say of a text; do not publish its numbers as a judge's scores."
+    "heuristic-1 is a baseline of surface features, not a language model: it measures copying, repetition and length. "
+    "Do not publish its numbers as a judge's scores."
 )
 FEWEST_WORDS = 5
 LARGEST_SHARE = 0.5
@@ -43,7 +43,7 @@ LARGEST_SHARE = 0.5
 MOST_NOVEL = 0.35
 """Share of novel bigrams above which copying says nothing of support."""
 _WIDEST = 3.0  # of a z-score, and so of a value
-_OTHER_SCRIPT = "have a source in another script than Latin: heuristic-1's scales were measured on English news"
+_OTHER_SCRIPT = "have a non-Latin source: heuristic-1's scales were measured on English news"
 
 
 def _percent(value: float) -> str:
@@ -122,7 +122,7 @@ class Heuristic:
     def __init__(
         self, *, criteria: str | Sequence[str] = CRITERIA, prefix: str = "heuristic_", tokenizer: str | None = None
     ) -> None:
-        expected = f"heuristic.criteria must be different ones of {', '.join(CRITERIA)}"
+        expected = f"heuristic.criteria must be distinct values of {', '.join(CRITERIA)}"
         self._criteria = choices_option("the criterion of heuristic", criteria, CRITERIA, expected)
         if not isinstance(prefix, str):
             raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
@@ -136,7 +136,7 @@ class Heuristic:
         rows: list[Score | Failure] = []
         for sample, sample_features in zip(samples, features, strict=True):
             if reason := out_of_domain_reason(sample_features):
-                problem = f"is outside what {NAME} can tell of: {reason}"
+                problem = f"is outside the range of {NAME}: {reason}"
                 rows += [failure(sample, self._name(criterion), ABSTAINED, problem) for criterion in self._criteria]
             else:
                 rows += [self._score(sample, criterion, sample_features) for criterion in self._criteria]
@@ -203,8 +203,8 @@ def out_of_domain_reason(features: Features) -> str | None:
         return f"the output has {share:.1%} as many words as the source, more than {LARGEST_SHARE:.0%}"
     if features.novel2 > MOST_NOVEL:
         return (
-            f"{features.novel2:.1%} of its bigrams are not in the source, more than {MOST_NOVEL:.0%}: too abstractive, "
-            "it cannot tell support from invention"
+            f"{features.novel2:.1%} of its bigrams are not in the source, more than {MOST_NOVEL:.0%}: too abstractive "
+            "to separate support from invention"
         )
     if features.js_divergence is None:
         return "output or source has no content word"

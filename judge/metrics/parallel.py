@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 PART = 500
 """Samples per part."""
 _BROKEN = (
-    "--workers: a process that measures ended by itself; was it killed for its memory? Take fewer workers. In a script "
-    "of yours, call judge under `if __name__ == '__main__':`, without which there can be no more than one"
+    "--workers: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer workers. In a script, call "
+    "judge under `if __name__ == '__main__':`"
 )
 Tell = Callable[[int, int], None]
 """Called with the number of finished samples and of all samples; raising from it stops the work."""

@@ -86,7 +86,7 @@ class Ter:
             target_words = [words(target) for target in targets]
             length = sum(map(len, target_words)) / len(target_words)
             if not length:
-                raise CannotScore("NoReferenceWords", "its references have no words once their punctuation is left out")
+                raise CannotScore("NoReferenceWords", "its references have no words without punctuation")
 
             def rate(output: str) -> float:
                 tokens = words(output)

@@ -449,7 +449,7 @@ _VALUE_OF_NONE = {
 }
 """Values of shares of nothing: no number that is not in the source, no n-gram that is new."""
 _MISSING = {
-    "position": (ABSTAINED, "has no word of its source, so that what is copied has no place in it"),
+    "position": (ABSTAINED, "copies no word of its source, so its position is undefined"),
     "js_divergence": (ABSTAINED, "has no content word, or its source has none: there is nothing to compare"),
 }
 
@@ -464,7 +464,7 @@ class Stats:
     rowwise: ClassVar[bool] = True
 
     def __init__(self, *, columns: str | Sequence[str] = DEFAULT, tokenizer: str | None = None) -> None:
-        expected = "stats.columns must be `all` or a list of different names"
+        expected = "stats.columns must be `all` or a list of distinct names"
         self._names = NAMES if columns == "all" else choices_option("stats.columns", columns, NAMES, expected)
         self._tokenizer = tokenizer_option("stats.tokenizer", tokenizer)
 
@@ -504,9 +504,9 @@ def score(
     """
     source_texts = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
     if isinstance(sources, str) or len(source_texts) != len(outputs):
-        raise DataError("outputs and sources are two lists of one length; None stands for a source that is not known")
+        raise DataError("outputs and sources must be lists of equal length; use None for an unknown source")
     if not all(source is None or isinstance(source, str) for source in source_texts):
-        raise DataError("sources is a list of texts, with None for those that are not known")
+        raise DataError("sources must be a list of texts, with None for unknown ones")
     samples = [Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))]
     return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))
 

@@ -78,5 +78,5 @@ def test_rows_keep_their_order() -> None:
 
 
 def test_lists_are_checked() -> None:
-    with pytest.raises(DataError, match=r"outputs\[0\] has no reference"):
+    with pytest.raises(DataError, match=r"outputs\[0\] has only blank references"):
         chrf.score(["x"], [[]])

@@ -249,15 +249,15 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
         ("tokenizer", "xx", "must be one of en, char, ja, ko"),
     ],
     "heuristic": [
-        ("criteria", [], "must be different ones of relevance, coherence, consistency, fluency"),
-        ("criteria", "fluency,fluency", "must be different ones of "),
+        ("criteria", [], "must be distinct values of relevance, coherence, consistency, fluency"),
+        ("criteria", "fluency,fluency", "must be distinct values of "),
         ("prefix", None, "must be text"),
         ("tokenizer", "words", "must be one of "),
     ],
     "stats": [
         ("columns", "words,size", "must be one of words, sentences, .*, not 'size'"),
-        ("columns", ["words", "words"], "must be `all` or a list of different names"),
-        ("columns", 3, "must be `all` or a list of different names, not 3"),
+        ("columns", ["words", "words"], "must be `all` or a list of distinct names"),
+        ("columns", 3, "must be `all` or a list of distinct names, not 3"),
         ("tokenizer", "words", "must be one of "),
     ],
     "distinct": [

@@ -182,7 +182,7 @@ def test_odd_and_long_texts(odd: str) -> None:
 
 
 def test_lists_are_checked() -> None:
-    with pytest.raises(DataError, match=r"outputs\[0\] has no reference"):
+    with pytest.raises(DataError, match=r"outputs\[0\] has only blank references"):
         meteor.score(["x"], [""])
 
 

@@ -103,7 +103,7 @@ def test_a_process_that_is_killed_is_said() -> None:
                 child.kill()
             list(results)
 
-    with pytest.raises(ConfigError, match=r"--workers: a process .* ended by itself.*__main__"):
+    with pytest.raises(ConfigError, match=r"--workers: a worker process ended unexpectedly.*__main__"):
         killed()
 
 

@@ -161,7 +161,7 @@ def _measure_with_package(
         room = limit - tokenizer.num_special_tokens_to_add()
         long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
     values = [BertScoreValue(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    not_finite = PairError("NotFinite", "gets a value that is no finite number: take bertscore.implementation=judge")
+    not_finite = PairError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
     return BatchResult(
         model,
         baseline,
@@ -224,7 +224,7 @@ class _Matcher:
             return self._trouble("reference", texts[job.references[0]].row)
         if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
             return PairError(
-                "UnknownText", "has an output and references of which the model knows no word: take another"
+                "UnknownText", "has an output and references without a word that the model knows: use another"
             )
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
             self.long.add(place)
@@ -232,9 +232,7 @@ class _Matcher:
         values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
         if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
             return best_reference(values)
-        return PairError(
-            "NotFinite", "gets an embedding that is no finite number: take precision fp32, or another model"
-        )
+        return PairError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
 
     def _trouble(self, part: str, row: Encoded) -> PairError:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
@@ -243,9 +241,7 @@ class _Matcher:
                 f"has only tokens in its {part} that all {self._weights.documents} documents have from which idf is "
                 "counted, so that none weighs anything: give more references, or set idf to false",
             )
-        return PairError(
-            "NoTokens", f"has nothing in its {part} that the model's tokenizer knows as text: give it words"
-        )
+        return PairError("NoTokens", f"has a {part} without text that the model's tokenizer knows: give it words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +255,7 @@ class _Weighed:
         return bool(self.weights.sum() > 0)
 
 
-_EMPTY = "has an empty output, of which there is no embedding: leave the row out"
+_EMPTY = "has an empty output, which has no embedding: remove the row"
 _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "bertscore_corrected")
 
 
@@ -444,7 +440,7 @@ def _notes(options: Options, measured: BatchResult) -> list[str]:
         many = f"{measured.unknown_texts:,} text{'s have' if measured.unknown_texts > 1 else ' has'}"
         notes.append(
             f"bertscore: {many} more than half of {'their' if measured.unknown_texts > 1 else 'its'} words outside the "
-            "vocabulary of the model, to which they are all alike: take a model of that language."
+            "model's vocabulary: use a model of that language."
         )
     if measured.trouble:
         notes.append(f"bertscore: {measured.trouble}.")

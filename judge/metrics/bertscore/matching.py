@@ -130,7 +130,7 @@ def _product_table(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float3
 
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
-    """Return the best precision, the best recall and the best F over references, each for itself, as bert-score does."""
+    """Return the best precision, recall and F over references, each for itself, as bert-score does."""
     return BertScoreValue(
         max(v.precision for v in values), max(v.recall for v in values), max(v.fmeasure for v in values)
     )
@@ -148,7 +148,7 @@ def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
     Raise ConfigError unless low < high.
     """
     if not low < high:
-        raise ConfigError(f"bertscore: low ({low:g}) has to be less than high ({high:g})")
+        raise ConfigError(f"bertscore: low ({low:g}) must be less than high ({high:g})")
     return min(max((f - low) / (high - low), 0.0), 1.0)
 
 
@@ -169,11 +169,11 @@ def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, 
     if not (np.isfinite(scores).all() and np.isfinite(targets).all()):
         raise ConfigError("bertscore: a score or rating to be fitted is not a finite number")
     if not np.ptp(scores) > 0 or not np.ptp(targets) > 0:
-        raise ConfigError("bertscore: cannot be fitted, as all scores or all ratings are alike")
+        raise ConfigError("bertscore: cannot be fitted, because all scores or all ratings are equal")
     targets = (targets - targets.min()) / np.ptp(targets)
     slope, offset = np.polyfit(scores, targets, 1)
     if not slope > 0:
-        raise ConfigError("bertscore: cannot be fitted, as the ratings do not rise with F")
+        raise ConfigError("bertscore: cannot be fitted, because the ratings do not rise with F")
     # Clipping causes local minima, so search from several starts.
     marks = np.quantile(scores, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
     starts = [(a, b - a) for i, a in enumerate(marks) for b in marks[i + 1 :] if b - a > _NARROWEST]

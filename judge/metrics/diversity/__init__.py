@@ -233,7 +233,7 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
     """Count the n-grams of each text that are matched in the others.
 
     A count is clipped by the largest among the other texts: the largest of all, or for the text that has it the
-    second largest. These two are all that has to be known of an n-gram.
+    second largest. Nothing else about an n-gram is needed.
     """
     import numpy as np
 

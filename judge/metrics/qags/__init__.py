@@ -280,7 +280,7 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
     outputs, and where a judge model is to be asked, which judge.evaluate does.
     """
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
-        raise ConfigError("qags: outputs and sources are two lists of one length")
+        raise ConfigError("qags: outputs and sources must be lists of equal length")
     known(options)
     if LLM in (options.get(name) for name in ("backend", "themes", "questions", "answers")) and not options.get("ask"):
         raise ConfigError(_IN_A_NOTEBOOK)
@@ -356,11 +356,11 @@ def open_models(
     for name in ("beams", "question_tokens", "input_tokens", "batch_tokens"):
         value = batch_tokens if name == "batch_tokens" else settings.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ConfigError(f"qags: {name} has to be a whole number from 1, not {value!r}")
+            raise ConfigError(f"qags: {name} must be a whole number from 1, not {value!r}")
     if not isinstance(null, bool):
-        raise ConfigError(f"qags: null has to be true or false, not {null!r}")
+        raise ConfigError(f"qags: null must be true or false, not {null!r}")
     if device is not None and not isinstance(device, str):
-        raise ConfigError(f"qags: device has to be a text such as cpu or cuda:0, not {device!r}")
+        raise ConfigError(f"qags: device must be a text such as cpu or cuda:0, not {device!r}")
     runtime()  # reports missing packages before anything is downloaded
     cache_folder = None if cache is None else Path(cache)
     files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)

@@ -69,7 +69,7 @@ from judge.metrics.rouge.variants import (
 __all__ = ["Rouge", "RougeScore", "score"]
 
 Words = str | Path | Collection[str]
-"""A file with a word a line, or the words."""
+"""A file with one word per line, or the words."""
 Files = str | Path | Sequence[str | Path]
 PACKAGE = "rouge-score"
 _VALUES = {"p": "precision", "r": "recall", "f": "fmeasure"}
@@ -130,7 +130,7 @@ class Rouge:
         self.multi = standard if multi is None else choice_option("rouge.multi", multi, MULTI)
         if alpha is not None and beta is not None:
             raise ConfigError(
-                "rouge.alpha and rouge.beta say the same of F: give one of them (alpha = 1 / (1 + beta²))"
+                "rouge.alpha and rouge.beta set the same weight: give one of them (alpha = 1 / (1 + beta²))"
             )
         for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
             number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
@@ -143,9 +143,7 @@ class Rouge:
         self.kinds = kinds((DEFAULT_OF_SCRIPT if script else DEFAULT) if types is None else types, script=script)
         self._stem = bool_option("rouge.stem", stem)
         if tokenizer is not None and script:
-            raise ConfigError(
-                f"rouge.preset {SCRIPT} has a tokenizer of its own: leave out rouge.tokenizer or the preset"
-            )
+            raise ConfigError(f"rouge.preset {SCRIPT} has its own tokenizer: omit rouge.tokenizer or the preset")
         self._tokenizer = SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer)
         self._stopwords = _parse_stopwords(stopwords)
         self._exceptions = _parse_exceptions(exceptions, script and stem)
@@ -158,8 +156,8 @@ class Rouge:
             unknown += [f"the type {kind.name}" for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
             if unknown:
                 raise ConfigError(
-                    f"rouge.implementation: {PACKAGE} does not have {', '.join(unknown)}: leave that out, or take "
-                    "implementation=judge, which has it"
+                    f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
+                    "implementation=judge"
                 )
         chosen = list_option(values)
         known = isinstance(chosen, Sequence) and all(isinstance(name, str) and name in _VALUES for name in chosen)
@@ -185,7 +183,7 @@ class Rouge:
         References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
         """
         if self._package and tokenizer != "en":
-            message = f"is in a script of which {PACKAGE} reads no letter: take rouge.implementation=judge"
+            message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
         try:
@@ -320,7 +318,7 @@ def _parse_stopwords(words: Words | None) -> frozenset[str]:
     listed = _lines(words, "stopwords") if isinstance(words, str | Path) else words
     if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
         raise ConfigError(
-            "rouge.stopwords are a file with a word a line, or a list of words (in YAML, quote no and on)"
+            "rouge.stopwords must be a file with one word per line, or a list of words (in YAML, quote no and on)"
         )
     return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
@@ -329,9 +327,7 @@ def _parse_exceptions(files: Files | None, allowed: bool) -> tuple[tuple[str, st
     if files is None:
         return ()
     if not allowed:
-        raise ConfigError(
-            f"rouge.exceptions belong to the stemmer of preset {SCRIPT}: set preset and stem, or leave them out"
-        )
+        raise ConfigError(f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or omit them")
     listed = [files] if isinstance(files, str | Path) else files
     if not isinstance(listed, Sequence) or not all(isinstance(file, str | Path) for file in listed):
         raise ConfigError(f"rouge.exceptions are files with lines `word stem`, not {files!r}")

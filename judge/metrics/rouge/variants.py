@@ -62,9 +62,9 @@ def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
     """
     names = list_option(names)
     if not isinstance(names, Sequence) or not names:
-        raise ConfigError(f"rouge.types are a list of names, not {names!r} (known: {_known(script)})")
+        raise ConfigError(f"rouge.types must be a list of names, not {names!r} (known: {_known(script)})")
     if len(set(map(str, names))) < len(names):
-        raise ConfigError(f"rouge.types names one twice: {', '.join(map(str, names))}")
+        raise ConfigError(f"rouge.types repeats a name: {', '.join(map(str, names))}")
     return tuple(_parse_kind(name, script) for name in names)
 
 
@@ -90,7 +90,7 @@ def _parse_kind(name: str, script: bool) -> Kind:
         return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
     weight = float(match["w"] or _WEIGHT)
     if not 1 <= weight <= 100:
-        raise ConfigError(f"{name}: the weight is a number from 1, where runs count no more than single words, to 100")
+        raise ConfigError(f"{name}: the weight must be a number from 1 (runs count as single words) to 100")
     return Kind(name, "w", weight=weight)
 
 
@@ -169,7 +169,7 @@ class Rouge155(Variant):
         if kind.family == "w":
             weight = kind.weight
             if not reference.whole:
-                raise CannotScore("NoTokens", "has a reference without a word, at which ROUGE-1.5.5 dies in ROUGE-W")
+                raise CannotScore("NoTokens", "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W")
             remaining, available = Counter(reference.whole), Counter(output.whole)
             hits = sum(
                 (

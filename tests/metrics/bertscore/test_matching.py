@@ -134,8 +134,8 @@ def test_no_stretch_on_a_fine_grid_is_nearer_than_the_fitted_one() -> None:
     ("f", "ratings", "why"),
     [
         ([0.1] * 9, [1.0] * 9, "too few"),
-        ([0.5] * 12, [float(n) for n in range(12)], "alike"),
-        ([n / 20 for n in range(12)], [3.0] * 12, "alike"),
+        ([0.5] * 12, [float(n) for n in range(12)], "are equal"),
+        ([n / 20 for n in range(12)], [3.0] * 12, "are equal"),
         ([n / 20 for n in range(12)], [-float(n) for n in range(12)], "do not rise"),
         ([n / 20 for n in range(12)], [float(n) for n in range(11)], "11 ratings"),
         ([n / 20 for n in range(12)], [math.nan] * 12, "finite"),

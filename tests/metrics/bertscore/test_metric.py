@@ -125,7 +125,7 @@ def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
     assert found[5] == found[6] == pytest.approx([1, 1, 1, 1])
     message = rows[16]
     assert isinstance(message, Failure)
-    assert message.message.startswith("data.jsonl:5 has nothing in its reference")
+    assert message.message.startswith("data.jsonl:5 has a reference without text")
 
 
 def test_without_a_pair_to_score_no_model_is_loaded(model: str) -> None:
@@ -297,7 +297,7 @@ def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -
     for value in (found[0], found[2]):
         assert isinstance(value, BertScoreValue)
         assert value.fmeasure == pytest.approx(1)
-    with pytest.raises(DataError, match="two lists of one length"):
+    with pytest.raises(DataError, match="lists of equal length"):
         score(["a", "b"], ["a"], model=model, layer=2)
 
 

@@ -147,7 +147,7 @@ def test_unequal_numbers_are_said() -> None:
 def test_sentences_left_in_one_piece_are_said() -> None:
     result = SelfBleu().score(samples("a long English text which is most of all letters here", "and more", CHINESE[0]))
     (note,) = map(str, result.notes)
-    assert note.startswith("self_bleu: 1 of 3 texts are in a script that the tokenizer 13a does not cut into words: ")
+    assert note.startswith("self_bleu: 1 of 3 texts are in a script that the tokenizer 13a does not split into words, ")
     asked = SelfBleu(tokenize="13a").score(samples(*CHINESE))
     assert f"self_bleu: {len(CHINESE)} of {len(CHINESE)} texts" in str(asked.notes[0])
 

@@ -328,7 +328,7 @@ def test_the_notebooks_function() -> None:
     ]
     assert score([], []) == []
     for outputs, sources in ((["a"], []), ("a", "b")):
-        with pytest.raises(ConfigError, match="two lists of one length"):
+        with pytest.raises(ConfigError, match="lists of equal length"):
             score(outputs, sources)
     with pytest.raises(ConfigError, match=r"this does: judge\.evaluate\(rows, \[\], metrics="):
         score([FAITHFUL], [SOURCE], backend="llm")

@@ -65,7 +65,7 @@ def test_lists_of_texts() -> None:
     ],
 )
 def test_what_the_package_does_not_have_is_refused(option: dict[str, Any], named: str) -> None:
-    with pytest.raises(ConfigError, match=rf"rouge-score does not have {named}.*: leave .* implementation=judge"):
+    with pytest.raises(ConfigError, match=rf"rouge-score does not support {named}.*: omit .* implementation=judge"):
         Rouge(implementation="rouge-score", **option)
 
 
@@ -75,7 +75,7 @@ def test_a_script_that_the_package_cannot_read_is_a_failure() -> None:
     failed, value = result.rows
     assert isinstance(failed, Failure)
     assert (failed.error, isinstance(value, Score)) == ("NotAscii", True)
-    assert "take rouge.implementation=judge" in failed.message
+    assert "use rouge.implementation=judge" in failed.message
     assert "|tok=en|" in result.columns[0].signature
 
 

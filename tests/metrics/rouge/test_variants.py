@@ -88,7 +88,7 @@ def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]
             else:  # the script died
                 assert isinstance(got, Failure)
                 assert (kind, got.error) == ("ROUGE-W-1.2", "NoTokens")
-                assert "dies in ROUGE-W" in got.message
+                assert "fails for ROUGE-W" in got.message
 
 
 def test_pooled_is_the_default_as_in_the_script() -> None:

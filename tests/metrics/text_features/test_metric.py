@@ -95,5 +95,5 @@ def test_in_a_notebook() -> None:
 
 @pytest.mark.parametrize("sources", [[], [SOURCE, SOURCE], SOURCE])
 def test_lists_that_do_not_fit(sources: Any) -> None:
-    with pytest.raises(DataError, match="two lists of one length"):
+    with pytest.raises(DataError, match="lists of equal length"):
         text_features.score(["x"], sources)
