@@ -40,7 +40,7 @@ def test_another_scale_is_no_slip() -> None:
 def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(criteria: list[str], hint: bool) -> None:
     typo = [Sample("d", "a", "x", human={"relevence": 4.0})]
     said = unknown_criteria(typo, criteria)
-    assert said.startswith(f"People's ratings of relevence go with no criterion asked ({criteria[0]})")
+    assert said.startswith(f"People rated relevence, but the run judged {criteria[0]}")
     assert ("Did you mean relevance for relevence?" in said) == hint
     assert not unknown_criteria(rated(3), ["relevance", "fluency"])
     assert not unknown_criteria([Sample("d", "a", "x")], criteria)
