@@ -89,6 +89,13 @@ class Table:
         return replace(self, columns=heads, rows=tuple(rows))
 
 
+def table(heads: Iterable[str | Column], rows: Iterable[Iterable[str | Cell]], **fields: Any) -> Table:
+    """Return a table of texts and cells. The first column is text, the others are numbers unless a Column says else."""
+    first, *columns = [head if isinstance(head, Column) else Column(head) for head in heads]
+    cells = tuple(tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows)
+    return Table((replace(first, numeric=False), *columns), cells, **fields)
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A heading inside a section, of level 3 or 4."""

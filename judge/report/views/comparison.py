@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from math import floor, log10
 from shlex import quote
 from typing import Any, Literal
 
 from judge.core.format import escape_controls, format_p, number, one_line, plural, signed
 from judge.core.records import Column as Measured
-from judge.core.records import Failure
 from judge.report.charts import intervals
-from judge.report.charts.axes import Axis, even
+from judge.report.charts.axes import even
 from judge.report.document import (
     Block,
     Bullets,
@@ -29,8 +28,8 @@ from judge.report.document import (
     Heading,
     Paragraph,
     Section,
-    Table,
     Tone,
+    table,
 )
 from judge.report.format import column_title, decimal_places, interval_text, mean_text, score_text, share_label
 from judge.report.views.columns import p_cell
@@ -40,10 +39,10 @@ from judge.stats.power import items_needed
 from judge.stats.run_differences import Item, MeanChange, Shift
 
 SCHEMA = "judge.compare/1"
-_ALL = "all systems"
 _MAX_ROWS, _MAX_COLUMNS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 6, 3, 2  # of the summary
 _MAX_NAMED = 8  # names of a list
 _MAX_PANELS = 4  # columns of the chart
+_MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
 _MAX_ITEMS, _MAX_SHIFTS = 20, 5  # items with their texts, and values of each
 _MAX_TEXT = 2_000  # characters of a text
 
@@ -53,6 +52,8 @@ def view(comparison: RunComparison) -> Document:
     remarks = [*_settings(comparison), *_not_compared(comparison)]
     before, after = (one_line(name, 40) for name in comparison.names)
     others, runs, changes = remarks[_MAX_REMARKS:], comparison.runs, comparison.changes
+    failures = f" · {plural(len(runs.appeared), 'new failure')}, {len(runs.vanished):,} gone"
+    failures = failures if runs.appeared or runs.vanished else ""
     sections = {
         Section("means", "Means", lambda: mean_blocks(comparison)): runs.means,
         Section("prompts", "Prompts", lambda: _prompt_blocks(comparison)): any(change.diff for change in changes),
@@ -67,7 +68,7 @@ def view(comparison: RunComparison) -> Document:
         notices=tuple(map(one_line, comparison.notes)),
         summary=(*summary_blocks(comparison), *([Bullets(tuple(remarks[:_MAX_REMARKS]))] if remarks else [])),
         sections=tuple(section for section, needed in sections.items() if needed),
-        footer=(_counts(comparison),),
+        footer=(f"{plural(runs.texts, 'text')} in both runs{failures}",),
         next=_next_commands(comparison),
         data=data(comparison),
         records=tuple(_records(comparison)),
@@ -76,13 +77,10 @@ def view(comparison: RunComparison) -> Document:
 
 def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield a short table of the means and the items that changed most."""
-    if any(row.up or row.down for row in comparison.runs.means):
-        yield _overview(comparison)
-    excerpts = [
-        _excerpt(comparison, item.shifts[0]) for item in comparison.runs.changed_items[:_MAX_EXCERPTS] if item.shifts
-    ]
-    if excerpts:
-        yield Excerpts("Changed", tuple(excerpts))
+    yield from _overview(comparison)
+    shifts = [item.shifts[0] for item in comparison.runs.changed_items[:_MAX_EXCERPTS] if item.shifts]
+    if shifts:
+        yield Excerpts("Changed", tuple(_excerpt(comparison, shift) for shift in shifts))
 
 
 def data(comparison: RunComparison) -> dict[str, Any]:
@@ -101,24 +99,9 @@ def data(comparison: RunComparison) -> dict[str, Any]:
 def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
     """Yield a record per column and system; an empty system stands for all."""
     for row in comparison.runs.means:
-        e = row.estimate
-        yield {
-            "column": row.column,
-            "system": row.system,
-            "before": row.before,
-            "after": row.after,
-            "change": e.value,
-            "low": e.low,
-            "high": e.high,
-            "n": e.n,
-            "p": e.p,
-            "adjusted_p": row.adjusted,
-            "significant": row.significant,
-            "higher": row.up,
-            "equal": row.same,
-            "lower": row.down,
-            "method": e.method,
-        }
+        record, e = asdict(row), row.estimate
+        del record["estimate"]
+        yield {**record, "change": e.value, "low": e.low, "high": e.high, "n": e.n, "p": e.p, "method": e.method}
 
 
 def _next_commands(comparison: RunComparison) -> tuple[str, ...]:
@@ -130,252 +113,216 @@ def _next_commands(comparison: RunComparison) -> tuple[str, ...]:
     return (full,) if any(row.significant for row in means) else (full, f"judge power {after}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    """A mean with its column and decimals; `several` says whether there are several systems."""
+
+    row: MeanChange
+    column: Measured
+    places: int
+    several: bool
+
+    @property
+    def system(self) -> str:
+        return one_line(self.row.system) or "all systems"
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.row.up or self.row.down)
+
+    @property
+    def importance(self) -> tuple[int, float]:
+        """A key that sorts criteria before the overall score, metrics and single judges, and large changes first."""
+        change, low, high = abs(self.row.estimate.value), self.column.low, self.column.high
+        if self.column.kind == "metric" or low is None or high is None or low >= high:
+            return 1 if self.row.column == OVERALL else 2, -change
+        return 3 if self.column.judge else 0, -change / (high - low)
+
+    @property
+    def size(self) -> str:
+        """`relevance fell by 0.31 for bart`, or for all systems `relevance fell by 0.31 [0.10, 0.52]`."""
+        e = self.row.estimate
+        share = share_label(self.column)
+        amount = f"{number(100 * abs(e.value), 0)} points" if share else number(abs(e.value), self.places)
+        if not self.row.system and e.low is not None and e.high is not None and e.low * e.high > 0:
+            low, high = sorted((abs(e.low), abs(e.high)))
+            amount += f" {interval_text(self.column, low, high, self.places)}"
+        system = f" for {one_line(self.row.system, 60)}" if self.row.system and self.several else ""
+        return f"{column_title(self.row.column)} {'rose' if e.value > 0 else 'fell'} by {amount}{system}"
+
+    @property
+    def p(self) -> str:
+        return "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+
+    def text(self, value: float) -> str:
+        return mean_text(self.column, value, self.places)
+
+    @property
+    def change(self) -> Cell:
+        e, better = self.row.estimate, self.column.better
+        tone: Tone = ""
+        if self.row.significant:
+            tone = "strong" if not better else "good" if (e.value > 0) == (better == "higher") else "bad"
+        text = signed(100 * e.value, 0) if share_label(self.column) else signed(e.value, self.places)
+        note = interval_text(self.column, e.low, e.high, self.places)
+        return Cell(text, note, tone, mark="*" if self.row.significant else "", value=e.value)
+
+
+def _means(comparison: RunComparison) -> list[_Mean]:
+    """Return all means, those of the overall score first, then of criteria, metrics and single judges."""
+    several = len({row.system for row in comparison.runs.means if row.system}) > 1
+    values: dict[str, list[float]] = {}
+    for row in comparison.runs.means:
+        values.setdefault(row.column, []).extend((row.before, row.after))
+    columns = {name: comparison.columns.get(name) or Measured(name, "metric", "") for name in values}
+    places = {name: 3 if name == OVERALL else decimal_places(columns[name], values[name]) for name in values}
+    means = [_Mean(row, columns[row.column], places[row.column], several) for row in comparison.runs.means]
+    order = {1: -1, 0: 0, 2: 1, 3: 2}  # of the first parts of `importance`
+    return sorted(means, key=lambda mean: order[mean.importance[0]])
+
+
 # The finding
 
 
 def finding(comparison: RunComparison) -> Iterator[str]:
     """Say which means changed significantly, or which changed most."""
-    rows = [row for row in comparison.runs.means if row.system]
-    means = plural(len(rows), "mean")
-    changed = [row for row in rows if row.up or row.down]
-    tested = [row for row in changed if row.adjusted is not None]
-    significant, together = (
-        sorted((row for row in side if row.significant), key=lambda row: _importance(comparison, row))
-        for side in (tested, [row for row in comparison.runs.means if not row.system])
-    )
-    together = [row for row in together if row.column != OVERALL] or together
-    over_all = " and ".join(_size(comparison, row) for row in together[:2])
-    if not rows:
+    means = sorted(_means(comparison), key=lambda mean: mean.importance)
+    single = [mean for mean in means if mean.row.system]
+    changed = [mean for mean in single if mean.differs]
+    significant = [mean for mean in changed if mean.row.significant]
+    together = [mean for mean in means if not mean.row.system and mean.row.significant]
+    together = [mean for mean in together if mean.row.column != OVERALL] or together
+    over_all = " and ".join(mean.size for mean in together[:2])
+    n_means = plural(len(single), "mean")
+    if not single:
         yield "No column has values in both runs"
     elif not changed:
-        yield f"No score changed: all values of {means} are equal"
+        yield f"No score changed: all values of {n_means} are equal"
     elif not significant and together:
-        p = format_p(together[0].adjusted or 0.0)
-        yield f"{over_all} over all systems ({p}); no system's mean changed significantly"
+        yield f"{over_all} over all systems{together[0].p}; no system's mean changed significantly"
         return
     elif not significant:
-        yield f"No significant change in {means}" if tested else f"Too few items to test the changes of {means}"
-        yield from _largest_change(comparison, changed)
+        tested = any(mean.row.adjusted is not None for mean in changed)
+        yield f"No significant change in {n_means}" if tested else f"Too few items to test the changes of {n_means}"
+        largest = changed[0]
+        needed = items_needed(largest.row.estimate)
+        detectable = needed is not None and largest.row.estimate.n < needed <= _MAX_NEEDED
+        more = f" If it is real, detecting it needs about {needed:,} items." if detectable else ""
+        yield f"The largest change: {largest.size}{largest.p}.{more}"
     elif len(significant) <= 2:
-        n = len(rows) - len(significant)
+        n = len(single) - len(significant)
         others = f"; the other {f'{n:,} means' if n > 1 else 'mean'} did not change significantly" if n else ""
-        parts = [f"{_size(comparison, row)} ({format_p(row.adjusted or 0.0)})" for row in significant]
-        yield f"{' and '.join(parts)}{others}"
+        yield f"{' and '.join(f'{mean.size}{mean.p}' for mean in significant)}{others}"
     else:
-        yield f"{len(significant):,} of {means} changed significantly; {_size(comparison, significant[0])}"
+        yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
     if together:
         yield f"Over all systems, {over_all}."
-
-
-def _importance(comparison: RunComparison, row: MeanChange) -> tuple[int, float]:
-    """Return a key that sorts criteria before the overall score and metrics, and large changes first."""
-    column = comparison.columns.get(row.column)
-    if column is None or column.low is None or column.high is None or column.high == column.low:
-        return 1 if row.column == OVERALL else 2, -abs(row.estimate.value)
-    return 3 if column.judge else 0, -abs(row.estimate.value) / (column.high - column.low)
-
-
-def _size(comparison: RunComparison, row: MeanChange) -> str:
-    """Return `relevance fell by 0.31 for bart`, or for all systems `relevance fell by 0.31 [0.10, 0.52]`."""
-    e, column, places = row.estimate, _column(comparison, row.column), _places(comparison, row)
-    amount = f"{number(100 * abs(e.value), 0)} points" if share_label(column) else number(abs(e.value), places)
-    several = len({other.system for other in comparison.runs.means if other.system}) > 1
-    system = f" for {one_line(row.system, 60)}" if row.system and several else ""
-    if not row.system and e.low is not None and e.high is not None and e.low * e.high > 0:
-        low, high = sorted((abs(e.low), abs(e.high)))
-        amount += f" {interval_text(column, low, high, places)}"
-    return f"{column_title(row.column)} {'rose' if e.value > 0 else 'fell'} by {amount}{system}"
-
-
-def _largest_change(comparison: RunComparison, changed: Sequence[MeanChange]) -> Iterator[str]:
-    row = min(changed, key=lambda row: _importance(comparison, row))
-    p = f" ({format_p(row.adjusted)})" if row.adjusted is not None else ""
-    needed = items_needed(row.estimate)
-    more = ""
-    if needed is not None and row.estimate.n < needed <= 100_000:
-        more = f" If it is real, detecting it needs about {needed:,} items."
-    yield f"The largest change: {_size(comparison, row)}{p}.{more}"
-
-
-def _counts(comparison: RunComparison) -> str:
-    runs = comparison.runs
-    parts = [f"{plural(runs.texts, 'text')} in both runs"]
-    if runs.appeared or runs.vanished:
-        parts.append(f"{plural(len(runs.appeared), 'new failure')}, {len(runs.vanished):,} gone")
-    return " · ".join(parts)
 
 
 # Means
 
 
-def _column(comparison: RunComparison, name: str) -> Measured:
-    return comparison.columns.get(name) or Measured(name, "metric", "")
-
-
-def _places(comparison: RunComparison, row: MeanChange) -> int:
-    ends = [other for other in comparison.runs.means if other.column == row.column]
-    values = [value for other in ends for value in (other.before, other.after)]
-    return 3 if row.column == OVERALL else decimal_places(_column(comparison, row.column), values)
-
-
-def _changed_columns(comparison: RunComparison) -> list[str]:
-    """Return the columns in which any value differs: overall, criteria, metrics, then single judges."""
-    order = {OVERALL: -1}
-    for row in comparison.runs.means:
-        if row.up or row.down:
-            column = _column(comparison, row.column)
-            order.setdefault(row.column, 2 if column.judge else 0 if column.kind == "criterion" else 1)
-    names = {row.column for row in comparison.runs.means if row.up or row.down}
-    return sorted((name for name in order if name in names), key=lambda name: order[name])
-
-
-def _change_text(column: Measured, value: float, places: int) -> str:
-    return f"{signed(100 * value, 0)} points" if share_label(column) else signed(value, places)
-
-
-def _tone(column: Measured, row: MeanChange) -> Tone:
-    if not row.significant:
-        return ""
-    if not column.better:
-        return "strong"
-    return "good" if (row.estimate.value > 0) == (column.better == "higher") else "bad"
-
-
-def _overview(comparison: RunComparison) -> Table:
-    """Tabulate the means after with their changes: a row per system, a column per changed column."""
-    names = (changed := _changed_columns(comparison))[:_MAX_COLUMNS]
-    rows: dict[str, dict[str, MeanChange]] = {}
-    for row in comparison.runs.means:
-        if row.column in names:
-            rows.setdefault(row.system, {})[row.column] = row
-    systems = list(rows)
-    if len(systems) > _MAX_ROWS:
-        # The row of all systems together stays.
-        largest = sorted(
-            systems, key=lambda s: (bool(s), min(_importance(comparison, row) for row in rows[s].values()))
-        )[:_MAX_ROWS]
-        systems = [system for system in systems if system in largest]
-    parts = ["mean after, and its change"]
-    if any(row.significant for cells in rows.values() for row in cells.values()):
-        parts.append("* significant")
-    if hidden := len(changed) - len(names):
-        parts.append(f"{plural(hidden, 'more column')}")
-    if hidden := len(rows) - len(systems):
-        parts.append(f"{plural(hidden, 'system')} with smaller changes")
-    return Table(
-        (Column("", numeric=False), *(_head(comparison, name) for name in names)),
-        tuple(
-            (
-                Cell(one_line(system) or _ALL, tone="" if system else "strong"),
-                *(_overview_cell(comparison, rows[system].get(name)) for name in names),
-            )
-            for system in systems
-        ),
+def _overview(comparison: RunComparison) -> Iterator[Block]:
+    """Yield a table of the means after with their changes: a row per system, a column per changed column."""
+    means = _means(comparison)
+    changed = list(dict.fromkeys(mean.row.column for mean in means if mean.differs))
+    if not changed:
+        return
+    names = changed[:_MAX_COLUMNS]
+    rows: dict[str, dict[str, _Mean]] = {}
+    for mean in means:
+        if mean.row.column in names:
+            rows.setdefault(mean.system, {})[mean.row.column] = mean
+    # The row of all systems together stays.
+    importance = {
+        system: min((bool(mean.row.system), mean.importance) for mean in cells.values())
+        for system, cells in rows.items()
+    }
+    systems = [system for system in rows if system in sorted(rows, key=lambda s: importance[s])[:_MAX_ROWS]]
+    key = ["mean after, and its change"]
+    if any(mean.row.significant for cells in rows.values() for mean in cells.values()):
+        key.append("* significant")
+    if len(changed) > len(names):
+        key.append(plural(len(changed) - len(names), "more column"))
+    if len(rows) > len(systems):
+        key.append(f"{plural(len(rows) - len(systems), 'system')} with smaller changes")
+    better = {mean.row.column: mean.column.better for mean in means}
+    yield table(
+        ("", *(Column(column_title(name), better=better[name]) for name in names)),
+        [(system, *(_overview_cell(rows[system].get(name)) for name in names)) for system in systems],
         caption="Changes of the means.",
-        key=" · ".join(parts),
+        key=" · ".join(key),
         name="changes",
         short=True,
     )
 
 
-def _head(comparison: RunComparison, name: str) -> Column:
-    return Column(column_title(name), better=_column(comparison, name).better or "")
-
-
-def _overview_cell(comparison: RunComparison, row: MeanChange | None) -> Cell:
-    if row is None:
+def _overview_cell(mean: _Mean | None) -> Cell:
+    if mean is None:
         return Cell("–")
-    column, places = _column(comparison, row.column), _places(comparison, row)
-    mean, change = mean_text(column, row.after, places), row.estimate.value
-    if row.up or row.down:
-        share = f"{signed(100 * change, 0)}" if share_label(column) else signed(change, places)
-        mean = f"{mean} {share}"
-    return Cell(mean, mark="*" if row.significant else "", tone=_tone(column, row), value=change)
+    after = mean.text(mean.row.after)
+    return replace(mean.change, text=f"{after} {mean.change.text}" if mean.differs else after, note="")
 
 
 def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield a table per column in which any value differs, with the chart of the changes."""
-    names = _changed_columns(comparison)
-    if names:
-        yield _chart(comparison, names[:_MAX_PANELS])
-    for name in names:
-        rows = [row for row in comparison.runs.means if row.column == name]
-        lower = " (lower is better)" if _column(comparison, name).better == "lower" else ""
-        yield Heading(f"{column_title(name)}{lower}")
-        yield _mean_table(comparison, name, rows)
-    equal = [row.column for row in comparison.runs.means if row.column not in names]
-    if equal:
-        yield Paragraph(f"No value differs in {_listed(map(column_title, dict.fromkeys(equal)))}.")
-    if names:
+    columns: dict[str, list[_Mean]] = {}
+    for mean in _means(comparison):
+        columns.setdefault(mean.row.column, []).append(mean)
+    changed = {name: means for name, means in columns.items() if any(mean.differs for mean in means)}
+    if changed:
+        yield _chart(list(changed.values())[:_MAX_PANELS])
+    for name, means in changed.items():
+        yield Heading(f"{column_title(name)}{' (lower is better)' if means[0].column.better == 'lower' else ''}")
+        yield table(
+            ("system", "before", "after", "change", "p", *(Column(head, group="texts") for head in ("↑", "=", "↓"))),
+            map(_mean_cells, means),
+            caption=f"{column_title(name)}: means before and after.",
+            name=f"change-{name}",
+        )
+    if equal := [column_title(name) for name in columns if name not in changed]:
+        yield Paragraph(f"No value differs in {_listed(equal)}.")
+    if changed:
         # Intervals of different columns may use different methods: name the most common one.
-        methods = Counter(row.estimate.method for row in comparison.runs.means if row.estimate.low != row.estimate.high)
-        lines = [
+        estimates = [row.estimate for row in comparison.runs.means]
+        methods = Counter(estimate.method for estimate in estimates if estimate.low != estimate.high)
+        lines = (
             "Change: after minus before, mean over the items of both runs.",
             "* significant: p < .05 after Holm's correction over all systems and columns in which any value differs.",
             "Texts: number of texts whose value rose, stayed and fell.",
             *(f"[low, high]: {method}." for method, _ in methods.most_common(1)),
-        ]
-        yield Details("How to read these tables", (Bullets(tuple(lines)),))
-
-
-def _mean_table(comparison: RunComparison, name: str, rows: Sequence[MeanChange]) -> Table:
-    column, cells = _column(comparison, name), []
-    for row in rows:
-        e, places = row.estimate, _places(comparison, row)
-        counted = e.p is not None or e.n == 1
-        change = Cell(
-            _change_text(column, e.value, places),
-            note=interval_text(column, e.low, e.high, places),
-            mark="*" if row.significant else "",
-            tone=_tone(column, row),
-            value=e.value,
         )
-        cells.append(
-            (
-                Cell(one_line(row.system) or _ALL),
-                Cell(mean_text(column, row.before, places), value=row.before),
-                Cell(mean_text(column, row.after, places), value=row.after),
-                change,
-                Cell(p_cell(row.adjusted), value=row.adjusted),
-                *(Cell(f"{n:,}" if counted else "", value=n) for n in (row.up, row.same, row.down)),
-            )
-        )
-    heads = (Column("before"), Column("after"), Column("change"), Column("p"))
-    texts = tuple(Column(head, group="texts") for head in ("↑", "=", "↓"))
-    caption = f"{column_title(name)}: means before and after."
-    return Table(
-        (Column("system", numeric=False), *heads, *texts), tuple(cells), caption=caption, name=f"change-{name}"
-    )
+        yield Details("How to read these tables", (Bullets(lines),))
 
 
-def _chart(comparison: RunComparison, names: Sequence[str]) -> Chart:
-    """Draw the changes of the first columns with their intervals."""
-    by_key = {(row.system, row.column): row for row in comparison.runs.means}
-    systems = list(dict.fromkeys(system for system, column in by_key if column in names))
+def _mean_cells(mean: _Mean) -> Iterator[Cell]:
+    row = mean.row
+    yield Cell(mean.system)
+    yield Cell(mean.text(row.before), value=row.before)
+    yield Cell(mean.text(row.after), value=row.after)
+    yield mean.change
+    yield Cell(p_cell(row.adjusted), value=row.adjusted)
+    counted = row.estimate.p is not None or row.estimate.n == 1
+    yield from (Cell(f"{n:,}" if counted else "", value=n) for n in (row.up, row.same, row.down))
+
+
+def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
+    """Draw the changes of the columns with their intervals."""
+    systems = list(dict.fromkeys(mean.system for means in columns for mean in means))
+    tones: dict[Tone, Literal["best", "worse"]] = {"good": "best", "bad": "worse"}
     panels = []
-    for name in names:
-        column = _column(comparison, name)
-        bars: list[intervals.Bar | None] = []
-        for system in systems:
-            row = by_key.get((system, name))
-            if row is None:
-                bars.append(None)
-                continue
-            e, places = row.estimate, _places(comparison, row)
-            tone: Literal["", "best", "worse"] = {"good": "best", "bad": "worse"}.get(_tone(column, row), "")  # type: ignore[assignment]
-            bars.append(intervals.Bar(e.value, e.low, e.high, _change_text(column, e.value, places), tone=tone))
-        ends = [end for bar in bars if bar for end in (bar.value, bar.low, bar.high) if end is not None]
-        panels.append(intervals.Panel(_symmetric(max(map(abs, ends))), bars, column_title(name)))
-    rows = [one_line(system) or _ALL for system in systems]
+    for means in columns:
+        bars = {}
+        for mean in means:
+            e, change = mean.row.estimate, mean.change
+            bars[mean.system] = intervals.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
+        furthest = max(abs(end) for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
+        power = 10.0 ** floor(log10(furthest))
+        limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
+        axis = even(-limit, limit, limit)
+        panels.append(intervals.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
     caption = "Change of the mean, after minus before, with 95% intervals."
-    return intervals.intervals("changes", "Changes", rows, panels, caption=caption)
-
-
-def _symmetric(furthest: float) -> Axis:
-    """Return an axis with 0 in the middle that ends at a round number above `furthest`."""
-    power = 10.0 ** floor(log10(furthest)) if furthest > 0 else 1.0
-    limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
-    return even(-limit, limit, limit)
+    return intervals.intervals("changes", "Changes", systems, panels, caption=caption)
 
 
 # Settings, failures, items and what is not compared
@@ -403,22 +350,20 @@ def _prompt_blocks(comparison: RunComparison) -> Iterator[Block]:
 
 
 def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
-    runs, rows = comparison.runs, []
-    for state, failures in (("new", runs.appeared), ("gone", runs.vanished)):
-        kinds: dict[str, list[Failure]] = {}
-        for row in failures:
-            kinds.setdefault(row.error, []).append(row)
-        for error, same in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-            first = same[0]
-            columns = _listed(one_line(name) for name in dict.fromkeys(row.column for row in same))
-            place = f"{one_line(first.item or 'all texts', 80)}, {one_line(first.system, 80)}"
-            example = f"{place}: {one_line(first.message, 200)}"
-            cells = (state, one_line(error), f"{len(same):,}", columns, example)
-            rows.append(tuple(map(Cell, cells)))
-    if rows:
-        heads = (("", False), ("error", False), ("count", True), ("columns", False), ("example", False))
-        columns_ = tuple(Column(head, numeric=numeric) for head, numeric in heads)
-        yield Table(columns_, tuple(rows), caption="Failures of one run only.", name="failures")
+    rows = []
+    for state, failures in (("new", comparison.runs.appeared), ("gone", comparison.runs.vanished)):
+        for error, n in Counter(row.error for row in failures).most_common():
+            same = [row for row in failures if row.error == error]
+            columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
+            place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
+            rows.append((state, one_line(error), f"{n:,}", columns, f"{place}: {one_line(same[0].message, 200)}"))
+    heads = (
+        "",
+        Column("error", numeric=False),
+        "count",
+        *(Column(head, numeric=False) for head in ("columns", "example")),
+    )
+    yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
 
 def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
@@ -461,7 +406,7 @@ def _shift_text(comparison: RunComparison, shift: Shift) -> str:
 
 
 def _values(comparison: RunComparison, shift: Shift) -> str:
-    column = _column(comparison, shift.column)
+    column = comparison.columns.get(shift.column) or Measured(shift.column, "metric", "")
     places = decimal_places(column, [shift.before, shift.after])
     return " → ".join(score_text(column, value, places) for value in (shift.before, shift.after))
 
