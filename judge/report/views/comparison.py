@@ -357,12 +357,7 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
             columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
             place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
             rows.append((state, one_line(error), f"{n:,}", columns, f"{place}: {one_line(same[0].message, 200)}"))
-    heads = (
-        "",
-        Column("error", numeric=False),
-        "count",
-        *(Column(head, numeric=False) for head in ("columns", "example")),
-    )
+    heads = [Column(head, numeric=head == "count") for head in ("", "error", "count", "columns", "example")]
     yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
 
