@@ -125,7 +125,8 @@ def test_the_items_in_the_finding_are_those_of_power(
     result.save(tmp_path, pages=False)
     pair = ["--pair", f"{first},{second}", "--column", comparison.column, "--format", "json"]
     done = CliRunner().invoke(app, ["power", str(tmp_path), *pair])
-    assert json.loads(done.stdout)["columns"][0]["items_for_it"] == items
+    (column,) = json.loads(done.stdout)["columns"]
+    assert [pair["items_for_observed"] for pair in column["pairs"]] == ([items] if scatter.pairs else [])
 
 
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
