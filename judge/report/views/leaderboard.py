@@ -243,11 +243,15 @@ def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
 def _made(result: Result, lost: int) -> tuple[str, int, int]:
     """Return what was made, how many, and how many failed: judgments, or if there is no judge the metrics' values."""
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    columns = criteria or {column.name for column in result.table.columns}
+    if "streamed" in result.info:  # the table holds the first texts only
+        made = sum(estimate.n for (_, column), estimate in result.estimates.items() if column in columns)
+    else:
+        made = sum(score.column in columns for score in result.table.scores)
     if not criteria:
-        return "values", len(result.table.scores), lost
-    counts = _count_failures(result)
-    failed = sum(n for (_, column), n in counts.items() if column in criteria)
-    return "judgments", sum(score.column in criteria for score in result.table.scores), failed
+        return "values", made, lost
+    failed = sum(n for (_, column), n in _count_failures(result).items() if column in criteria)
+    return "judgments", made, failed
 
 
 def _about(result: Result, lost: int) -> tuple[str, ...]:
