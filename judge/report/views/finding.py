@@ -263,7 +263,8 @@ def _title(result: Result, comparison: Comparison) -> str:
 
 def _mean(result: Result, comparison: Comparison, system: str) -> str:
     column = _column(result, comparison)
-    return mean_text(column, result.estimates[system, comparison.column].value, places(result, column))
+    decimals = min(2, places(result, column)) if column.kind == "criterion" else places(result, column)
+    return mean_text(column, result.estimates[system, comparison.column].value, decimals)
 
 
 def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:
