@@ -1,8 +1,7 @@
-"""The page of 1,600 items by 8 columns: its size over its texts, the time to write it, and to open it in Chromium."""
+"""The page of 1,600 items by 16 systems and 8 columns: its size, the time to write it, and to open it in Chromium."""
 
 from __future__ import annotations
 
-import html
 import random
 import statistics
 import tempfile
@@ -15,12 +14,14 @@ from judge import criteria
 from judge.commands import run_metadata
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.execution.pending import Judgment
-from judge.report.renderers.html import render
+from judge.report.formats.html import render
+from judge.report.views import items
+from judge.report.views.leaderboard import view
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
 
-ITEMS = 1600
+ITEMS, SYSTEMS = 1600, 16
 METRICS = ("rouge1", "rouge2", "rougeL", "chrf")
 WORDS = (
     "the",
@@ -47,18 +48,22 @@ def text(words: int) -> str:
 
 
 def made() -> Result:
-    """One system on 1,600 items: four criteria by token probabilities, four metrics."""
+    """16 systems on 1,600 items: four criteria by token probabilities with reasons, four metrics."""
     chosen = [criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")]
     columns = [Column(c.name, "criterion", c.name, c.scale.low, c.scale.high, c.scale.labels) for c in chosen]
     columns += [Column(name, "metric", name, 0.0, 1.0) for name in METRICS]
-    samples = [Sample(f"item-{k}", "system", text(60), text(350), (text(60),)) for k in range(ITEMS)]
+    samples = []
+    for k in range(ITEMS):
+        source, reference = text(350), text(60)
+        samples += [Sample(f"item-{k}", f"system-{n}", text(60), source, (reference,)) for n in range(SYSTEMS)]
     scores = [score(sample, column) for sample in samples for column in columns]
     table = Table(tuple(samples), tuple(columns), tuple(scores))
-    asked = [Judgment(sample, criterion) for sample in samples for criterion in chosen]
+    kept = items.first(samples)
+    asked = [Judgment(sample, criterion) for sample in samples if sample.item in kept for criterion in chosen]
     return Result(
         table,
         bootstrap_means(table),
-        {"prompts": run_metadata.prompt_skeletons({"": asked}, {s.item for s in samples})},
+        {"prompts": run_metadata.prompt_skeletons({"": asked}, kept)},
     )
 
 
@@ -69,13 +74,13 @@ def score(sample: Sample, column: Column) -> Score:
     mass = 0.9 + 0.1 * CHANCE.random()
     shares = {label: mass * weight / sum(weights.values()) for label, weight in weights.items()}
     value = sum(int(label) * share for label, share in shares.items()) / mass
-    how = Provenance("logprobs", mass, shares, 1.1, "4", value - 0.1, value + 0.1, 1, None, "4")
+    how = Provenance("logprobs", mass, shares, 1.1, "4", value - 0.1, value + 0.1, 1, text(14), "4")
     return Score(sample.item, sample.system, column.name, value, how)
 
 
 def opening(browser: Browser, file: Path) -> float:
-    """Seconds until a page is read, its script has run, and it has been drawn."""
-    page = browser.new_page(viewport={"width": 1240, "height": 900})
+    """Return the seconds until a page is read, its script has run, and it has been drawn."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
     start = time.perf_counter()
     page.goto(file.as_uri())
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
@@ -87,16 +92,10 @@ def opening(browser: Browser, file: Path) -> float:
 def main() -> None:
     result = made()
     start = time.process_time()
-    page = render(result)
+    page = render(view(result))
     wrote = time.process_time() - start
-    texts = sum(
-        len(html.escape(t).encode()) for s in result.table.samples for t in (s.output, s.source or "", *s.references)
-    )
-    size = len(page.encode())
-    print(
-        f"{ITEMS:,} items by {len(result.table.columns)} columns: {size / 1e6:.2f} MB, of them texts {texts / 1e6:.2f}"
-    )
-    print(f"over its texts: {(size - texts) / 1e6:.2f} MB; written in {wrote:.2f} s of CPU")
+    print(f"{ITEMS:,} items by {SYSTEMS} systems by {len(result.table.columns)} columns")
+    print(f"{len(page.encode()) / 1e6:.2f} MB with {page.count('<article>'):,} texts; written in {wrote:.2f} s of CPU")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         file = Path(folder) / "report.html"
         file.write_text(page, encoding="utf-8")
