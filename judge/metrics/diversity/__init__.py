@@ -1,9 +1,8 @@
-"""Diversity: how much a system repeats itself (distinct-N, Self-BLEU, Pairwise-BLEU) or its source (source-BLEU).
+"""Measure how much a system repeats itself (distinct-N, Self-BLEU, Pairwise-BLEU) or its source (source-BLEU).
 
-distinct-N (Li et al. 2016) is the share of a system's n-grams that are different ones. Self-BLEU (Zhu et al. 2018) is
-the BLEU of each text against all the others, exact and in linear time. Pairwise-BLEU (Shen et al. 2019) is that of
-every text against every other one of its group. Source-BLEU is how much of its source a text repeats, which papers on
-paraphrase call self-BLEU.
+distinct-N (Li et al. 2016) is the share of distinct n-grams. Self-BLEU (Zhu et al. 2018) is the BLEU of each text
+against all others, exact and in linear time. Pairwise-BLEU (Shen et al. 2019) compares every text with every other one
+of its group. Source-BLEU is how much a text repeats its source; papers on paraphrase call it self-BLEU.
 """
 
 from __future__ import annotations
@@ -49,14 +48,13 @@ _PER = ("ngrams", "tokens")
 
 @dataclass(frozen=True, kw_only=True)
 class Distinct(Tokens):
-    """distinct-N (0–1) of each system: its different n-grams over all its n-grams, the higher the more diverse.
+    """distinct-N (0–1) of each system: its distinct n-grams over all its n-grams, the higher the more diverse.
 
-    The n-grams of all texts of the system are counted together, none from one text into the next. The more tokens,
-    the lower the value: compare systems with about as many.
+    The n-grams of all texts of the system are counted together; none crosses texts. The value falls with the number of
+    tokens: compare systems with about as many.
 
-    Options: `orders` (a number or a list of numbers from 1 to 9), `per` ("ngrams", or "tokens" for the division
-    by tokens of Li et al. 2016), `tokenize` (a tokenizer of sacrebleu; by the system's script unless given),
-    `lowercase`.
+    Options: `orders` (a number or a list of numbers from 1 to 9), `per` ("ngrams", or "tokens" to divide by tokens as
+    in Li et al. 2016), `tokenize` (a tokenizer of sacrebleu; default: by the system's script), `lowercase`.
     """
 
     name: ClassVar[str] = "distinct"
@@ -77,7 +75,7 @@ class Distinct(Tokens):
         return tuple(self.orders) if isinstance(self.orders, Sequence) else (self.orders,)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """A row for each system and order, or a `Failure` where no text is that long.
+        """Return a row for each system and order, or a `Failure` if no text is long enough.
 
         A text without a token adds nothing and is counted in the row's note.
         """
@@ -115,11 +113,11 @@ class Distinct(Tokens):
 def distinct(
     texts: Sequence[str], n: int = 1, *, per: str = "ngrams", tokenize: str | None = None, lowercase: bool = False
 ) -> float:
-    """distinct-N (0–1, the higher the more diverse): different n-grams of all texts over all their n-grams.
+    """Return distinct-N (0–1, the higher the more diverse): distinct n-grams of all texts over all their n-grams.
 
-    With `per="tokens"`, over all their tokens, which is how Li et al. 2016 scale it; the same for n = 1.
-    Tokens are those of sacrebleu's tokenizer `tokenize`, chosen by the script of all the texts unless given. Raises
-    DataError where no text has n tokens, ConfigError for options that are not allowed.
+    `per="tokens"` divides by all their tokens, as in Li et al. 2016; the same for n = 1. `tokenize` is a tokenizer of
+    sacrebleu, by default chosen by the script of all texts. Raise DataError if no text has n tokens, ConfigError for
+    invalid options.
     """
     order("distinct.n", n)
     metric = Distinct(per=per, tokenize=tokenize, lowercase=lowercase)
@@ -128,7 +126,7 @@ def distinct(
 
 
 def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
-    """Count the different n-grams of each order from 1."""
+    """Count the distinct n-grams of each order from 1."""
     return [int(grams.gram.max(initial=-1)) + 1 for grams in orders(texts, highest)]
 
 
@@ -148,16 +146,16 @@ _SELF_BLEU, _SOURCE_BLEU = "self_bleu", "source_bleu"
 class SelfBleu(DiversitySettings):
     """Self-BLEU (0–100) of each system: the mean BLEU of its texts, each against all the others as references.
 
-    The lower, the more diverse. It grows with the number of texts, so compare systems of equal numbers only.
+    The lower, the more diverse. It grows with the number of texts, so compare only systems with equally many.
 
-    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; by the
-    system's script unless given), `lowercase`, `effective_order`.
+    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; default: by
+    the system's script), `lowercase`, `effective_order`.
     """
 
     name: ClassVar[str] = _SELF_BLEU
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row for each system; fewer than two texts, or none with a token, are a `Failure`.
+        """Return one row for each system; fewer than two texts, or none with a token, are a `Failure`.
 
         A text without a token counts 0, as in sacrebleu, and is counted in the row's note.
         """
@@ -184,11 +182,11 @@ def self_bleu(
     texts: Sequence[str],
     **opts: Unpack[BleuOptions],
 ) -> float:
-    """Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
+    """Return Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
-    It grows with the number of texts: compare sets of equal size only. With `smooth="floor"`, `tokenize="none"` and
-    `effective_order=False` it is that of NLTK's `SmoothingFunction().method1` on words cut at white space, where
-    no text has fewer words than `max_order`. Raises DataError for fewer than two texts, or where none has a token.
+    It grows with the number of texts: compare only sets of equal size. With `smooth="floor"`, `tokenize="none"` and
+    `effective_order=False` it equals NLTK's with `SmoothingFunction().method1` on words split at white space, if no
+    text has fewer words than `max_order`. Raise DataError for fewer than two texts, or if none has a token.
     """
     each = self_bleu_each(texts, **opts)
     return sum(each) / len(each)
@@ -198,13 +196,13 @@ def self_bleu_each(
     texts: Sequence[str],
     **opts: Unpack[BleuOptions],
 ) -> list[float]:
-    """BLEU (0–100) of each of the texts against all the others: what sacrebleu's `sentence_score` gives.
+    """Return BLEU (0–100) of each text against all the others, equal to sacrebleu's `sentence_score`.
 
-    Zhu et al. 2018 (Texygen). A text equal to another scores 100, a text without a token 0; without `effective_order`
-    a text of fewer than `max_order` tokens scores 0 as well, but for add-k. `tokenize` is one of sacrebleu's
-    tokenizers, chosen by the script of all the texts unless given; `smooth` is exp, floor (0.1), add-k (1) or none.
-    Time and memory are linear in the tokens of all texts. Raises DataError for fewer than two texts, or where none has
-    a token; ConfigError for options that are not allowed.
+    Zhu et al. 2018 (Texygen). A text equal to another scores 100, a text without a token 0; without `effective_order` a
+    text of fewer than `max_order` tokens scores 0 as well, except with add-k. `tokenize` is a tokenizer of sacrebleu,
+    by default chosen by the script of all texts; `smooth` is exp, floor (0.1), add-k (1) or none. Time and memory are
+    linear in the tokens. Raise DataError for fewer than two texts or if none has a token, ConfigError for invalid
+    options.
     """
     metric = SelfBleu(**opts)
     return _bleu_of_each(cut(metric, texts).corpus, metric)
@@ -216,7 +214,7 @@ def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     ngrams.check_texts(texts, least=2)
     hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
     total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
-    # For each length the nearest of the others; of two equally near, the shorter.
+    # For each length the nearest other one, the shorter of two.
     kinds, place, count = np.unique(texts.lengths, return_inverse=True, return_counts=True)
     around = np.concatenate(([-_FAR], kinds, [_FAR]))
     below, above = around[place], around[place + 2]
@@ -253,10 +251,10 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
 class SourceBleu(DiversitySettings):
     """BLEU (0–100) of each output against its source: 0 repeats nothing of it, 100 is a copy.
 
-    Neither end is the good one: a paraphrase should be low, a correction high. The source's script picks the tokenizer.
+    Neither end is better: a paraphrase should be low, a correction high. The source's script picks the tokenizer.
 
-    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; by the
-    source's script unless given), `lowercase`, `effective_order`.
+    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; default: by
+    the source's script), `lowercase`, `effective_order`.
     """
 
     rowwise: ClassVar[bool] = True
@@ -264,7 +262,7 @@ class SourceBleu(DiversitySettings):
     name: ClassVar[str] = _SOURCE_BLEU
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample. A sample without a source is a `Failure`, an empty output scores 0."""
+        """Return one row per sample. A sample without a source is a `Failure`; an empty output scores 0."""
         rows: list[Score | Failure] = []
         names: set[str] = set()
         for sample in samples:
@@ -286,10 +284,10 @@ def source_bleu(
     sources: Sequence[str],
     **opts: Unpack[BleuOptions],
 ) -> list[float]:
-    """sacrebleu's sentence BLEU (0–100) of each output against its own source; an empty output scores 0.
+    """Return sacrebleu's sentence BLEU (0–100) of each output against its source; an empty output scores 0.
 
-    Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raises DataError where there are not as
-    many sources as outputs, or one is blank.
+    Options as in `self_bleu_each`; the tokenizer is chosen for each source. Raise DataError unless there are as many
+    sources as outputs and none is blank.
     """
     metric = SourceBleu(**opts)
     if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
@@ -319,8 +317,8 @@ def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 
 MOST = 20_000
-"""Texts of one group; the pairs of more would take minutes, growing with the square."""
-_PAIRS = 1_000_000  # looked at together: some 200 MB
+"""The most texts of a group; time grows with the square."""
+_PAIRS = 1_000_000  # in memory together, about 200 MB
 _FLOOR, _ADD_K = 0.1, 1  # sacrebleu's, from Chen and Cherry 2014
 _NAMES = ("pairwise_bleu", "pairwise_bleu_corpus")
 
@@ -330,12 +328,12 @@ class PairwiseBleu(DiversitySettings):
     """Pairwise-BLEU (0–100) of each system: the BLEU of its texts against each other, the lower the more diverse.
 
     `pairwise_bleu` is the mean of sentence BLEU over ordered pairs, `pairwise_bleu_corpus` one corpus BLEU of them all,
-    which is what fairseq's script computes (with `tokenize="none"`). Where at least half of a system's texts share
-    their source with another, pairs are of texts of one source, means are averaged over the sources, and texts
-    alone with their source are left out; else any two texts of the system are a pair.
+    as fairseq's script computes (with `tokenize="none"`). If at least half of a system's texts share their source with
+    another, pairs are texts of one source, means are averaged over sources, and other texts are excluded. Otherwise any
+    two texts of the system are a pair.
 
-    Options: `groups` ("source" or "system" for one of these whatever the data; None to choose), and those of
-    `self_bleu`: `max_order`, `smooth`, `tokenize`, `lowercase`, `effective_order`.
+    Options: `groups` ("source" or "system" to force one; None to choose), and those of `self_bleu`: `max_order`,
+    `smooth`, `tokenize`, `lowercase`, `effective_order`.
     """
 
     name: ClassVar[str] = _NAMES[0]
@@ -347,7 +345,7 @@ class PairwiseBleu(DiversitySettings):
             choice_option("pairwise_bleu.groups", self.groups, ("source", "system"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Two rows for each system, or `Failure`s: fewer than two texts, no token, over 20,000 texts in a group."""
+        """Return two rows per system, or `Failure`s: fewer than two texts, no token, over 20,000 texts in a group."""
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
@@ -402,12 +400,12 @@ def pairwise_bleu(
     pooled: bool = False,
     **opts: Unpack[BleuOptions],
 ) -> float:
-    """Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
+    """Return Pairwise-BLEU (0–100, the lower the more diverse) of two or more texts, or of groups of them.
 
-    The mean of sacrebleu's sentence BLEU over the ordered pairs of a group (a text, and another as its one reference),
-    averaged over the groups; with `pooled`, one corpus BLEU of all groups' pairs, which is what the script of fairseq
-    (Shen et al. 2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raises DataError for a
-    group of fewer than two texts or more than 20,000, and where no text has a token.
+    The mean of sacrebleu's sentence BLEU over the ordered pairs of a group (a text, and another as its only reference),
+    averaged over groups. With `pooled`, one corpus BLEU of all groups' pairs, as the script of fairseq (Shen et al.
+    2019) computes with `tokenize="none"`. Other options as in `self_bleu_each`. Raise DataError for a group of fewer
+    than two texts or more than 20,000, and if no text has a token.
     """
     metric = PairwiseBleu(**opts)
     single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
@@ -450,7 +448,7 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> tuple
         hits += [int(of_order.sum()) for of_order in matches]
     others = sizes[group] - 1
     total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
-    length = int((others * texts.lengths).sum())  # every text is a text as often as it is a reference
+    length = int((others * texts.lengths).sum())  # every text is an output as often as a reference
     means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
     return means.tolist(), score(hits.tolist(), total, (length, length), settings)
 
@@ -482,7 +480,7 @@ def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, 
     for matrix in shared[1:]:
         own_keys, values = _nonzero_products(matrix, block)
         matches = np.zeros(len(keys), dtype=np.int64)
-        matches[np.searchsorted(keys, own_keys)] = values  # who shares an n-gram shares its tokens
+        matches[np.searchsorted(keys, own_keys)] = values  # texts that share an n-gram share its tokens
         all_matches.append(matches)
     rows, columns = keys // number, keys % number
     apart = rows != columns
@@ -502,7 +500,7 @@ def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
 def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
     """Compute `score` for many texts at once; `hits[n - 1]` are their matching n-grams of order n.
 
-    As `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 does it, to the last places of a float.
+    Equals `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 up to the last digits of a float.
     """
     import numpy as np
 

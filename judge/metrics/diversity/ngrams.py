@@ -1,4 +1,4 @@
-"""What the metrics of diversity share: texts as numbers, counted n-grams, and rows and notes of whole systems."""
+"""Share code between the metrics of diversity: texts as numbers, counted n-grams, and rows and notes of systems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ints: TypeAlias = "NDArray[np.int64]"
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The tokens of n texts, one after the other, as ids 0 … kinds - 1; `lengths` are the n texts' token counts."""
+    """The tokens of n texts in sequence, as ids 0 … kinds - 1; `lengths` are the n texts' token counts."""
 
     ids: Ints
     lengths: Ints
@@ -34,7 +34,7 @@ class Corpus:
 class Grams:
     """The n-grams of one order: text `text[k]` has n-gram `gram[k]` `count[k]` times.
 
-    Sorted by n-gram, then text. The n-grams' ids are 0 … their number - 1, each of them there.
+    Sorted by n-gram, then text. The n-grams' ids are 0 … their number - 1 without gaps.
     """
 
     gram: Ints
@@ -43,7 +43,7 @@ class Grams:
 
 
 def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
-    """The tokenized texts with each token as a number."""
+    """Return the tokenized texts with each token as a number."""
     import numpy as np
 
     ids: defaultdict[str, int] = defaultdict()
@@ -54,17 +54,17 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
 
 
 def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator[Grams]:
-    """The n-grams of order 1, 2 … max_order; none of them reaches from one text into the next.
+    """Return the n-grams of order 1, 2 … max_order; none crosses texts.
 
-    With `group`, one number from 0 for each text, n-grams of texts of different groups are different n-grams. Memory
-    and (but for sorting) time are linear in the number of tokens, for any order.
+    With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory and (except for
+    sorting) time are linear in the number of tokens, for any order.
     """
     import numpy as np
 
     number = len(texts.lengths)
     owner = np.repeat(np.arange(number), texts.lengths)
     ends = np.cumsum(texts.lengths)[owner]
-    at = np.arange(len(texts.ids))  # where the n-grams start
+    at = np.arange(len(texts.ids))  # starts of the n-grams
     gram = texts.ids
     if group is not None:
         gram = _renumber(group[owner] * texts.kinds + gram)
@@ -72,14 +72,14 @@ def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator
         if order > 1:
             stays = at + order <= ends[at]
             at = at[stays]
-            # An n-gram is its first n - 1 tokens and one more: one number, however long it is.
+            # An n-gram is its first n - 1 tokens and one more: one number for any length.
             gram = _renumber(gram[stays] * texts.kinds + texts.ids[at + order - 1])
         pairs, count = np.unique(gram * number + owner[at], return_counts=True)
         yield Grams(pairs // number, pairs % number, count)
 
 
 def totals(lengths: Ints, order: int) -> Ints:
-    """How many n-grams of an order texts of these lengths have."""
+    """Return how many n-grams of an order texts of these lengths have."""
     import numpy as np
 
     return np.maximum(lengths - order + 1, 0)
@@ -93,7 +93,7 @@ def _renumber(keys: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Texts as tokens: `name` is the tokenizer, `note` says of how many it leaves a sentence in one piece."""
+    """Tokenized texts: `name` is the tokenizer, `note` counts the sentences that it leaves in one piece."""
 
     corpus: Corpus
     name: str
@@ -101,9 +101,9 @@ class Cut:
 
 
 def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
-    """The texts cut, all by one tokenizer. Raises MissingExtra where its packages are not installed.
+    """Tokenize the texts with one tokenizer. Raise MissingExtra for missing packages.
 
-    DataError for what is no list of texts.
+    Raise DataError unless these are a list of texts.
     """
     name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
     read = corpus(list(map(tokens.words(name), checked_texts)))
@@ -111,7 +111,7 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
-    """The samples of each system, in order of first appearance."""
+    """Return the samples of each system, in order of first appearance."""
     groups: dict[str, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(sample.system, []).append(sample)
@@ -119,18 +119,18 @@ def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
-    """The row of a value of `n` texts of a system."""
+    """Return the row of a value of `n` texts of a system."""
     return Score("", system, column, float(number), Provenance("metric", n=n, note=note))
 
 
 def failure(system: str, column: str, error: CannotScore) -> Failure:
-    """The row that says why a system has no value."""
+    """Return the failure of a system's value."""
     label = f"system {system}" if system else "the system"
     return Failure("", system, column, stage="metric", error=error.error, message=f"{label}: {error}")
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
-    """Raises CannotScore for fewer texts than `least`, or where no text has a token."""
+    """Raise CannotScore for fewer texts than `least`, or if no text has a token."""
     if (n := len(texts.lengths)) < least:
         raise CannotScore("TooFewTexts", f"{count(n)} given: {least} or more are needed")
     if not texts.lengths.any():
@@ -138,12 +138,12 @@ def check_texts(texts: Corpus, least: int = 1) -> None:
 
 
 def blank(texts: Corpus) -> int:
-    """How many texts have no token."""
+    """Count the texts without a token."""
     return int((texts.lengths == 0).sum())
 
 
 def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
-    """What a reader has to know of the texts: some without any token, some that their tokenizer leaves whole."""
+    """Return notes about the texts: those without any token, and those that the tokenizer does not split."""
     empty = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
     lines: list[str | Note] = []
     if total := sum(empty.values()):
@@ -153,7 +153,7 @@ def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, 
 
 
 def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
-    """A note where systems have values of different numbers of texts, of a metric that depends on the number."""
+    """Return a note if systems have different numbers of texts and the metric depends on them."""
     sizes = {row.system: row.provenance.n for row in rows if isinstance(row, Score)}
     if len(set(sizes.values())) < 2:
         return ()
@@ -162,5 +162,5 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
 
 
 def count(number: int, noun: str = "text") -> str:
-    """The number with what it counts, in the singular or the plural."""
+    """Return the number with its noun, in singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

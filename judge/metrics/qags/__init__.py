@@ -1,6 +1,6 @@
-"""QAGS (Wang, Cho and Lewis 2020): whether a source and an output give the same answers to questions on the output.
+"""Compute QAGS (Wang, Cho and Lewis 2020): do a source and an output give the same answers to questions on the output?
 
-Options are checked at once: a wrong type, or an option that nothing would read, is a ConfigError.
+Options are checked at once: a wrong type or an unused option is a ConfigError.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _STAGES = {
 
 @dataclass(kw_only=True, eq=False)
 class Options:
-    """The options that `Qags` documents. Raises ConfigError."""
+    """The options of `Qags`. Raises ConfigError."""
 
     backend: str = "lexical"
     themes: str | None = None
@@ -118,9 +118,9 @@ class Options:
         if answers == CLOZE or questions == LEXICAL:
             raise ConfigError("qags: cloze makes questions and lexical answers them: questions=cloze, answers=lexical")
         if _is_model(questions) != _is_model(answers):
-            raise ConfigError("qags: models for questions and for answers come together: name one for each")
+            raise ConfigError("qags: name a model for questions and one for answers")
         if answers == LEXICAL and questions != CLOZE:
-            raise ConfigError("qags: answers=lexical fills gaps and takes questions=cloze alone")
+            raise ConfigError("qags: answers=lexical needs questions=cloze")
         uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarities)
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
         unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
@@ -128,7 +128,7 @@ class Options:
         unread += [("device", f"{of_models} and of {of_bert}")] * (not self.uses_models and not uses_bertscore)
         for name, owner in unread:
             if getattr(self, name) is not None:
-                raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not have: leave it out")
+                raise ConfigError(f"qags: {name} is an option of {owner}, which this run does not use: omit it")
         if self.asks and self.ask is None:
             raise ConfigError(NO_JUDGE)
 
@@ -159,16 +159,16 @@ _IN_A_NOTEBOOK = (
     'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
 )
 _LIMITS = (
-    "qags: answers=lexical goes by wording and does not see a negation, swapped roles or a paraphrase; "
+    "qags: answers=lexical follows wording and misses negations, swapped roles and paraphrases; "
     "backend=llm asks a judge model about the facts"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class QagsValue:
-    """The mean similarity of an output's answers by each name, and the questions and answers it is the mean of.
+    """The mean similarity of an output's answers by each name, with the questions and answers.
 
-    Lines without a similarity count for nothing; `note` says how many these are, and why.
+    Lines without a similarity do not count; `note` says how many and why.
     """
 
     similarity: dict[str, float]
@@ -177,24 +177,24 @@ class QagsValue:
 
 
 class Qags(Options):
-    """QAGS: how alike the answers are that the source and the output give to questions on the output's themes.
+    """QAGS: the similarity of the answers that source and output give to questions on the output's themes.
 
-    Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most` of them, spread evenly;
-    each has a question, made from the output, which is answered from the source and from the output. The value is the
-    mean similarity of the two answers: 0 where only one text answers; a question that neither text answers is left
-    out, and with `consistent`, as the paper has it, one to which the output gives another answer than the theme.
-    `similarity` are exact, f1, rouge1, rougeL, bertscore, corrected, or several, which cost no further question.
+    Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most`, spread evenly. Each gets
+    a question, made from the output and answered from the source and from the output. The value is the mean similarity
+    of the two answers: 0 if only one text answers. A question that neither text answers is dropped; with `consistent`,
+    as in the paper, also one to which the output does not answer with the theme. `similarity` are exact, f1, rouge1,
+    rougeL, bertscore, corrected, or several, at no extra cost.
 
     `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
     fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
-    folders made by save_pretrained or names on the Hugging Face hub), `llm` by asking the judge model. `themes`
-    (nouns, en, ja, ko, zh, sudachi, kiwi, spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical,
-    llm, a model) take another for one stage. `compounds` false has each noun of Chinese, Japanese and Korean for
-    itself. `language` is that of the prompts, otherwise the outputs'.
+    folders or names on the Hugging Face hub), `llm` by the judge model. `themes` (nouns, en, ja, ko, zh, sudachi, kiwi,
+    spacy:MODEL, llm), `questions` (cloze, llm, a model) and `answers` (lexical, llm, a model) replace one stage.
+    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is that of the prompts, by
+    default the outputs'.
 
     `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the models' settings;
-    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An option that
-    nothing would read is an error. Raises ConfigError and MissingExtra.
+    `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high` the ends of `corrected`. An unused
+    option is an error. Raises ConfigError and MissingExtra.
     """
 
     def __post_init__(self) -> None:
@@ -211,11 +211,12 @@ class Qags(Options):
         self._similarities()
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """One row per sample and similarity; what has no source or no themes is a `Failure` in each.
+        """Return one row per sample and similarity. A sample without a source or themes is a `Failure` in each.
 
-        So is what a judge failed a question or an answer of. The first column's rows carry the working as JSON,
-        `{"qags": [[theme, question, answer from the source, answer from the output, {similarity: value}, why left out],
-        …]}`: the last is "" in a line that counts, the one before it empty in one that does not.
+        So is one with a failed question or answer of a judge. The first column's rows carry the questions and answers
+        as JSON,
+        `{"qags": [[theme, question, answer from the source, answer from the output, {similarity: value}, reason], …]}`:
+        the reason is "" in a line that counts, the mapping is empty in one that does not.
         """
         outcomes, columns = self._measure(samples)
         rows = [
@@ -262,7 +263,7 @@ class Qags(Options):
             column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
             parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
             signature = "|".join([*parts, f"judge {__version__}"])
-            low = None if name == "bertscore" else 0.0  # a cosine has no low end
+            low = None if name == "bertscore" else 0.0  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return outcomes, tuple(columns)
 
@@ -273,11 +274,11 @@ class Qags(Options):
 
 
 def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:
-    """QAGS of each output with its source, with the questions and answers; for a notebook.
+    """Return QAGS of each output with its source, with the questions and answers.
 
-    `options` are those of `Qags`. What has no value is a `Failure` whose item is its place, from 0; its `raw` has the
-    working as `Qags.score` writes it, if there is one. Raises ConfigError, also where there are not as many sources as
-    outputs, and where a judge model is to be asked, which judge.evaluate does.
+    `options` are those of `Qags`. An output without a value is a `Failure` whose item is its index, from 0; its `raw`
+    has the questions and answers as `Qags.score` writes them, if any. Raise ConfigError, also unless there are as many
+    sources as outputs, and if a judge model is needed (use judge.evaluate).
     """
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
         raise ConfigError("qags: outputs and sources must be lists of equal length")
@@ -341,17 +342,17 @@ def open_models(
     progress: Tell | None = None,
     **settings: Any,
 ) -> tuple[Questions, Answers]:
-    """The two stages. `generator` and `reader` are folders made by save_pretrained or names on the Hugging Face hub.
+    """Return the two stages. `generator` and `reader` are folders or names on the Hugging Face hub.
 
-    The generator is given `template` with {theme} and {context}, or with {before}, {theme} and {after} where a model
-    wants the theme marked in its place; `input_tokens` at most, and `question_tokens` of reply by beam search. With
-    `null` the reader may say that a text does not answer, which only models trained on such questions know to do.
-    Of the generator's own settings only the tokens are followed that begin and end its texts or may not be in them.
-    Batches have `batch_tokens` tokens at most, where those of each beam count. `cache` is the folder where the models'
-    digests are kept. `progress` is called in each stage with how many are done of how many.
+    The generator receives `template` with {theme} and {context}, or with {before}, {theme} and {after} to mark the
+    theme in its place; at most `input_tokens`. It writes at most `question_tokens` by beam search. With `null` the
+    reader may say that a text does not answer, which requires training on such questions. The generator's own settings
+    are ignored except for its special tokens. Batches have at most `batch_tokens` tokens, counting each beam. `cache`
+    is the folder for the models' digests. `progress` is called in each stage with the number of finished and of all
+    texts.
 
-    Files are found, or downloaded, here; models are loaded when first used. Raises ConfigError for a setting or a
-    model that cannot be used, MissingExtra for a package that is not installed.
+    Files are found or downloaded here; models are loaded on first use. Raise ConfigError for an unusable setting or
+    model, MissingExtra for a missing package.
     """
     for name in ("beams", "question_tokens", "input_tokens", "batch_tokens"):
         value = batch_tokens if name == "batch_tokens" else settings.get(name)

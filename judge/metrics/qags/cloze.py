@@ -122,13 +122,13 @@ class _Sentence:
 
 
 class Lexical:
-    """The answer is the noun phrase of the text around which most words of the question stand as around its gap.
+    """The answer is the text's noun phrase whose surrounding words match those around the question's gap best.
 
-    A word counts where it stands on the same side of the phrase as of the gap, the less the further off it is from
-    either. Phrases of sentences without a word of content of the question do not count, nor does what the question
-    says itself; where no other is left, the text has no answer. That nearness alone decides, whichever sentence has
-    most words of the question, was chosen of several ways by looking at QAGS's 235 rated CNN/DailyMail summaries; on
-    SummEval's, which were not looked at, it agrees with people as well as the other way, and no better.
+    A word counts if it is on the same side of the phrase as of the gap; its weight falls with its distance from either.
+    Phrases of sentences without a content word of the question do not count, nor do phrases of the question itself; if
+    none remains, the text has no answer. Deciding by distance alone, instead of by the sentence with most words of the
+    question, was chosen by looking at QAGS's 235 rated CNN/DailyMail summaries; on SummEval's, which were not looked
+    at, both agree with people equally well.
     """
 
     def __init__(self, nouns: Nouns) -> None:

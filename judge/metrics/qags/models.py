@@ -200,8 +200,8 @@ class Generator:
         fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
         if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
             raise ConfigError(
-                "qags: template has to hold {theme} and {context}, or {before}, {theme} and {after}, "
-                f"and does not: {template!r}"
+                "qags: template must contain {theme} and {context}, or {before}, {theme} and {after}, "
+                f"not {template!r}"
             )
         self._weights, self._template, self._device = weights, template, device
         self._beams, self._question_tokens, self._input_tokens = beams, question_tokens, input_tokens
@@ -383,7 +383,7 @@ class ExtractiveReader:
         model = load(self._weights, self._device)
         if (inside := huggingface.backend(model.tokenizer)) is None:
             raise self._weights.error(
-                "its tokenizer does not say where its tokens stand; name a model with a fast one (tokenizer.json)"
+                "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
             )
         inside.no_truncation()
         inside.no_padding()
@@ -393,7 +393,7 @@ class ExtractiveReader:
     def _frame(self) -> Frame:
         layout = frame(self._model.tokenizer)
         if self._null and self._model.tokenizer.cls_token_id not in [*layout.before, *layout.after]:
-            raise self._weights.error("has no [CLS] to say null with: set null to false")
+            raise self._weights.error("has no [CLS] token for null: set null to false")
         return layout
 
     @cached_property

@@ -1,9 +1,8 @@
-"""The pipeline of QAGS: themes of an output → a question for each → its answers from the source and from the output.
+"""Run the pipeline of QAGS: themes of an output → a question for each → answers from source and output.
 
 The stages are protocols; the back ends `lexical`, `models` and `llm` implement them. No request is sent twice. The
-answers are compared by exact match and F1 as SQuAD counts them, ROUGE and BERTScore. Corrected BERTScore and its ends
-.65 and .85 are those of an article in Japanese by ty_nlp, 2022-08-30,
-https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
+answers are compared by exact match and F1 as in SQuAD, ROUGE and BERTScore. Corrected BERTScore and its ends .65 and
+.85 follow an article in Japanese by ty_nlp, 2022-08-30, https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
 """
 
 from __future__ import annotations
@@ -51,16 +50,16 @@ def similarities(
     high: float = HIGH,
     bert: Mapping[str, object] | None = None,
 ) -> list[dict[str, float]]:
-    """For each pair of answers its similarity by each name, each 0–1 (BERTScore may be below 0).
+    """Return for each pair of answers its similarity by each name, each 0–1 (BERTScore may be below 0).
 
-    - `exact`: 1 for answers that are equal after SQuAD's normalisation (`normalised`), else 0.
-    - `f1`: SQuAD's F1 of the tokens that they share (Rajpurkar et al. 2016); Chinese, Japanese, Korean and other
-      scripts by the tokenizer that `judge.text` has for both, or for the language that `languages` has for the pair.
-    - `rouge1`, `rougeL`: F of ROUGE, stemmed, the source's answer being the reference.
+    - `exact`: 1 if the answers are equal after SQuAD's normalisation (`normalised`), else 0.
+    - `f1`: SQuAD's F1 of their shared tokens (Rajpurkar et al. 2016); Chinese, Japanese, Korean and other scripts by
+      the tokenizer that `judge.text` has for both, or for the pair's language in `languages`.
+    - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference.
     - `bertscore`: F; `corrected`: clip((F - low) / (high - low), 0, 1). `bert` are options of `BertScore`.
 
-    An answer beside none (UNANSWERABLE) is 0 by every name, as is one that has no token beside another. A pair of which
-    BERTScore has no value lacks these names. Each distinct pair is compared once. Raises ConfigError, MissingExtra.
+    If only one text answers (UNANSWERABLE), or only one answer has a token, every similarity is 0. A pair without a
+    BERTScore lacks these names. Each distinct pair is compared once. Raise ConfigError, MissingExtra.
     """
     return Similarities(names, low=low, high=high, bert=bert).of(pairs, languages)
 
@@ -91,7 +90,7 @@ class Similarities:
         """Return the similarities of pairs, see `similarities`."""
         keys = []
         for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
-            # By script; a short answer in Han characters alone goes by the pair's language.
+            # By script; a short answer in Han characters uses the pair's language.
             tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
             if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
                 tokenizer = row.tokenizer
@@ -165,7 +164,7 @@ def checked(names: Any) -> tuple[str, ...]:
 
 
 def normalised(answer: str) -> str:
-    """SQuAD's: lower case, without punctuation, without articles, single spaces; here also of other scripts (NFKC)."""
+    """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other scripts too (NFKC)."""
     small = unicodedata.normalize("NFKC", answer).lower()
     plain = "".join(
         letter
@@ -176,7 +175,7 @@ def normalised(answer: str) -> str:
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
-    """SQuAD's F1 of two normalised answers; where one has no token, 1 if both have none and 0 if not."""
+    """Return SQuAD's F1 of two normalised answers; if one has no token, 1 if both have none, else 0."""
     a, b = cut(first), cut(second)
     if not a or not b:
         return float(a == b)
@@ -221,10 +220,10 @@ class Answers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One line of an output's working: a theme, its question, and the answers from the source and from the output.
+    """A theme with its question and the answers from the source and from the output.
 
-    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0); empty where
-    the line counts for nothing, and `left_out` says why.
+    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0); empty if the
+    line does not count, and `left_out` says why.
     """
 
     theme: str
