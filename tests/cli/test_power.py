@@ -48,7 +48,7 @@ def test_without_a_run(power: Callable[..., Any]) -> None:
     done = power("--sd", "0.8", "--items", "50", "--difference", "0.1")
     assert done.code == 0
     assert [line.strip() for line in done.out.splitlines()[2:5]] == [
-        "Detecting a difference of 0.1 needs about 503 items (80 % power).",
+        "Detecting a difference of 0.1 needs about 503 items (80 % power)",
         "50 items detect a difference of 0.317 (80 % power).",
         "50 items detect 0.1 with 14 % power.",
     ]

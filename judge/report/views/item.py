@@ -11,12 +11,13 @@ from judge.core.format import number, one_line, plural
 from judge.core.records import Column as DataColumn
 from judge.core.records import Failure, Sample, Score
 from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
-from judge.report.format import column_title, in_words, share_of_scale
+from judge.report.format import column_title, share_of_scale
 from judge.report.views.columns import places
 from judge.report.views.item_scores import build_finding
 from judge.report.views.provenance import build_provenance
 from judge.report.views.qags import HEADS, Line, qags_table
 from judge.results.item import ResultItem
+from judge.stats.pairwise import TIE
 
 _SOURCE = 1_200  # characters of a source
 
@@ -100,8 +101,9 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
 
 
 def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, DataColumn]) -> Table:
+    """Return a row per score or failure. In a ranking they compare the system's text, shown first, with another."""
     compared = any(row.rival for row in rows)
-    heads = ["criterion", *(["against"] if compared else []), "score", "reason"]
+    heads = ("criterion", "shown second", "preferred", "reason") if compared else ("criterion", "score", "reason")
     cells = []
     for row in rows:
         column = columns[row.column]
@@ -111,10 +113,17 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             value, reason = Cell("failed", tone="bad"), f"{row.error}: {row.message}"
         else:
             finding = build_finding(row, column, max(2, places(item.result, column)))
-            share = f" ({finding.shares})" if in_words(column) and finding.shares else ""
-            value, reason = Cell(finding.value + share), finding.reason
+            value, reason = Cell(_preferred(row) if row.rival else finding.value), finding.reason
         cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
     return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
+
+
+def _preferred(score: Score) -> str:
+    """Return the preferred system of a comparison, with the judge's probability for it."""
+    if score.value == TIE:
+        return "tie"
+    first = score.value > TIE
+    return f"{one_line(score.system if first else score.rival)} ({max(score.value, 1 - score.value):.0%})"
 
 
 def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:

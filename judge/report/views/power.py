@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from judge.core.format import minus, one_line, plural
 from judge.report.document import Bullets, Cell, Column, Document, Paragraph, Section, Table
@@ -18,7 +18,7 @@ def view_of_sd(power: SdPower) -> Document:
     """Lay out the power for a standard deviation."""
     return Document(
         title=f"Power for a standard deviation of {power.sd:g}",
-        finding=tuple(_sd_sentences(power)),
+        finding=_headlined(_sd_sentences(power)),
         sections=(Section("method", "Method", lambda: [Paragraph(_TWO_SYSTEMS)]),),
         data=power,
         records=({name: getattr(power, name) for name in power.__slots__},),
@@ -40,7 +40,7 @@ def view(power: RunPower) -> Document:
     table = _table(power)
     return Document(
         title=f"Power of {one_line(power.run)}",
-        finding=tuple(_sentences(power)),
+        finding=_headlined(_sentences(power)),
         scope=plural(max(pair.items for pair in pairs), "item") if pairs else "",
         notices=power.notes,
         summary=(table,),
@@ -132,6 +132,12 @@ def _method(power: RunPower) -> Iterator[str]:
                 f"{column.level:.2g} (Holm's first step)"
             )
         yield f"{correction}. A sign-flip test needs at least {column.min_items} items for that."
+
+
+def _headlined(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Drop the full stop of the first sentence, which becomes a headline."""
+    first, *more = sentences
+    return (first.rstrip("."), *more)
 
 
 def _items(number: int, power: float) -> str:

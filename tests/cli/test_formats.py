@@ -1,0 +1,105 @@
+"""Reports of plan, power, doctor and one item in every format."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.providers.scripted import ScriptedProvider
+
+ROWS = [
+    {"item": f"i{n}", "system": s, "source": "<b>One</b> & two.", "output": f"{s} {n}", "human": {"fluency": n}}
+    for n in range(1, 8)
+    for s in ("a_1", "b|2")
+]
+RANKS = [{**row, "output": f"{row['output']}."} for row in ROWS[:4]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with data and two runs of them."""
+    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+
+    def answer(request: Any) -> str:
+        text = request.messages[0]["content"]
+        if "b|2 4" in text:
+            return "I cannot."
+        score = 2 if "a_1 3" in text else 4 if any(f"a_1 {n}" in text for n in (1, 5)) else 3
+        return f"{'Too *short*.' if score == 2 else 'Good.'}\nScore: {score}"
+
+    judged = ScriptedProvider(answer)
+    judge.evaluate(ROWS, ["fluency_5"], model=judged, weighting="single", reply="reason_then_score", out="run")
+    judge.rank(RANKS, model=ScriptedProvider(lambda _: {"A": 0.9, "B": 0.1}), out="ranked")
+    return tmp_path
+
+
+COMMANDS = {
+    "plan": ("plan", "data.jsonl", "--model", "gpt-5.4-mini", "--criteria", "fluency", "--budget", "1usd"),
+    "power": ("power", "run", "--difference", "0.5"),
+    "sd": ("power", "--sd", "1", "--items", "20"),
+    "doctor": ("doctor", "--model", "heuristic"),
+    "item": ("report", "run", "--item", "i3"),
+    "pair": ("report", "ranked", "--item", "i1"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_report_has_every_format(folder: Path, command: Callable[..., Any], name: str) -> None:
+    outputs = {}
+    for format in ("console", "markdown", "html", "latex", "csv", "json"):
+        done = command(*COMMANDS[name], "--format", format)
+        assert (done.code, bool(done.out)) == (0, True), (format, done.err)
+        outputs[format] = done.out
+    records = list(csv.DictReader(outputs["csv"].splitlines()))
+    assert records
+    assert all(None not in record.values() for record in records)
+    assert json.loads(outputs["json"])
+    headline = outputs["console"].splitlines()[0].split("  ")[0]
+    assert outputs["markdown"].startswith("## ")
+    assert outputs["html"].startswith("<!doctype html>")
+    assert headline.split()[0] in outputs["html"]
+
+
+def test_an_item_has_texts_scores_reasons_and_ratings(folder: Path, command: Callable[..., Any]) -> None:
+    done = command("report", "run", "--item", "i3")
+    assert (done.code, done.err) == (0, "")
+    shown = " ".join(done.out.split())
+    assert shown.startswith("Item i3 ")
+    assert "Lowest score: a_1, fluency_5 2 2 texts" in shown
+    assert "Source <b>One</b> & two. a_1 a_1 3 criterion score reason fluency_5 2 Too *short*. human ratings" in shown
+    record = json.loads(command("report", "run", "--item", "i4", "--system", "b|2", "--json").out)
+    (output,) = record["outputs"]
+    assert (output["human"], output["scores"]) == ({"fluency": 4}, [])
+    assert [failure["error"] for failure in output["failures"]] == ["ParseError"]
+    failed = command("report", "run", "--item", "i4")
+    assert "failed" in failed.out
+    assert "<b>One</b>" not in command("report", "run", "--item", "i3", "--format", "html").out
+
+
+def test_an_item_of_a_ranking_has_both_orders(folder: Path, command: Callable[..., Any]) -> None:
+    shown = " ".join(command("report", "ranked", "--item", "i1").out.split())
+    assert "criterion shown second preferred reason overall b|2 a_1 (90%)" in shown
+    assert "criterion shown second preferred reason overall a_1 b|2 (90%)" in shown
+
+
+def test_reasons_and_a_title(folder: Path, command: Callable[..., Any]) -> None:
+    Path("replies.yaml").write_text('- {reply: "Good.\\nScore: 3"}\n', "utf-8")
+    run = ("run", "data.jsonl", "--model", "scripted/replies.yaml", "--criteria", "fluency_5", "--out", "titled", "-q")
+    assert command(*run, "--title", "Old & new", "--reasons").code == 0
+    plan = json.loads(Path("titled/run.json").read_text("utf-8"))["info"]["plan"]
+    assert (plan["reply"], plan["title"]) == ("reason_then_score", "Old & new")
+    assert "<title>Old &amp; new</title>" in Path("titled/report.html").read_text("utf-8")
+    done = command(*run, "--reasons", "--reply", "score")
+    assert (done.code, done.err) == (2, "judge: --reasons and --reply contradict each other; leave out one\n")
+
+
+def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) -> None:
+    rows = list(csv.DictReader(command("report", "run", "--format", "csv", "--wide").out.splitlines()))
+    assert [(row["item"], row["system"]) for row in rows] == [(row["item"], row["system"]) for row in ROWS]
+    assert command("report", "run", "--wide").err == "judge: --wide: is for --format csv\n"
