@@ -24,6 +24,10 @@ OPTIONS = """## Options
 
 These names are also the keys of run.yaml and, with dashes, the options of the command line."""
 
+METRICS = """## `judge.metrics`
+
+Functions for lists of texts. `help(judge.metrics.rouge.score)` has errors and limits as well."""
+
 
 class _Plain(str):
     """An annotation that is printed without quotes."""
@@ -92,23 +96,21 @@ def _metrics() -> Iterator[tuple[str, Any]]:
                 yield f"judge.metrics.{module_name}.{name}", getattr(module, name)
 
 
-def options_table(functions: Mapping[str, Any]) -> str:
-    """Return the table of shared options: type, default, meaning, and the functions that take each."""
+def options_list(functions: Mapping[str, Any]) -> str:
+    """Return the shared options with type, default and meaning, grouped by the functions that take them."""
     takers: dict[str, list[str]] = {}
-    rows: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, str] = {}
     for name, function in functions.items():
         for option, text in _documented(function)[1].items():
             takers.setdefault(option, []).append(name)
             parameter = inspect.signature(function).parameters[option]
-            default = "" if parameter.default is None else f"`{parameter.default!r}`"
+            default = "" if parameter.default is None else f" = {parameter.default!r}"
             kind = str(parameter.annotation).removesuffix(" | None")
-            rows.setdefault(option, (f"`{option}`", f"`{kind}`", default, text))
-    widest = max(map(len, takers.values()))
-    cells = [
-        [*row, "all" if len(takers[option]) == widest else ", ".join(takers[option])] for option, row in rows.items()
-    ]
-    head = ["| option | type | default | meaning | taken by |", "|---|---|---|---|---|"]
-    return "\n".join(head + ["| " + " | ".join(cell.replace(" | ", " or ") for cell in row) + " |" for row in cells])
+            lines.setdefault(option, f"- `{option}: {kind}{default}`: {text}")
+    groups: dict[str, list[str]] = {}
+    for option, names in takers.items():
+        groups.setdefault(", ".join(names), []).append(lines[option])
+    return "\n\n".join(f"**{names}**\n\n" + "\n".join(listed) for names, listed in groups.items())
 
 
 def page() -> str:
@@ -119,9 +121,10 @@ def page() -> str:
     for name, value in public.items():
         if callable(value):
             blocks += _entry(f"judge.{name}", value, 2)
-    blocks += [OPTIONS, options_table(functions), "## `judge.metrics`"]
+    blocks += [OPTIONS, options_list(functions), METRICS]
     for name, function in _metrics():
-        blocks += _entry(name, function, 3)
+        summary = _documented(function)[0].partition("\n\n")[0]
+        blocks += [f"### `{name}`", f"```\n{_signature(name, function, {})}\n```", summary]
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
 
 
