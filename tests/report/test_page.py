@@ -144,7 +144,7 @@ def test_links_inside_the_page_have_their_targets(page: str) -> None:
 
 def test_it_can_be_read_without_its_script(page: str) -> None:
     hidden = [attrs.get("id") or attrs.get("class") for _, attrs in Page(page).tags if "hidden" in attrs]
-    assert hidden == ["copy", "print", "theme", "controls"]
+    assert hidden == ["copy", "print", "theme", "key hint", "controls"]
 
 
 def test_every_text_of_a_run_is_on_the_page(result: Result, page: str) -> None:

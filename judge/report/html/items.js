@@ -27,9 +27,13 @@ if (byId("list")) {
     return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
   };
   const scores = (item, m) => outputs(item).map((o) => ({ o, m, value: data.measures[m].values[o.place] })).filter((s) => typeof s.value === "number");
+  const mean = (o) => { // of the criteria, as in the order that the page comes in; 0 if one is missing
+    const shares = leads.map((m) => [m, data.measures[m].values[o.place]]).filter(([, value]) => typeof value === "number").map(([m, value]) => share(m, value));
+    return shares.length === leads.length ? shares.reduce((a, b) => a + b, 0) / shares.length : 0;
+  };
   const lowest = (item) => {
-    const all = measures().flatMap((m) => scores(item, m).map((s) => ({ ...s, by: share(m, s.value) })));
-    const low = all.reduce((a, b) => (b.by < a.by ? b : a), all[0]);
+    const all = measures().flatMap((m) => scores(item, m).map((s) => ({ ...s, by: share(m, s.value), mean: mean(s.o) })));
+    const low = all.reduce((a, b) => ((b.by - a.by || b.mean - a.mean) < 0 ? b : a), all[0]);
     if (!low) return null;
     const { better, item: whole, name } = data.measures[low.m];
     return { by: low.by, text: shown(low.m, low.value), shade: better ? 2 * low.by - 1 : null, who: whole ? "" : data.systems[data.system[low.o.place]], name };

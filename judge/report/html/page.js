@@ -18,7 +18,7 @@ const byId = (id) => document.getElementById(id);
       setTimeout(() => { button.textContent = "Copy link"; }, 1500);
     } catch { prompt("Link to this view", location.href); }
   });
-  for (const button of document.querySelectorAll(".tools button")) button.hidden = false;
+  for (const el of document.querySelectorAll(".tools button, .hint")) el.hidden = false;
 
   // A click on a heading sorts its column; a second click reverses it. Cells without a number stay last.
   const key = (row, k) => {

@@ -156,7 +156,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
 
 def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
-    board = build_leaderboard(result)
+    board, main = build_leaderboard(result), main_comparison(result)
     about = build_provenance(result)
     lost = sum(kind.count for kind in about.failures) - result.abstained
     return Document(
@@ -174,6 +174,7 @@ def view(result: Result) -> Document:
         ),
         records=tuple(_records(result, board)),
         wide_records=lambda: wide_records(result),
+        tone="good" if main and 0 < len(main.best) < len(main.ranks) else "",
         language=str((result.info.get("language") or {}).get("name") or ""),
     )
 
