@@ -160,7 +160,7 @@ if (byId("list")) {
     chip.textContent = key?.text ?? "–";
     chip.className = "chip" + (typeof key?.shade === "number" ? (key.shade >= 0 ? " heat-good" : " heat-bad") : "");
     chip.style.setProperty("--shade", Math.abs(key?.shade ?? 0));
-    from.textContent = [key?.who, key?.name].filter(Boolean).join(" · ");
+    from.replaceChildren(...[key?.who, " ", key?.name].map((text) => (text === " " ? text : Object.assign(document.createElement("bdi"), { textContent: text ?? "" }))));
     const kept = new Set(outputs(item));
     for (const o of item.outputs) o.el.hidden = !kept.has(o);
     item.el.classList.toggle("versus", chosen(system) >= 0 && chosen(versus) >= 0);
