@@ -129,18 +129,13 @@ def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
     assert document["prompts"]["differences"][0]["texts"] == 8
     assert document["judged"]["agreement"][0]["significant"] is True
     assert document["judged"]["flips"][0] == {"name": "likeliest label", "flipped": 5, "total": 8}
-    assert document["judged"]["scores"]["schema"] == "judge.compare/1"
+    assert document["judged"]["comparison"]["schema"] == "judge.compare/1"
 
 
 def test_csv_has_a_line_per_quantity(found: CriterionDiff) -> None:
     lines = list(DictReader(found.report("csv").splitlines()))
-    quantities = [(line["quantity"], line["group"]) for line in lines]
-    assert quantities[:4] == [
-        *(("agreement with people", level) for level in ("document", "item", "system")),
-        ("mean of coherence", ""),
-    ]
-    assert quantities[-2:] == [("tokens per prompt", ""), ("cost of 1,000 judgments", "")]
-    assert (lines[0]["change"], lines[2]["change"]) == ("0.1211", "")
+    assert [line["quantity"] for line in lines][:3] == ["agreement with people", "mean score", "failed judgments"]
+    assert (lines[0]["change"], lines[0]["p"], lines[2]["after"]) == ("0.1211", ".003", "2 of 9")
 
 
 # The finding

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from judge.core.format import decimals, format_interval, number, one_line, plural, signed
-from judge.report.document import Block, Bullets, Cell, Column, Details, Heading, Paragraph, Table
+from judge.report.document import Block, Bullets, Cell, Details, Heading, Paragraph, Table, table
 from judge.report.views.columns import p_cell
 from judge.stats.calibration import Calibrated, Powered
 
@@ -22,20 +22,16 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
         blocks.append(Heading(name))
         places = decimals([mean.estimate.value for mean in calibrated.means])
         if calibrated.means:
-            rows = tuple((Cell(one_line(mean.system)), *_powered_cells(mean, places)) for mean in calibrated.means)
-            blocks.append(_powered_table("system", rows, f"{name}: means on people's scale.", f"calibrated-{name}"))
+            means = [_powered_cells(one_line(mean.system), mean, places) for mean in calibrated.means]
+            blocks.append(_powered_table("system", means, f"{name}: means on people's scale.", f"calibrated-{name}"))
         differences = calibrated.differences
         if len(differences) > _MAX_DIFFERENCES:
             differences = tuple(d for d in differences if d.system == calibrated.means[0].system)
         if differences:
-            rows = tuple(
-                (
-                    Cell(f"{one_line(difference.system)} − {one_line(difference.other)}"),
-                    *_powered_cells(difference, places),
-                    Cell(p_cell(difference.adjusted)),
-                )
-                for difference in differences
-            )
+            rows = [
+                [*_powered_cells(f"{one_line(d.system)} − {one_line(d.other)}", d, places), p_cell(d.adjusted)]
+                for d in differences
+            ]
             caption = f"{name}: differences on people's scale."
             blocks.append(_powered_table("difference", rows, caption, f"calibrated-differences-{name}", "p"))
         if sentences := list(_powered_sentences(calibrated, len(differences))):
@@ -45,20 +41,19 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _powered_table(first: str, rows: tuple[tuple[Cell, ...], ...], caption: str, name: str, *more: str) -> Table:
-    heads = ("with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
-    return Table((Column(first, numeric=False), *map(Column, heads)), rows, caption=caption, name=name)
+def _powered_table(first: str, rows: Sequence[Sequence[str | Cell]], caption: str, name: str, *more: str) -> Table:
+    heads = (first, "with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
+    return table(heads, rows, caption=caption, name=name)
 
 
-def _powered_cells(powered: Powered, places: int) -> tuple[Cell, ...]:
+def _powered_cells(name: str, powered: Powered, places: int) -> list[str | Cell]:
     format_value = signed if powered.other else number
     estimates = [
         Cell(format_value(e.value, places), note=format_interval(e.low, e.high, places), value=e.value, mark=mark)
         for e, mark in ((powered.estimate, "*" if powered.apart else ""), (powered.people, ""))
     ]
     worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"
-    counts = f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2), worth
-    return (*estimates, *map(Cell, counts))
+    return [name, *estimates, f"{powered.estimate.n:,}", f"{powered.judged:,}", number(powered.weight, 2), worth]
 
 
 def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:

@@ -91,7 +91,7 @@ def data(comparison: RunComparison) -> dict[str, Any]:
         "after": comparison.names[1],
         "finding": list(finding(comparison)),
         "notes": comparison.notes,
-        "changes": [asdict(change) for change in comparison.changes],
+        "changes": comparison.changes,
         **asdict(comparison.runs),
     }
 

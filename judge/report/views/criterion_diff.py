@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from judge.core.format import (
@@ -168,7 +168,8 @@ def _overview_rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
         before, after = prompts.tokens
         change = 100 * (after / before - 1)
         text = f"{signed(change, 1)}%" if round(change, 1) else "none"
-        yield Cell("tokens per prompt"), Cell(f"{before:,.0f}"), Cell(f"{after:,.0f}"), Cell(text), Cell("")
+        sides = [Cell(f"{tokens:,.0f}", value=tokens) for tokens in prompts.tokens]
+        yield Cell("tokens per prompt"), *sides, Cell(text), Cell("")
         if prompts.cost is not None:
             sides = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
             name = Cell("cost of 1,000 judgments", note=one_line(prompts.price_source))
@@ -240,41 +241,21 @@ def _data(diff: CriterionDiff) -> dict[str, Any]:
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
         data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
     data |= {
-        "changes": [{"what": change.what, "before": change.before, "after": change.after} for change in diff.changes],
+        "changes": diff.changes,
         "diff": diff.diff,
-        "prompts": asdict(diff.prompts) if diff.prompts else None,
+        "prompts": diff.prompts,
         "judged": None,
     }
     if (judged := diff.judged) is not None:
-        data["judged"] = {
-            "judgments": judged.judgments,
-            "failed": judged.failed,
-            "scores": None if judged.comparison is None else comparison.data(judged.comparison),
-            "flips": [asdict(record) for record in judged.flips],
-            "ranks": [asdict(record) for record in judged.ranks],
-            "rating": judged.rating,
+        data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)} | {
+            "comparison": comparison.data(judged.comparison) if judged.comparison else None,
             "agreement": [{**asdict(record), "significant": record.is_significant} for record in judged.agreement],
-            "no_agreement": judged.no_agreement,
-            "level": judged.level,
         }
     return data
 
 
 def _records(diff: CriterionDiff) -> Iterator[dict[str, Any]]:
-    """Yield a record per quantity; `group` is the level of an agreement or the system of a mean."""
-    keys = ("quantity", "group", "before", "after", "change", "low", "high", "p", "n")
-    judged = diff.judged
-    for agreement in judged.agreement if judged else ():
-        e = agreement.difference
-        change = (e.value, e.low, e.high, e.p, e.n) if e else (None, None, None, None, agreement.after.n)
-        sides = agreement.before.value, agreement.after.value
-        yield dict(zip(keys, ("agreement with people", agreement.level, *sides, *change), strict=True))
-    for row in judged.comparison.runs.means if judged and judged.comparison else ():
-        e = row.estimate
-        values = (row.before, row.after, e.value, e.low, e.high, row.adjusted, e.n)
-        yield dict(zip(keys, (f"mean of {row.column}", row.system, *values), strict=True))
-    if diff.prompts:
-        blank = (None,) * 4
-        yield dict(zip(keys, ("tokens per prompt", "", *diff.prompts.tokens, *blank, diff.prompts.texts), strict=True))
-        if diff.prompts.cost:
-            yield dict(zip(keys, ("cost of 1,000 judgments", "", *diff.prompts.cost, *blank, 1000), strict=True))
+    """Yield a record per quantity of the summary."""
+    for name, before, after, change, p in _overview_rows(diff):
+        values = [side.text if side.value is None else side.value for side in (before, after, change)]
+        yield {"quantity": name.text, **dict(zip(("before", "after", "change"), values, strict=True)), "p": p.text}

@@ -29,6 +29,7 @@ from judge.report.document import (
     Table,
     Tile,
     Tone,
+    table,
 )
 from judge.report.views.calibration import calibration_blocks
 from judge.results.result import Result
@@ -36,18 +37,13 @@ from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.calibration import Calibration
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
-from judge.stats.correlation import CONCLUSIVE, UNITS
+from judge.stats.correlation import CONCLUSIVE, OVER, UNITS
 from judge.stats.human_agreement import Rated, Row, Versus
 
 _PLACES = 3
 _SHORT = 2  # decimals of the summary
 _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
-_LEVELS: Mapping[Level, str] = {
-    "document": "between the systems of an item, mean over items",
-    "item": "over all texts",
-    "system": "between the systems' means",
-}
 _ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 
@@ -89,23 +85,17 @@ def _data(validation: Validation) -> dict[str, Any]:
 
 def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
     """Yield a record per judge, baseline and rater, level and coefficient."""
-    for rated in criteria:
+    for rated in map(flat, criteria):
         for row in rated.rows:
-            for (level, coefficient), e in row.correlation.estimates.items():
+            for correlation in row.correlations:
                 yield {
                     "criterion": rated.criterion,
                     "name": row.name,
                     "kind": row.kind,
-                    "level": level,
-                    "coefficient": coefficient,
-                    "value": e.value,
-                    "low": e.low,
-                    "high": e.high,
-                    "n": e.n,
-                    "texts": row.correlation.texts,
-                    "not_compared": row.few.get(level, ""),
+                    **asdict(correlation),
+                    "texts": row.texts,
+                    "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
-                    "method": e.method,
                 }
 
 
@@ -132,14 +122,13 @@ def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
         yield few[0] if few else f"{one_line(best)} could not be compared with a baseline"
     else:
         beaten = [name for name, against in comparisons.items() if against.beats_all]
-        agrees = f"{one_line(best)} agrees with people"
         if len(comparisons) == 1:
             on = f"on {one_line(next(iter(comparisons)))}"
         else:
             every = "all" if len(beaten) == len(comparisons) else f"{len(beaten)} of" if beaten else "any of"
             on = f"on {every} {len(comparisons)} criteria"
         if beaten:
-            yield f"{agrees} better than every baseline {on}"
+            yield f"{one_line(best)} agrees with people better than every baseline {on}"
         else:
             yield f"{one_line(best)} is not significantly better than the baselines {on}"
         for against in [against for against in comparisons.values() if not against.beats_all][:_MAX_NAMED]:
@@ -183,7 +172,8 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     has_rater = any(rated.rater for rated in criteria)
     single = len({row.name for rated in criteria for row in rated.judges}) < 2
     heads = ["judge", *(["one rater"] if has_rater else []), *baselines, "texts"]
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
+    starred = False
     for rated in criteria:
         usable = _usable(rated, level)
         rater = [_correlation_cell(_spearman(rated.rater, usable) if rated.rater else None, _SHORT)] * has_rater
@@ -197,21 +187,22 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             name = one_line(rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}")
             against = _against_baselines(rated, judge.name, usable) if judge else None
             best = against is not None and against.beats_all
+            starred |= best
             own = _correlation_cell(
                 _spearman(judge, usable) if judge else None, _SHORT, mark="*" * best, tone="good" if best else "strong"
             )
             texts = judge.correlation.texts if judge else rated.texts
-            rows.append((Cell(name), own, *rater, *others, Cell(f"{texts:,}", value=texts)))
-    used = list(dict.fromkeys(_LEVELS[_usable(rated, level)] for rated in criteria))
+            rows.append((name, own, *rater, *others, Cell(f"{texts:,}", value=texts)))
+    used = list(dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria))
     key = f"Spearman's correlation with people, {'; or '.join(used)}."
-    if any(cells[1].mark for cells in rows):
+    if starred:
         key += " * significantly above every baseline."
     if "ROUGE" in baselines:
         key += " ROUGE: the highest of ROUGE-1, -2 and -L."
     if has_rater:
         key += " One rater: compared with the mean of the others."
-    columns = (Column("", numeric=False), *(Column(head, better="" if head == "texts" else "higher") for head in heads))
-    return Table(columns, tuple(rows), key=key, name="agreement", caption="Agreement with people.")
+    columns = (Column(head, better="" if head == "texts" else "higher") for head in heads)
+    return table(("", *columns), rows, key=key, name="agreement", caption="Agreement with people.")
 
 
 def _counts(row: Row, level: Level) -> bool:
@@ -223,24 +214,11 @@ def _short_name(baseline: str) -> str:
     return "ROUGE" if baseline in _ROUGE else baseline
 
 
-def _correlation_cell(
-    estimate: Estimate | None,
-    places: int = _PLACES,
-    *,
-    mark: str = "",
-    title: str = "",
-    tone: Tone = "",
-) -> Cell:
+def _correlation_cell(estimate: Estimate | None, places: int = _PLACES, **fields: Any) -> Cell:
     if estimate is None:
         return Cell("–")
-    return Cell(
-        number(estimate.value, places),
-        note=format_interval(estimate.low, estimate.high, places),
-        mark=mark,
-        title=title,
-        tone=tone,
-        value=estimate.value,
-    )
+    interval = format_interval(estimate.low, estimate.high, places)
+    return Cell(number(estimate.value, places), interval, value=estimate.value, **fields)
 
 
 # Each criterion in detail
@@ -260,22 +238,21 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
 
 
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
-    usable = _usable(rated, level)
-    name = one_line(rated.criterion)
+    usable, name = _usable(rated, level), one_line(rated.criterion)
     units = dict.fromkeys((f"{UNITS[usable]}s", "texts"))
-    heads = (*(Column(head, better="higher") for head in _HEADS), *map(Column, units))
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
     for row in rated.rows:
-        estimates = [row.correlation.estimates.get((usable, name)) for name in COEFFICIENTS]
+        estimates = [row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS]
         n = next((f"{e.n:,}" for e in estimates if e is not None), "–")
         counts = [n, f"{row.correlation.texts:,}"][: len(units)]
         tone: Tone = "" if row.kind == "judge" else "muted"
-        label = Cell(_label(row), tone=tone)
-        rows.append((label, *(_correlation_cell(e, tone=tone) for e in estimates), *map(Cell, counts)))
-    yield Table(
-        (Column("", numeric=False), *heads),
-        tuple(rows),
-        caption=f"{name}: correlation with people {_LEVELS[usable]}.",
+        label = {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}
+        cells = [_correlation_cell(estimate, tone=tone) for estimate in estimates]
+        rows.append((Cell(label[row.kind], tone=tone), *cells, *counts))
+    yield table(
+        ("", *(Column(head, better="higher") for head in _HEADS), *units),
+        rows,
+        caption=f"{name}: correlation with people {OVER[usable]}.",
         name=f"people-{name}",
     )
     if sentences := tuple(_sentences(rated, usable)):
@@ -291,17 +268,13 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         yield Notice(note)
 
 
-def _label(row: Row) -> str:
-    return {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}[row.kind]
-
-
 def _notes(rated: Rated, level: Level) -> Iterator[str]:
     usable = _usable(rated, level)
     if usable != level:
         # A row that has texts gives the better reason.
         rows = sorted((row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts)
         reason = next(correlation.lacking[level] for correlation in rows if level in correlation.lacking)
-        yield f"No values at level {level}: {reason}. The table is {_LEVELS[usable]}."
+        yield f"No values at level {level}: {reason}. The table is {OVER[usable]}."
     missing: dict[str, list[str]] = {}
     few: dict[str, list[str]] = {}
     for row in rated.rows:
@@ -435,7 +408,7 @@ def _versus_sentence(rated: Rated, versus: Versus, best: str) -> str:
     for other in rated.versus:
         same_pair = (other.judge, other.other, other.level) == (versus.judge, versus.other, level)
         if same_pair and other.pearson is not None and other.pearson.p is not None:
-            tested = f"; Williams' test of Pearson {_LEVELS[level]}: {format_p(other.pearson.p)}"
+            tested = f"; Williams' test of Pearson {OVER[level]}: {format_p(other.pearson.p)}"
     if _above_zero(lead):
         return f"{one_line(best)} agrees with people better than {one_line(rival)}: {_size(lead)} in Spearman{tested}."
     return f"No significant difference between {one_line(best)} and {one_line(rival)}: {_size(lead)}{tested}."
@@ -449,12 +422,9 @@ def _agreement_table(rated: Rated) -> Table | None:
     measures = [measure for measure in MEASURES if any(measure in agreement.estimates for _, agreement in rows)]
     if not measures:
         return None
-    return Table(
-        (Column("", numeric=False), *(Column(TITLES[measure], better="higher") for measure in measures)),
-        tuple(
-            (Cell(name), *(_correlation_cell(agreement.estimates.get(measure)) for measure in measures))
-            for name, agreement in rows
-        ),
+    return table(
+        ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
+        [(name, *(_correlation_cell(agreement.estimates.get(m)) for m in measures)) for name, agreement in rows],
         caption=f"{one_line(rated.criterion)}: agreement with people's mean, and of the raters with one another.",
         name=f"raters-{one_line(rated.criterion)}",
     )
@@ -468,34 +438,18 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
     bias = calibration.bias
     size = f"{signed(bias.value, places)} {format_interval(bias.low, bias.high, places)}".rstrip()
     yield Paragraph(f"Calibration of {one_line(judge)}: error {error} of the scale, bias {size} points.")
-    rows = tuple(
-        (
-            Cell(f"{number(bin.low, 1)}–{number(bin.high, 1)}"),
-            Cell(f"{bin.people.n:,}"),
-            Cell(number(bin.value, places)),
-            _correlation_cell(bin.people, places),
-        )
-        for bin in calibration.bins
-    )
-    heads = (Column("scores", numeric=False), Column("texts"), Column("judge"), Column("people"))
-    caption = f"{criterion}: mean score and mean rating by {one_line(judge)}'s score."
-    name = f"calibration-{criterion}-{one_line(judge)}"
-    table = Table(heads, rows, caption=caption, name=name)
-    points = [
-        squares.Bin(
-            bin.value,
-            bin.people.value,
-            bin.people.low,
-            bin.people.high,
-            bin.people.n,
-            f"judge {number(bin.value, places)}, people {number(bin.people.value, places)}, "
-            f"{plural(bin.people.n, 'text')}",
-        )
-        for bin in calibration.bins
-    ]
+    points, rows = [], []
+    for bin in calibration.bins:
+        people, mean = bin.people, number(bin.value, places)
+        note = f"judge {mean}, people {number(people.value, places)}, {plural(people.n, 'text')}"
+        points.append(squares.Bin(bin.value, people.value, people.low, people.high, people.n, note))
+        scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
+        rows.append((scores, f"{people.n:,}", mean, _correlation_cell(people, places)))
+    name, caption = f"calibration-{criterion}-{one_line(judge)}", f"mean score and rating by {one_line(judge)}'s score."
+    bins = table(("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name)
     ends = calibration.low, calibration.high
     chart = squares.calibration(name, f"Calibration: {criterion}, {one_line(judge)}", points, ends)
-    yield Details(f"Calibration bins of {one_line(judge)}", (chart, table))
+    yield Details(f"Calibration bins of {one_line(judge)}", (chart, bins))
 
 
 def _explanations(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
