@@ -1,4 +1,4 @@
-"""Two finished runs on the same texts, side by side."""
+"""`judge.compare`: compare two finished runs on the same texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compare(
     """Compare two runs on the same texts: two results, or the folders of two runs.
 
     Texts match by item and system. For each shared column and system, the comparison has the mean difference with
-    interval and test, the items that moved most, new and vanished failures, and what differs in how the runs were made.
+    interval and test, the items that changed most, new and vanished failures, and the settings that differ.
     `judge.stats.run_differences` defines the numbers.
 
     Raises ConfigError for rankings and for runs without a common text or column; raises StorageError.
@@ -51,22 +51,24 @@ def compare(
     for name, result in zip(names, results, strict=True):
         if result.rankings or any(row.rival for row in result.table.rows()):
             raise ConfigError(
-                f"{name}: texts were compared two by two there, and none has a score that could have moved; "
-                "judge report shows each ranking with its win rates"
+                f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
+                "judge report shows its win rates"
             )
     differences = compare_runs(old.table, new.table, seed=seed, n_resamples=n_resamples)
     if not differences.texts:
-        reasons = ["texts are the same that have the same item and system"]
+        reasons = []
         for field in ("item", "system"):
             old_names, new_names = (getattr(result.table, f"{field}s") for result in results)
             if not set(old_names) & set(new_names):
-                reasons.append(f"the {field}s are {_quote_names(old_names)} there, {_quote_names(new_names)} here")
+                reasons.append(f"the {field}s are {_quote_names(old_names)} and {_quote_names(new_names)}")
         reasons += _lookalike_names(old, new)
-        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text in common", *reasons]))
+        raise ConfigError("; ".join([f"{names[0]} and {names[1]} have no text (item and system) in common", *reasons]))
     if not differences.means and not differences.incomparable:
         had, has = (", ".join(column.name for column in result.table.columns) for result in results)
-        wordings = f"{command('criteria diff')} lays two wordings of a criterion side by side, whatever they are called"
-        raise ConfigError(f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); {wordings}")
+        raise ConfigError(
+            f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); "
+            f"{command('criteria diff')} compares two wordings of a criterion"
+        )
     return RunComparison(names, old, new, differences, tuple(_changes(old, new)), tuple(_notes(names, old, new)))
 
 
@@ -84,8 +86,8 @@ def _lookalike_names(before: Result, after: Result) -> Iterator[str]:
         if pairs:
             old, new = (ascii(name) for name in pairs[0])
             yield (
-                f"the names of {plural(len(pairs), field)} look the same in both runs and are not ({old} there, "
-                f"{new} here): write them alike"
+                f"the names of {plural(len(pairs), field)} look the same in both runs but differ ({old} and {new}): "
+                "spell them alike"
             )
 
 
@@ -107,7 +109,7 @@ def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[st
 
 
 def _changes(before: Result, after: Result) -> Iterator[Change]:
-    """Yield what differs in how the runs were made; a difference that several columns share is yielded once."""
+    """Yield the settings that differ; a difference that several columns share is yielded once."""
     had, has = (result.info.get("data") or {} for result in (before, after))
     if had.get("sha256") != has.get("sha256"):
         yield Change("data", _describe_data(had), _describe_data(has))
@@ -138,7 +140,7 @@ def _changes(before: Result, after: Result) -> Iterator[Change]:
         if name in has:  # one name may be answered by different models
             old, new = (", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has))
             if old and new and old != new:
-                yield Change(f"what answered as {name}", old, new)
+                yield Change(f"model behind {name}", old, new)
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:

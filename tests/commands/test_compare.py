@@ -103,7 +103,7 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert "Output, source or references differ in 12 texts of both runs." in comparison.report()
     judges = [{"m": {"served_by": [name]}} for name in ("m-2027-01", "m-2027-05")]
     sides = [replace(side, info={**side.info, "judges": served}) for side, served in zip(sides, judges, strict=True)]
-    assert change(judge.compare(*sides), "what answered as m").after == "m-2027-05"
+    assert change(judge.compare(*sides), "model behind m").after == "m-2027-05"
 
 
 def test_a_panels_mean_is_not_signed_twice() -> None:
@@ -139,22 +139,21 @@ def test_failures_are_followed() -> None:
     [
         (
             [{**ROWS[0], "item": "other"}],
-            "the items are 'bridge', 'road', 'roof', 'gate', 'wall' and 1 more there, 'other' here",
+            "the items are 'bridge', 'road', 'roof', 'gate', 'wall' and 1 more and 'other'",
         ),
-        ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' there, 'z' here"),
+        ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' and 'z'"),
         (
             [{**row, "system": row["system"] + "\u200b", "item": row["item"] + " "} for row in ROWS],
-            "the names of 6 items look the same in both runs and are not ('bridge' there, 'bridge ' here): write them "
-            r"alike; the names of 2 systems look the same in both runs and are not ('x' there, 'x\u200b' here): write "
-            "them alike",
+            "the names of 6 items look the same in both runs but differ ('bridge' and 'bridge '): spell them alike; "
+            r"the names of 2 systems look the same in both runs but differ ('x' and 'x\u200b'): spell them alike",
         ),
     ],
 )
 def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         judge.compare(run(graded("3", "2")), run(graded("3", "2"), rows))
-    first, _, why = str(refused.value).partition("; texts are the same that have the same item and system; ")
-    assert first == "before and after have no text in common"
+    first, _, why = str(refused.value).partition("; ")
+    assert first == "before and after have no text (item and system) in common"
     assert why.endswith(message)
 
 
@@ -164,8 +163,7 @@ def test_names_that_only_look_the_same_are_said() -> None:
     comparison = judge.compare(run(graded("3", "2"), rows), run(graded("3", "2"), others))
     (note,) = [text for text in comparison.notes if "look the same" in text]
     assert note == (
-        r"The names of 1 system look the same in both runs and are not ('caf\xe9' there, 'cafe\u0301' here): "
-        "write them alike."
+        r"The names of 1 system look the same in both runs but differ ('caf\xe9' and 'cafe\u0301'): spell them alike."
     )
     same = judge.compare(run(graded("3", "2")), run(graded("3", "2")))
     assert not any("look the same" in text for text in same.notes)
@@ -176,7 +174,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no column with values in common \(relevance; fluency\)"):
         judge.compare(before, other)
     ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.8, "B": 0.2}), cache=False)
-    with pytest.raises(ConfigError, match="after: texts were compared two by two there"):
+    with pytest.raises(ConfigError, match="after: this run ranks systems in pairs"):
         judge.compare(before, ranked)
     with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
         judge.compare(tmp_path, tmp_path)

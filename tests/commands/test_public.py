@@ -300,8 +300,8 @@ def test_another_run_is_not_written_over(frame: Frame, solved: judge.Criterion, 
 def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
     before, after = run(frame, solved), run(frame, solved, lambda prompt: 2)
     page = before._repr_html_()
-    assert "1 of 3 values failed: 1 ParseError (solved)" in page
-    assert page.index("<table") < page.index("How to read this")
+    assert "<table" in page
+    assert "2 judged, 1 failed" in page
     assert "<caption" not in page
     moved = judge.compare(before, after)
     assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean changed")
