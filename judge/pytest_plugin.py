@@ -1,7 +1,7 @@
 """The pytest plugin: `*.judge.yaml` suites are tests, and the fixture `judge` scores and compares texts in tests.
 
-It is offline by default: a test asks a server only if `--judge-model` was typed on the command line. Importing this
-module loads nothing else of judge; the first test that judges imports the rest.
+It is offline by default: a test sends requests only if `--judge-model` was typed on the command line. Importing this
+module loads nothing else of judge; the first judged test imports the rest.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 _SUITE, _MODEL, _ADDRESS = ".judge.yaml", "--judge-model", "--judge-base-url"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
-    "judge(model=..., replay=..., weighting=..., ...): what the fixture `judge` asks, and how; keys of a run's plan. "
-    "Tests that use the fixture and suites in *.judge.yaml carry it anyway: -m 'not judge' leaves all of them out."
+    "judge(model=..., replay=..., weighting=..., ...): options of a run for the fixture `judge`. Tests with the "
+    "fixture and suites in *.judge.yaml have this mark: -m 'not judge' deselects all of them."
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options: judge and recordings on the command line; in the ini file only what costs nothing."""
+    """Add the options: judge and recordings on the command line; in the ini file only what is free."""
     group = parser.getgroup("judge", "judging texts with a language model")
     group.addoption(
         _MODEL,
         action="append",
         metavar="NAME",
-        help="the judge to ask, which may cost money: without this option no test asks a server (several: a panel)",
+        help="the judge, which may cost money; without this option no test sends requests (several: a panel)",
     )
-    group.addoption(_ADDRESS, metavar="URL", help="where --judge-model is asked: an OpenAI-compatible server's address")
-    group.addoption("--judge-replay", metavar="CALLS.jsonl", help="recorded replies that answer in the judge's place")
-    group.addoption("--judge-record", metavar="CALLS.jsonl", help="where to add the replies to --judge-model")
-    parser.addini("judge_model", "the judge of tests that name none; a server is asked by --judge-model alone")
-    parser.addini("judge_replay", "recorded replies for tests that name none, from the folder of this file")
+    group.addoption(_ADDRESS, metavar="URL", help="address of an OpenAI-compatible server for --judge-model")
+    group.addoption("--judge-replay", metavar="CALLS.jsonl", help="use recorded replies instead of a judge")
+    group.addoption("--judge-record", metavar="CALLS.jsonl", help="add the replies of --judge-model to this recording")
+    parser.addini("judge_model", "the judge of tests without one; only --judge-model can name a server")
+    parser.addini("judge_replay", "recorded replies for tests without a judge; relative to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("judge_base_url") and not _typed(config, _ADDRESS):
-        raise pytest.UsageError(f"{_ADDRESS} has to be typed: no ini file or variable says who is asked")
+        raise pytest.UsageError(f"{_ADDRESS} must be typed: no ini file or variable can set it")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -66,7 +66,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    return f"judge: {', '.join(typed)} may be asked" if (typed := _typed(config, _MODEL)) else None
+    return f"judge: {', '.join(typed)} may receive requests" if (typed := _typed(config, _MODEL)) else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
@@ -117,7 +117,7 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
 
 
 def _typed(config: pytest.Config, option: str) -> list[str]:
-    """Return what somebody typed for an option: `addopts` and PYTEST_ADDOPTS are no permission to spend money."""
+    """Return the typed values of an option: `addopts` and PYTEST_ADDOPTS give no permission to spend money."""
     args = [str(arg) for arg in config.invocation_params.args]
     pairs = [(arg.partition("="), following) for arg, following in zip(args, [*args[1:], ""], strict=True)]
     return [value or ("" if mark else following) for (name, mark, value), following in pairs if name == option]
@@ -152,7 +152,7 @@ class SuiteFile(pytest.File):
     """The test that reported why the suite could not be run."""
 
     def collect(self) -> Iterator[SuiteItem]:
-        """Read the suite; ask nobody."""
+        """Read the suite; send nothing."""
         from judge.core.errors import JudgeError
         from judge.core.format import one_line
         from judge.suite import load
@@ -181,7 +181,7 @@ class SuiteFile(pytest.File):
 
 
 class Unmet(Exception):
-    """An expectation of a suite that is not met. Its message says it all, without a traceback."""
+    """An expectation of a suite is not met. Its message is complete without a traceback."""
 
 
 class SuiteItem(pytest.Item):
@@ -209,7 +209,7 @@ class SuiteItem(pytest.Item):
             if self.target == (verdict.subject if self.whole else verdict.name)
             and (verdict.subject != "case") == self.whole
         ]
-        self.user_properties += [("judge", f"{verdict.found} {verdict.said}".strip()) for verdict in mine]
+        self.user_properties += [("judge", f"{verdict.found} {verdict.reason}".strip()) for verdict in mine]
         if failures := unmet_failures(mine):
             raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
         if self.target == "baseline" and self.whole and not mine:

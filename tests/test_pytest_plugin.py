@@ -238,7 +238,7 @@ def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pyteste
     result = run(folder, failed=3, errors=3)
     result.stdout.fnmatch_lines_random(
         [
-            "E *did you mean 'coherence'?*", "E *system: a text alone has none*",
+            "E *did you mean 'coherence'?*", "E *system: a single text has no such column*",
             "@pytest.mark.judge: unknown key 'wieghting'; did you mean 'weighting'?",
             "*out is for whole runs*", "*takes keywords, such as model='heuristic'", "E *compares two texts*",
         ]
@@ -294,7 +294,7 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
             for one, other in (("One.", "Two."), ("Two.", "One.")):
                 preference = judge.prefers(one, over=other, criterion="coherence", source="A.")
                 assert not preference
-                assert "not told apart" in repr(preference)
+                assert "no significant difference" in repr(preference)
 
         @pytest.mark.judge(model=package.ScriptedProvider(first_longer))
         def test_both_orders(judge):
@@ -332,8 +332,8 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(folder: pytest.Pytester, w
     for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
         preference = asking.prefers(outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin)
         found = preference.verdict
-        assert (bool(preference), found.found, found.said) == (verdict.met, verdict.found, verdict.said)
-        assert bool(preference) == found.said.startswith(("better", "ahead"))
+        assert (bool(preference), found.found, found.reason) == (verdict.met, verdict.found, verdict.reason)
+        assert bool(preference) == found.reason.startswith(("better", "ahead"))
         assert not (preference and found.found.startswith(("0.00", "−")))
 
 
@@ -356,13 +356,13 @@ def test_no_server_is_asked_unless_a_model_is_typed(
     if where == "environment":
         monkeypatch.setenv("PYTEST_ADDOPTS", "--judge-model gpt-5.4-mini")
     result = run(folder, failed=5)
-    unasked = "no test asks a server unless --judge-model is typed"
-    named = "*would ask gpt-5.4-mini." if where else ""
+    unasked = "tests send no requests unless --judge-model is typed"
+    named = "*needs gpt-5.4-mini." if where else ""
     result.stdout.fnmatch_lines_random(
         [
             f"E *{unasked}{named}*",
-            f"E *{unasked}*would ask gpt-5.4-mini.*",
-            f"{unasked}*would ask gpt-5.4-mini*",
+            f"E *{unasked}*needs gpt-5.4-mini.*",
+            f"{unasked}*needs gpt-5.4-mini*",
             "*--judge-replay*",
         ]
     )  # fmt: skip
@@ -373,7 +373,7 @@ def test_a_model_that_is_typed_is_asked_once_for_a_suite(folder: pytest.Pytester
     folder.makepyfile(SCORE)
     folder.makefile(".judge.yaml", suite=ASKING)
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
-    run(folder, "--judge-model=gpt-5.4-mini", passed=4).stdout.fnmatch_lines(["judge: gpt-5.4-mini may be asked"])
+    run(folder, "--judge-model=gpt-5.4-mini", passed=4).stdout.fnmatch_lines(["judge: gpt-5.4-mini may receive requests"])
     assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (1 + 2)
 
 
@@ -404,7 +404,7 @@ def test_an_address_has_to_be_typed(folder: pytest.Pytester, chat_server: Any, m
     folder.makepyfile(SCORE)
     result = folder.runpytest_inprocess("-p", "no:cacheprovider", "--judge-model", "gpt-5.4-mini")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--judge-base-url has to be typed*"])
+    result.stderr.fnmatch_lines(["*--judge-base-url must be typed*"])
     assert not chat_server.bodies
     run(folder, "--judge-model", "gpt-5.4-mini", f"--judge-base-url={chat_server.url}", passed=1)
 
@@ -428,10 +428,10 @@ PROVIDER = OpenAIProvider("heuristic", base_url="http://127.0.0.1:9/v1", needs_k
 )
 @pytest.mark.parametrize("typed", [(), ("another",), ("scripted/replies.yaml",)])
 def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError, match="would ask"):
+    with pytest.raises(ConfigError, match="this test needs"):
         SuiteSession(typed=typed).options(own)
     if own.get("replay", "") is None:
-        with pytest.raises(ConfigError, match="would ask"):
+        with pytest.raises(ConfigError, match="this test needs"):
             SuiteSession(ini={"replay": "calls.jsonl"}, typed=typed).options(own)
 
 
@@ -577,7 +577,7 @@ def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester) -> Non
     folder.makefile(".judge.yaml", key=key, several=several, script=script, empty="cases: []\n")
     run(folder, errors=4).stdout.fnmatch_lines_random(
         [
-            "*key.judge.yaml:5: *did you mean 'criterion'*", "*several.judge.yaml:4: *make 2 cases of it",
+            "*key.judge.yaml:5: *did you mean 'criterion'*", "*several.judge.yaml:4: *write 2 cases",
             "*script.judge.yaml:1: *no such file*", "*empty.judge.yaml:1: *",
         ]
     )  # fmt: skip

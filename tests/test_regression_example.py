@@ -63,7 +63,7 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         (".", "helps", 0, "✓", "agrees better with people"),
         (".", "hurts", 1, "✗", "agrees worse with people"),
         ("hurts", ".", 0, "✓", "agrees better with people"),  # main is red, and the branch repairs it
-        ("", ".", 0, "✓", "All 5 cases met"),
+        ("", ".", 0, "✓", "All 5 cases pass"),
     ],
 )
 def test_a_pull_request_that_hurts_is_stopped(

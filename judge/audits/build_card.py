@@ -20,7 +20,6 @@ from judge.audits.card import (
     SensitivityCell,
     chance,
     is_majority,
-    listed,
     places,
 )
 from judge.audits.probes import (
@@ -46,7 +45,7 @@ from judge.audits.sensitivity import (
     score_changes,
     sensitivity_table,
 )
-from judge.core.format import number, percent, plural, signed
+from judge.core.format import listed, number, percent, plural, signed
 from judge.core.records import Column, Estimate, Failure, Score
 from judge.core.version import __version__
 

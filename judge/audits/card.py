@@ -64,12 +64,6 @@ def brackets(*parts: str) -> str:
     return f" ({text})" if text else ""
 
 
-def listed(parts: Sequence[str]) -> str:
-    """Write `one`, `one and two`, `one, two and three`."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 ORIGINAL = "original"
 """The `system` of unchanged texts, in tables whose other systems are the names of changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]

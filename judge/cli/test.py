@@ -21,14 +21,15 @@ from judge.cli.terminal import (
     reject_overlap,
     write,
 )
-from judge.core.errors import ConfigError, JudgeError, StorageError
+from judge.core import plugins
+from judge.core.errors import JudgeError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judge.suite.evaluate import Outcomes
 
-_FORMATS = ("console", "markdown", "json")
+_FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
 
 
 @takes("test")
@@ -65,7 +66,7 @@ def suites_command(
 ) -> None:
     """Run suites and check their expectations.
 
-    Exits with 0 if all expectations are met, 1 if one is not, 2 if a suite could not run.
+    Exits with 0 if all cases pass, 1 if one fails, 2 if a suite could not run.
     """
     outputs = {"--junit": junit, "--markdown": markdown}
     reject_overlap(outputs, [*suites, options.get("replay"), options.get("record")])
@@ -74,7 +75,7 @@ def suites_command(
     options |= {"criteria": ",".join(criteria) if criteria else None, "out": out}
     try:
         if format not in _FORMATS:
-            raise ConfigError(f"--format {format}: verdicts are shown on the console, as markdown or json")
+            plugins.load("formats", format)
         outcomes = _run(suites, options, outputs, quiet=quiet)
     except JudgeError as error:
         from judge.suite.evaluate import Outcome, Outcomes

@@ -37,11 +37,11 @@ from judge.suite.schema import Suite
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""
 _OFFLINE = (
-    "no test asks a server unless --judge-model is typed on the command line{why}. Type one of these:\n"
-    "  --judge-replay CALLS.jsonl   a recording answers\n"
-    "  --judge-model NAME           that judge is asked, which may cost money; --judge-base-url URL is where,\n"
-    "                               --judge-record CALLS.jsonl keeps the replies for --judge-replay\n"
-    "or write a line into pytest's ini file, for all tests that name no judge:\n"
+    "tests send no requests unless --judge-model is typed on the command line{why}. Type one of these:\n"
+    "  --judge-replay CALLS.jsonl   use recorded replies\n"
+    "  --judge-model NAME           use this judge, which may cost money; --judge-base-url URL is its address,\n"
+    "                               --judge-record CALLS.jsonl saves its replies for --judge-replay\n"
+    "or write one of these into pytest's ini file, for all tests without a judge:\n"
     "  judge_replay = CALLS.jsonl\n"
     "  judge_model = scripted/replies.yaml"
 )
@@ -75,7 +75,7 @@ class SuiteSession:
             model = merged.get("model")
             refused = self._refused(model)
             if refused or not model:
-                why = f", and this one would ask {one_line(', '.join(refused), 100)}" if refused else ""
+                why = f", and this test needs {one_line(', '.join(refused), 100)}" if refused else ""
                 raise ConfigError(_OFFLINE.format(why=why))
         return merged
 
@@ -151,13 +151,13 @@ def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> S
 
 
 def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
-    """Describe each verdict that is not met in a few lines, of which the first summarises it."""
+    """Describe each verdict that is not met in a few lines; the first one summarises it."""
     texts = []
     for verdict in verdicts:
         if verdict.met:
             continue
         criterion = f"{verdict.criterion}: " if verdict.criterion else ""
-        lines = [f"{verdict.status}: {verdict.said or verdict.found}"]
+        lines = [f"{verdict.status}: {verdict.reason or verdict.found}"]
         lines += [f"  {criterion}expected {verdict.expected}, found {verdict.found}"]
         lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
         texts.append("\n".join([*lines, *(f"  {line}" for line in escape_controls(verdict.detail).splitlines())]))
@@ -180,10 +180,9 @@ class JudgmentFailed(AssertionError):
 class JudgedScore(float):
     """A text's score, a number like any other: the mean over the draws, or over the scale by probability.
 
-    `low` and `high` are the ends of what the judge's replies leave open (95 %, by Student's t over the draws; the
-    bounds of what was not seen of the probability), None where the score is one reply as it is written. `reason` is the
-    judge's, None where it gave none; `distribution` the probability, or share of the draws, by label; `label` the
-    likeliest. `provenance` has all else.
+    `low` and `high` are the 95 % interval over the draws (Student's t), or the bounds of unseen probability; None for a
+    single reply. `reason` is the judge's, if any; `distribution` has the probability or share of draws by label;
+    `label` is the likeliest. `provenance` has the rest.
     """
 
     criterion: str
@@ -194,12 +193,12 @@ class JudgedScore(float):
 
     @classmethod
     def of(cls, result: Result, criterion: str) -> JudgedScore:
-        """The score of the only text of a result. Raises JudgmentFailed."""
+        """Return the score of the only text of a result. Raises JudgmentFailed."""
         try:
             scored = CaseScores.for_criterion(result, criterion, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
-                _, detail = scored.lacking([(_TEXT, _TEXT, "")])
+                _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])
                 raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
         except Undecidable as error:
             raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
@@ -226,7 +225,7 @@ class JudgedScore(float):
 
     @property
     def short(self) -> str:
-        """Return the criterion and the judge's reason, or, without one, what the number is made of."""
+        """Return the criterion and the judge's reason, or without one the distribution."""
         return f"{one_line(self.criterion, 60)}: {one_line(self.reason, 120) if self.reason else self._composition}"
 
     @property
@@ -243,7 +242,7 @@ class JudgedScore(float):
 
 
 class Preference:
-    """Whether one text was shown to be better than another; true where it was. `verdict` has the numbers."""
+    """Whether one text was shown to be better than another, as a truth value. `verdict` has the numbers."""
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -253,18 +252,18 @@ class Preference:
 
     def __repr__(self) -> str:
         verdict = self.verdict
-        remark = f", {verdict.said}" if verdict.said else ""
+        remark = f", {verdict.reason}" if verdict.reason else ""
         word = "preferred" if self else "not preferred"
         return f"<{word} by {one_line(verdict.criterion, 60)}: {verdict.found}{remark}>"
 
 
 class JudgeFixture:
-    """The fixture `judge`: what a test asks, by the options of a run in `own`, with paths from `folder` on."""
+    """The fixture `judge`: score and compare texts with the options of a run; paths are relative to `folder`."""
 
     def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
         for key in sorted(run_options):
             if key in _WHOLE_RUN_KEYS:
-                raise ConfigError(f"@pytest.mark.judge: {key} is for whole runs, and means nothing for one text")
+                raise ConfigError(f"@pytest.mark.judge: {key} is for whole runs, not for one text")
             if key not in _MARKER_KEYS:
                 near = difflib.get_close_matches(key, _MARKER_KEYS, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_MARKER_KEYS)}"
@@ -285,10 +284,10 @@ class JudgeFixture:
         references: str | Sequence[str] = (),
         **columns: Any,
     ) -> JudgedScore:
-        """The score of a text on a criterion: a built-in name, or a .jinja file from the folder of the test on.
+        """Score a text on a criterion: a built-in name, or a .jinja file relative to the folder of the test.
 
-        `columns` are the others that its template reads. Raises JudgmentFailed where there is no score, and JudgeError
-        for what is wrong with the criterion, the texts, the options or the endpoint.
+        `columns` are other columns that its template reads. Raises JudgmentFailed if there is no score, and JudgeError
+        for mistakes in the criterion, the texts, the options or the endpoint.
         """
         __tracebackhide__ = True
         shared = {**columns, "source": source, "references": references}
@@ -309,12 +308,11 @@ class JudgeFixture:
         margin: float = 0.0,
         **columns: Any,
     ) -> Preference:
-        """Whether a text is shown to be better than another one, by more than `margin`, as in a suite's case.
+        """Return whether a text is shown to be better than another one by more than `margin`, as in a suite's case.
 
-        Shown: the whole interval lies above the margin. A criterion that compares two texts is asked in both orders,
-        and its win rate (0–1) has to be above 0.5 + `margin`. Of any other it is the difference of the scores (in
-        points of the scale) with Student's t over the draws; one reply each, or all of the probability, have no
-        interval and are decided by their difference, of which 0 is not better. Raises as `score` does.
+        The whole interval must be above the margin. A pairwise criterion is judged in both orders, and its win rate
+        (0–1) must be above 0.5 + `margin`. Otherwise it is the difference of the scores in points of the scale, with
+        Student's t over the draws; without draws the difference itself decides. Raises as `score` does.
         """
         __tracebackhide__ = True
         if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < inf:
@@ -326,18 +324,18 @@ class JudgeFixture:
     def _preference(self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float) -> Preference:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Order(name=_TEXT, criterion=Path(criterion).stem, better=_BETTER, worse=_WORSE, margin=margin)
-        # A name that both kinds of criteria have means the one that judges a single text, as in a suite.
+        # If both kinds of criteria have this name, it means the one that scores single texts, as in a suite.
         language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
         if criteria.load(self._path(criterion), language=language, pairwise=None).pairwise:
             verdict = of_suite.evaluate_case(case, texts, None, ranked=self._run(rank, criterion, rows))
         else:
             verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
         if verdict.status == "error":
-            raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.said}. {escape_controls(verdict.detail)}")
+            raise JudgmentFailed(f"{one_line(case.criterion)}: {verdict.reason}. {escape_controls(verdict.detail)}")
         return Preference(verdict)
 
     def _path(self, criterion: str) -> str:
-        """A criterion of the tests' folder, or a built-in name."""
+        """Return the path of a criterion in the tests' folder, or a built-in name."""
         (path,) = resolve_value("criteria", [criterion], self._folder)
         return str(path)
 
@@ -351,7 +349,7 @@ class JudgeFixture:
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the texts as data rows with their shared columns. Raises ConfigError for reserved columns."""
     if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
-        raise ConfigError(f"{reserved[0]}: a text alone has none; it has what its criterion's template reads")
+        raise ConfigError(f"{reserved[0]}: a single text has no such column; pass those of the criterion's template")
     shared_columns = {name: value for name, value in shared.items() if value is not None and value != ()}
     return [{**shared_columns, "item": _TEXT, "system": system, "output": output} for system, output in outputs.items()]
 

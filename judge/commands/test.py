@@ -1,4 +1,4 @@
-"""`judge test`: read and check suites of cases, run them in turn, and compare the scores with what the cases expect."""
+"""`judge test`: read and check suites of cases, run them in turn, and decide their cases."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from judge.suite.schema import Suite
 from judge.table import Table, split_rows
 
 _SELECTION_KEYS = ("limit", "where")
-"""Keys that select the data to read; they mean nothing afterwards."""
+"""Keys that select the data to read; unused afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _prepare_run(
 ) -> PreparedRun:
     """Prepare the run about single texts, or about pairs of texts in both orders.
 
-    Human ratings are left out where no page shows them, as they make a run slow; `with_ratings` puts them back.
+    Without a page, human ratings are left out, because they slow a run down; `with_ratings` puts them back.
     Raises JudgeError.
     """
     asked = suite_texts.asked[pairwise]
@@ -111,16 +111,14 @@ def _prepare_run(
     )
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
-        raise ConfigError(
-            f"replay {config.replay}: it holds replies of {both}: name one with model: or --model, or both"
-        )
+        raise ConfigError(f"replay {config.replay}: it has replies of {both}: name one or both with model: or --model")
     if prepared.rest is not None:
-        raise ConfigError(f"a suite is about {len(prepared.samples):,} texts at the most: give it a limit:")
+        raise ConfigError(f"a suite can have at most {len(prepared.samples):,} texts: set limit:")
     return prepared
 
 
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
-    """Return the result with the texts as they are in the data, and without scores that no case wants."""
+    """Return the result with the ratings of the data, and without scores that no case needs."""
     table, asked = result.table, suite_texts.asked[False]
     criteria = {column.name: column.criterion for column in table.columns}
     rows = (
@@ -178,17 +176,17 @@ def test(
     progress: Watch = None,
     **options: Unpack[RunOptions],
 ) -> Outcomes:
-    """Run suites (files or folders of *.judge.yaml) and decide for each case whether the scores meet it.
+    """Run suites, files or folders of *.judge.yaml, and decide whether their cases pass.
 
-    `model` and the options take precedence over the files, a model also over a file's `replay`. A budget or deadline
-    covers all suites together. `criteria` replace the suites' criteria of the same names. `cases` selects cases by a
-    part of their name, or by a list of names. `baseline` is a run to compare with, or a folder with one per suite, as
-    DIR/NAME. A suite that it lacks is not compared, and its drift cases are errors. `update_baseline` replaces the
-    baseline if everything except drift is met, which then counts as met. `undecided` is how undecided cases count.
-    `out` stores the runs as DIR/NAME.
+    `model` and other options override the keys of the files; a model also overrides `replay`. A budget or deadline is
+    for all suites together. `criteria` are names or files that replace criteria of the same name. `cases` selects cases
+    whose name contains this text, or is among these names. `baseline` is the folder of runs to compare with, as
+    DIR/NAME, or one such run; a suite that is new there is not compared, and its drift cases are errors. With
+    `update_baseline` this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
+    undecided cases as `pass` or `fail`. `out` saves the runs, each as DIR/NAME.
 
-    A suite that cannot finish is an Outcome with `trouble`, and the others run. Wrong arguments, files, data or
-    baselines of any suite raise a JudgeError with all of them, before anything is sent.
+    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the arguments, files, data
+    or baselines raise one JudgeError with all of them before anything is sent.
     """
     return run_sync(
         lambda: test_async(
@@ -221,7 +219,7 @@ async def test_async(
     progress: Watch = None,
     **options: Unpack[RunOptions],
 ) -> Outcomes:
-    """`test` for callers with an event loop of their own."""
+    """`test` for callers inside an event loop."""
     suites = prepare_suites(
         paths,
         model=model,
@@ -251,9 +249,9 @@ def prepare_suites(
     out: str | Path | None = None,
     **options: Any,
 ) -> list[PreparedSuite]:
-    """Read suites and check all that can be checked before the first request. The arguments are those of `test`.
+    """Read suites and check everything possible before the first request. The arguments are those of `test`.
 
-    Raises one JudgeError with all that is wrong.
+    Raises one JudgeError with all mistakes.
     """
     overrides = SuiteOverrides.of(model, options, split(criteria) if isinstance(criteria, str) else criteria, out)
     errors: list[JudgeError] = []
@@ -265,7 +263,7 @@ def prepare_suites(
             errors.append(error)
     suites = _chosen(suites, cases, errors)
     if update_baseline and cases is not None:
-        errors.append(ConfigError("--update-baseline: with --cases the baseline would lack the texts of other cases"))
+        errors.append(ConfigError("--update-baseline: with --cases, the baseline would lack the texts of other cases"))
     if len(suites) > 1 and (baseline or out):
         errors += _duplicate_names(suites)
     limit = load_config(given={"budget": overrides.options.get("budget")}).budget
@@ -315,7 +313,7 @@ def _duplicate_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
         if number > 1:
             where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
             yield ConfigError(
-                f"{plural(number, 'suite')} are called {name} and would share a folder: {where}; rename one"
+                f"{plural(number, 'suite')} have the name {name} and would share a folder: {where}; rename one"
             )
 
 
@@ -362,7 +360,7 @@ async def run_suites(
     start = time.monotonic()
     outcomes = [await _run_suite(suite, progress, display, start) for suite in suites]
     if outcomes and not any(outcome.trouble for outcome in outcomes):
-        # Prompts in the recordings that these suites did not ask are, for example, from before a change.
+        # Unused prompts in the recordings are, for example, from before a change.
         taken: dict[Path, set[int]] = {}
         for run in (run for suite in suites for run in suite.runs.values()):
             if run.config.record is not None and run.recording is not None:
@@ -372,15 +370,15 @@ async def run_suites(
             with RecordingFile([path]) as recording:
                 if unused := recording.unused_count(calls):
                     notes.append(
-                        f"{path}: {unused:,} of {plural(len(recording), 'prompt')} not asked in this run, and kept; "
-                        "record into another file to be rid of them."
+                        f"{path}: {unused:,} of {plural(len(recording), 'prompt')} unused in this run and kept; "
+                        "record into a new file to drop them."
                     )
         outcomes[-1] = replace(outcomes[-1], notes=tuple(notes))
     return Outcomes(outcomes)
 
 
 async def _run_suite(suite: PreparedSuite, progress: Progress, display: Display, start: float) -> Outcome:
-    """Run one of several suites; the first began at `start`."""
+    """Run a suite; the first one began at `start`."""
     began = time.monotonic()
     results: dict[bool, Result] = {}
     try:
@@ -428,7 +426,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     if result is not None and baseline.before is not None:
         had, has = columns(baseline.before), columns(result)
         if new := ", ".join(one_line(name) for name in has if name not in had):
-            notes.append(f"Not in the baseline, and new: nothing to compare {new} with.")
+            notes.append(f"New, and not in the baseline: {new}.")
         if had.keys() & has.keys():
             comparison = compare(baseline.before, result, seed=seed)
             verdicts += compare_with_baseline(suite, result, baseline.before, comparison.runs, seed=seed)
@@ -440,11 +438,10 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     warnings = [*baseline.warnings]
     cached = sum(judge["requests"]["cached"] for run in results.values() for judge in run.info["judges"].values())
     if cached and any(run.config.record for run in runs):
-        nothing = "nothing was asked, and " if cached >= prepared.judgments else ""
         warnings.insert(
             0,
-            f"{cached:,} of {plural(prepared.judgments, 'judgment')} recorded from the cache: {nothing}a model that "
-            "changed behind its name would not be seen (--no-cache asks anew).",
+            f"{cached:,} of {plural(prepared.judgments, 'judgment')} recorded from the cache. If the model behind its "
+            "name has changed, this run cannot notice it; --no-cache sends all requests again.",
         )
     notes = list(dict.fromkeys(notes))
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(warnings))
@@ -456,14 +453,17 @@ def _update_baseline(
     """Make a result the baseline, which `settles` some verdicts, unless another one failed. Also return a note."""
     unmet = sum(not (verdict.met or settled) for verdict, settled in zip(verdicts, settles, strict=True))
     if unmet:
-        return verdicts, f"{folder} is as it was: {plural(unmet, 'verdict')} not met that no baseline settles."
+        return (
+            verdicts,
+            f"Baseline not updated ({folder}): {plural(unmet, 'failure')} besides changes from it.",
+        )
     result.save(folder, pages=False, overwrite=True)
-    accepted = "accepted: this run is the baseline now"
-    verdicts = [v if v.met else replace(v, met=True, said=joined(v.said, accepted)) for v in verdicts]
-    return verdicts, f"This run is the baseline now: {folder}."
+    accepted = "accepted as the new baseline"
+    verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
+    return verdicts, f"New baseline: {folder}."
 
 
-# What the runs of suites cost.
+# Cost
 
 
 def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
@@ -495,7 +495,7 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         try:
             judges = dict(prepared.judges)
             for place, provider in judges.items():
-                if isinstance(provider, ReplayProvider):  # its model in its place, at the address that the plan names
+                if isinstance(provider, ReplayProvider):  # the price of its model at the configured address
                     model = provider.model
                     named = [judge for judge in config.model if judge.name == model or judge.name.endswith(f"/{model}")]
                     name = f"decisions/{model}" if provider.decides else model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -92,6 +92,12 @@ def duration(seconds: float) -> str:
 def plural(n: int, noun: str) -> str:
     """Format a count with its noun: `1 item`, `1,600 items`."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Write `one`, `one and two`, `one, two and three`."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def seconds(value: float) -> str:

@@ -57,7 +57,6 @@ REPORTS = {
     "plot": "judge.report.formats.svg:plot",
     "png": "judge.report.formats.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "outcomes": "judge.report.renderers.suite:render",
     "fragment": "judge.report.formats.html:fragment",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
@@ -67,6 +66,7 @@ VIEWS = {
     "Diagnosis": "judge.report.views.doctor:view",
     "Forecast": "judge.report.views.plan:view",
     "JudgeCard": "judge.report.views.audit:view",
+    "Outcomes": "judge.report.views.suite:view",
     "Result": "judge.report.views.result:view",
     "ResultItem": "judge.report.views.item:view",
     "RunPower": "judge.report.views.power:view",

@@ -244,12 +244,26 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """A test for JUnit. `message` says why it failed, was skipped or could not be run."""
+    """A test for JUnit.
 
-    suite: str
+    `message` says why it failed, was skipped or could not run, or what a passed one measured; its first line is the
+    short form. `kind` is the type of a failure. `line` is the place in the suite's file, 0 if there is none.
+    """
+
     name: str
     status: Literal["passed", "failed", "error", "skipped"]
     message: str = ""
+    kind: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TestSuite:
+    """The tests of one file; `seconds` is the time they took together."""
+
+    name: str
+    cases: tuple[TestCase, ...]
+    file: str = ""
     seconds: float = 0.0
 
 
@@ -267,7 +281,7 @@ class Document:
     `language` is the code of the judged texts' language, such as `ja`, if known.
 
     `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
-    with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the cases of the JUnit file.
+    with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the suites of the JUnit file.
     """
 
     title: str
@@ -282,6 +296,6 @@ class Document:
     data: Any = None
     records: tuple[Mapping[str, Any], ...] = ()
     wide_records: Callable[[], Iterable[Mapping[str, Any]]] | None = None
-    tests: tuple[TestCase, ...] = ()
+    tests: tuple[TestSuite, ...] = ()
     tone: Tone = ""
     language: str = ""

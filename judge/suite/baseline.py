@@ -1,6 +1,6 @@
-"""The baseline run of a suite: find it, check that it is about the same texts, compare with it, and save a new one.
+"""The baseline run of a suite: locate it, check its texts, and decide each criterion against it.
 
-Only texts with a score in both runs are compared. `compare_with_baseline` gives a verdict for each criterion.
+Only texts with a score in both runs are compared.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from judge.suite.evidence import (
     columns,
     format_change,
     mean,
+    needs,
     pair_runs,
     values,
-    would_take,
 )
 from judge.suite.expectations.agreement import PLACES
 from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
@@ -41,15 +41,15 @@ from judge.suite.schema import Suite, nearby
 from judge.table import RUN, Table, split_rows
 
 PAIRS = "pairs"
-"""The folder, in that of a suite's run, of the texts that were compared two by two."""
+"""The folder of pairwise comparisons inside that of a suite's run."""
 _PAGES = ("report.html", "report.md")
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """`before` is the run to compare with, `keep` the folder where this one is to take its place; each may be None.
+    """`before` is the run to compare with, `keep` the folder in which this run becomes the baseline; each may be None.
 
-    `warnings` are what a summary has to say: that nothing is compared, or that the baseline has texts which are gone.
+    `warnings` belong into the summary: nothing is compared, or texts of the baseline are gone.
     """
 
     before: Result | None = None
@@ -61,30 +61,31 @@ class Baseline:
 def locate(
     suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Key] | None = None
 ) -> Baseline:
-    """The baseline of a suite, of whose data `samples` are scored.
+    """Locate the baseline of a suite; `samples` are the texts that it scores.
 
-    `folder` goes before the suite's own: there it is DIR/NAME, or DIR where that is a run. A suite that is new, and so
-    is not among the runs in it, has nothing to be compared with: a warning. Raises ConfigError, with the line, where no
-    baseline is named and a case needs it, where the folder is not there or is no scored run, and where it is of other
-    data; with `update` these are notes, as it is going to be replaced. Texts that were edited, fewer than half of those
-    in both, are left out of it: a note. Of texts there that are not among the `known` ones a warning. StorageError
-    where it is to be replaced and cannot be written, or is somebody else's folder.
+    `folder` overrides the suite's own: the baseline is DIR/NAME, or DIR if that is a run. A new suite without a run in
+    it gets a warning. Edited texts, fewer than half, are left out with a note; texts of the baseline that are not among
+    the `known` ones get a warning.
+
+    Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder is missing or is not
+    a scored run, and if it is about other data; with `update` these are notes. Raises StorageError if it cannot be
+    replaced or belongs to somebody else.
     """
     where, place = _baseline_folder(suite, folder)
     drifts = [case for case in suite.cases if case.needs_baseline]
     if place is None:
         if update:
             raise ConfigError(
-                f"{suite.path}: --update-baseline: where to? write baseline: FOLDER, or add --baseline DIR"
+                f"{suite.path}: --update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR"
             )
         if drifts:
             raise ConfigError(
-                f"{suite.path}:{drifts[0].line}: {drifts[0].kind} is measured from a baseline: write "
+                f"{suite.path}:{drifts[0].line}: {drifts[0].kind} needs a baseline: write "
                 "baseline: FOLDER at the top, or add --baseline DIR"
             )
         return Baseline()
     if not samples:
-        reason = "a baseline has scores of single texts, and every case here compares two"
+        reason = "a baseline has scores of single texts, and all cases here compare pairs"
         if folder is None:
             raise ConfigError(f"{where}: {reason}")
         return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
@@ -92,10 +93,9 @@ def locate(
     if folder is not None and not update and not (place / RUN).exists():
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{nearby(folder)}; "
-                "with --update-baseline this run becomes the first"
+                f"--baseline {folder}: no such folder{nearby(folder)}; --update-baseline makes this run the baseline"
             )
-        # A folder with runs of other suites has none yet of this one. An empty folder is a mistake.
+        # A folder with runs of other suites is valid; an empty folder is a mistake.
         if any(any(folder.glob(pattern)) for pattern in (f"*/{RUN}", f"*/{PAIRS}/{RUN}")):
             return Baseline(warnings=(f"Not compared with a baseline: there is no run in {folder / suite.name}.",))
     if keep is not None:
@@ -111,13 +111,13 @@ def locate(
         return Baseline(comparable, keep, notes, warnings)
     except JudgeError as error:
         if not update:
-            raise ConfigError(f"{where}: {error}; the same command with --update-baseline makes a new one") from error
+            raise ConfigError(f"{where}: {error}; --update-baseline makes a new one") from error
         unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
 
 
 def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
-    """The folder where the baseline is looked for, and how a message begins that is about it."""
+    """Return the start of a message about the baseline, and its folder."""
     if folder is None:
         return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
     suite_folder = folder / suite.name
@@ -126,10 +126,10 @@ def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | Non
 
 
 def _check_folder(where: str, folder: Path) -> None:
-    """Raises StorageError for a folder in which no baseline can be kept."""
+    """Raise StorageError for a folder that cannot hold a baseline."""
     existing = next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists())
     if not existing.is_dir():
-        raise StorageError(f"{where}: {existing}: a file stands there; name a folder")
+        raise StorageError(f"{where}: {existing} is a file; name a folder")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise StorageError(f"{where}: {existing}: cannot be written to; name another folder")
     if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
@@ -137,18 +137,18 @@ def _check_folder(where: str, folder: Path) -> None:
 
 
 def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, tuple[str, ...]]:
-    """The run without the texts that are other ones here, and what there is to note of these and of new ones.
+    """Return the baseline without edited texts, and notes about edited and new ones.
 
-    Raises ConfigError where it is of other data: where no text is in it, or half of those that are were edited.
+    Raises ConfigError if it is about other data: it has no common text, or half of them were edited.
     """
     text_before = {(sample.item, sample.system): _text(sample) for sample in before.table.samples}
     shared = [sample for sample in samples if _key(sample) in text_before]
     if not shared:
-        raise ConfigError(f"it is of other data: no text here is in it, such as {_describe(samples[0])}")
+        raise ConfigError(f"it is about other data: it has none of these texts, such as {_describe(samples[0])}")
     edited = [sample for sample in shared if text_before[_key(sample)] != _text(sample)]
     unlike = f"{_describe(edited[0])} has another output or source there" if edited else ""
     if 2 * len(edited) >= len(shared):
-        raise ConfigError(f"it is of other data: {len(edited):,} of {plural(len(shared), 'text')} differ; {unlike}")
+        raise ConfigError(f"it is about other data: {len(edited):,} of {plural(len(shared), 'text')} differ; {unlike}")
     notes = [f"{len(edited):,} of {plural(len(shared), 'text')} edited, and not compared: {unlike}."] if edited else []
     if new := len(samples) - len(shared):
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
@@ -161,7 +161,7 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, t
 
 
 def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str, ...]:
-    """Texts of the baseline that are in no data any more: a suite passes for want of them, too."""
+    """Warn of texts that only the baseline has: a suite might pass because they are missing."""
     here = {(whole(item), whole(system)) for item, system in known}
     gone = [sample for sample in before.table.samples if _key(sample) not in here]
     if not gone:
@@ -199,9 +199,9 @@ class AgreementChange:
 def agreement_change(
     result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
 ) -> AgreementChange | None:
-    """None where too few texts with a score in both runs are rated, or a coefficient is undefined.
+    """Return the change; None if too few rated texts have both scores, or a coefficient is undefined.
 
-    The interval is of a confidence of 1 − .05 / `criteria` (Bonferroni): where there is no p, it decides for each.
+    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
     """
     rated = [sample for sample in result.table.samples if criterion in sample.human]
     if len(rated) < MIN_CORRELATION_ITEMS:
@@ -234,15 +234,15 @@ def _decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -
     if significant:
         status: Status = "failed" if e.value < 0 else "passed"
         tested = f" ({format_p(p)})" if p is not None else ""
-        said = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
+        reason = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
     elif e.n < FEWEST or ends is None:
-        status, said = "undecided", f"too few {unit}s to tell: {FEWEST} or more"
+        status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
     else:
-        status, said = "passed", f"agreement not told apart{would_take(items_needed(e), e.n, unit)}"
+        status, reason = "passed", f"no significant change in agreement{needs(items_needed(e), e.n, unit)}"
     change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
     return Decision(
         status,
-        f"{said}; scores {moved}",
+        f"{reason}; scores {moved}",
         f"spearman {number(agreement.after, PLACES)}, {change}".rstrip(),
         estimate=e,
         before=f"spearman {number(agreement.before, PLACES)}",
@@ -251,7 +251,7 @@ def _decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -
 
 @dataclass(frozen=True, slots=True)
 class _MeanChange:
-    """A criterion's scores in both runs, and the test of their mean difference, after less before."""
+    """A criterion's scores in both runs, and the test of their mean difference, after minus before."""
 
     runs: PairedRuns
     test: MeanTest
@@ -260,19 +260,17 @@ class _MeanChange:
 def compare_with_baseline(
     suite: Suite, result: Result, baseline: Result, runs: Runs, *, seed: int = 0
 ) -> list[Verdict]:
-    """One verdict for each criterion of `result`, but those of which a drift case bounds the mean over all texts.
+    """Return one verdict for each criterion of `result`, except those whose mean a drift case limits.
 
-    Where people rated the texts, not met only where the scores are told to go worse with the ratings than the
-    baseline's: a prompt that is stricter, and right, is no regression. Else, and where the ratings are too few to
-    tell, not met only where the scores are told to be worse: p after Holm is below .05, and the interval of the mean
-    difference lies on the worse side of 0. Both are those of `runs`, the two side by side, and of
-    fewer than six items those over their draws; where these have no test, likeliest labels have to flip. All texts
-    that have a score in both count. `undecided`
-    where nothing can tell, or the scale is another one: not met only if the suite says `fail`. `error` where fewer
-    than half of the texts can be compared. A criterion that is new has no verdict. Whatever a drift case allows, where
-    people rated the texts the agreement with them is compared.
+    With human ratings, a criterion fails only if its scores agree significantly less with them: a stricter prompt that
+    is right is no regression. Without ratings, or with too few, it fails only if its scores are significantly worse: p
+    after Holm is below .05 and the interval of the mean difference is on the worse side of 0. Both come from `runs`, or
+    with fewer than six items from the draws; without a test, likeliest labels must flip. All texts with both scores
+    count. Without evidence, or on another scale, it is `undecided`, which fails only if the suite says so; it is an
+    `error` if fewer than half of the texts can be compared. A new criterion has no verdict. A drift case does not
+    replace the comparison with human ratings.
     """
-    first_rows = {row.column: row for row in reversed(runs.means)}  # that of all systems comes first
+    first_rows = {row.column: row for row in reversed(runs.means)}  # the row of all systems comes first
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
     line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
@@ -280,7 +278,7 @@ def compare_with_baseline(
     rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
     changes = {name: _mean_change(result, baseline, name, texts, row) for name, row in rows.items()}
     compared = {name: change for name, change in changes.items() if isinstance(change, _MeanChange)}
-    # Too few items for the test of `runs`: these have that of their draws, if any, corrected among themselves.
+    # With too few items for the test of `runs`, that of the draws counts, corrected among these criteria.
     over_draws = {
         name: change.test.estimate.p
         for name, change in compared.items()
@@ -304,11 +302,11 @@ def compare_with_baseline(
             if decision.status == "undecided" and scores.status == "failed":
                 continue
         elif name in bounded:
-            reason = "agreement with people not checked: too few rated texts, or scores all alike"
+            reason = "agreement with people not checked: too few rated texts, or all scores equal"
             decision = Decision("undecided", f"{reason}; scores {scores.found}", "no coefficient")
         else:
             continue
-        decisions[name], expected[name] = decision, "goes no worse with people"
+        decisions[name], expected[name] = decision, "agrees no worse with people"
     undecided = suite.undecided or "pass"
     return [
         decision.verdict(
@@ -320,7 +318,7 @@ def compare_with_baseline(
 
 
 def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
-    """After Holm over the criteria that have a test."""
+    """Apply Holm's correction over the criteria with a test."""
     tested = {name: p_value for name, p_value in p.items() if p_value is not None}
     return dict(zip(tested, holm([*tested.values()]), strict=True))
 
@@ -328,7 +326,7 @@ def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
 def _mean_change(
     result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: MeanChange | None
 ) -> _MeanChange | Undecidable:
-    """The mean difference, or why there is none."""
+    """Return the mean difference, or the reason for none."""
     try:
         after = CaseScores.for_criterion(result, criterion, {item for item, _ in texts})
         runs = pair_runs(baseline, after, criterion, texts)
@@ -345,11 +343,11 @@ def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decisi
     if isinstance(change, Undecidable):
         return Decision("undecided" if isinstance(change, Rescaled) else "error", change.message, "no comparison")
     runs, test, column = change.runs, change.test, change.runs.after.column
-    status, said = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
+    status, reason = _decide_change(runs, test, p, -1 if column.better == "lower" else 1)
     decimals, alike = places(column), test.alike if test.estimate.value else ""
     return Decision(
         status,
-        joined(said, alike, runs.some),
+        joined(reason, alike, runs.some),
         format_change(test.estimate, decimals),
         estimate=test.estimate,
         before=number(runs.mean_before(), decimals),
@@ -357,7 +355,7 @@ def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decisi
 
 
 def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int) -> tuple[Status, str]:
-    """Without a test, as of probabilities that were all seen, a move counts where likeliest labels flipped."""
+    """Decide a change. Without a test, as with exact probabilities, it counts only if likeliest labels flipped."""
     e, changed = test.estimate, runs.changed()
     if not e.value and e.low == e.high and not (changed and test.too_few_reason):
         return ("passed", f"mean the same; {changed}" if changed else "the same")
@@ -370,4 +368,4 @@ def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int)
         return ("undecided", joined(test.too_few_reason, changed))
     if few:
         return ("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
-    return ("passed", "not told apart" + test.items_needed)
+    return ("passed", "no significant change" + test.items_needed)

@@ -1,7 +1,4 @@
-"""The verdicts on a suite, and its outcome: `evaluate_case` on a case, `limits` on the limits of the whole suite.
-
-A case is met if the numbers show what it expects, not met if they show the opposite or too little.
-"""
+"""The outcome of a suite: `evaluate_case` decides a case, `limits` the limits of the whole suite."""
 
 from __future__ import annotations
 
@@ -21,17 +18,16 @@ from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.expectations.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.schema import Limits, Suite
 
-_MAX_ERRORS = 3  # of failures that are named
+_MAX_ERRORS = 3  # kinds of failures in a message
 
 
 @dataclass(frozen=True, repr=False)
 class Outcome:
-    """A suite that was run: the verdicts of its cases in their order, then of its limits, then against the baseline.
+    """The result of a suite: verdicts of its cases in order, of its limits, and of criteria against the baseline.
 
-    `result` has the scores of single texts, `ranked` the comparisons of two, each None where there was nothing to ask;
-    `comparison` is `result` beside the baseline. `trouble` says why the suite could not be run; there are no verdicts
-    then. `warnings` stand beside the summary: that there was nothing to compare with, or nobody was asked. `seconds` is
-    what the run took.
+    `result` has the scores of single texts, `ranked` the pairwise comparisons; each is None if no case needs it.
+    `comparison` compares `result` with the baseline. `trouble` says why the suite could not run; it then has no
+    verdicts. `warnings` qualify the summary, such as a missing baseline. `seconds` is the duration.
     """
 
     suite: Suite
@@ -46,23 +42,26 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether it was run and every verdict is met."""
+        """Whether it ran and every verdict is met."""
         return not self.trouble and all(verdict.met for verdict in self.verdicts)
 
 
 class Outcomes(tuple[Outcome, ...]):
-    """What `judge.test` gives: an outcome for each suite."""
+    """The result of `judge.test`: an outcome for each suite."""
 
     __slots__ = ()
 
     @property
     def passed(self) -> bool:
-        """Whether all suites were run and every verdict is met."""
+        """Whether all suites ran and every verdict is met."""
         return all(outcome.passed for outcome in self)
 
-    def report(self, format: str = "console", *, colour: bool = False) -> str:
-        """As console (in `colour` with a terminal's codes), markdown, json or junit. Raises ConfigError for another."""
-        return str(plugins.report("outcomes")(self, format, colour=colour))
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Write the verdicts as console, markdown, html, latex, csv, json or junit. Raises ConfigError for another.
+
+        `full` and `colour` are for the console: every verdict instead of a summary, and a terminal's codes.
+        """
+        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
 def limits(
@@ -74,12 +73,11 @@ def limits(
     cost: float | None = None,
     unpriced: str = "",
 ) -> list[Verdict]:
-    """The verdicts on a suite's limits, that on failures always.
+    """Return the verdicts on a suite's limits, always including failures.
 
-    `tokens` are the most of one judgment and `cost` the US dollars that all would cost, foreseen with nothing cached.
-    None where it is not known (`unpriced` says why): an `error` where the suite limits it, and never met.
+    `tokens` is the estimate of the longest prompt and `cost` the estimated price in US dollars without a cache. None if
+    unknown (`unpriced` says why): a limit on it is then an `error`.
     """
-
     limit, rows = suite.limits, [row for run in (result, ranked) if run for row in _judgments(run)]
     failed = [row for row in rows if isinstance(row, Failure)]
     kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
@@ -94,7 +92,7 @@ def limits(
     )
     decisions = [("failures", limit.describe_failures(), decision)]
     if limit.tokens is not None:
-        decision = Decision("error", "no judge is asked in tokens", "unknown")
+        decision = Decision("error", "no judge counts tokens", "unknown")
         if tokens is not None:
             decision = _decide_estimate(tokens, limit.tokens, f"{tokens:,}")
         decisions.append(("tokens", f"≤ {limit.tokens:,} a judgment", decision))
@@ -113,7 +111,7 @@ def _decide_estimate(value: float, most: float, found: str) -> Decision:
 
 
 def _judgments(result: Result) -> Iterator[Row]:
-    """Every row that a judge was asked for: not the means of a panel, and not the ties of equal texts."""
+    """Yield every row that a judge produced: not the means of a panel, and not the ties of equal texts."""
     panel = {column.criterion for column in result.table.columns if column.judge}
     judged = {
         column.name
@@ -135,15 +133,13 @@ def evaluate_case(
     failures: Limits | None = None,
     seed: int = 0,
 ) -> Verdict:
-    """The verdict on a case about `texts` (item and system), from `result`, or from `ranked` if they were compared.
+    """Return the verdict on a case about `texts` (item and system), from `result`, or from `ranked` if in pairs.
 
-    `passed` where the interval lies wholly inside what is expected, `failed` where wholly outside, else
-    `undecided`, which is met if the case, or else its kind says so (see `Suite`). Of one text the interval is over
-    its draws, or bounds what was not seen of the probability; one reply as it is written decides by its value. Of
-    six items or more it is over items, of fewer over the draws of all (`judge.suite.evidence`). Shares of labels and
-    flips are counted. A text without a score is an `error`, never met; of several texts it is left out and said, as
-    far as `failures` (default: none) allows so many or such a share of them. One that nobody asked about is an `error`
-    always. `seed` is that of what is drawn.
+    `passed` if the whole interval is inside the expectation, `failed` if it is outside, else `undecided`, which counts
+    as the case or its kind says (see `Suite`). With one text, the interval is over its draws or bounds unseen
+    probability; a single reply decides by its value. From six items on it is over items, with fewer over all draws
+    (`judge.suite.evidence`). Shares of labels and flips are counted. A text without a score is an `error`, never met;
+    among several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
     """
     context = CaseContext(case.criterion, texts, result, ranked, baseline, seed)
     try:
@@ -153,12 +149,12 @@ def evaluate_case(
             rows = [(item, *two) for item, systems in context.by_item.items() for two in permutations(systems, 2)]
         lost = sum(scored.score(*row) is None for row in rows)
         if lost > (failures or Limits()).most_failures(len(rows)) + NEAR:
-            said = joined(decision.said, "more than the limit on failures allows")
-            decision = replace(decision, status="error", said=said)
+            reason = joined(decision.reason, "more than the limit on failures allows")
+            decision = replace(decision, status="error", reason=reason)
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
     if not (decision.before or baseline is None or context.pairwise or case.needs_baseline):
-        with suppress(Undecidable):  # the baseline has no such scores
+        with suppress(Undecidable):  # the baseline has no scores for it
             before = case.decide(replace(context, result=baseline, baseline=None)).found
             decision = replace(decision, before=before)
     return decision.verdict(

@@ -33,11 +33,11 @@ _JUDGED = ("logprobs", "decisions", "samples", "single")
 
 @dataclass(frozen=True, slots=True)
 class ScoreEvidence:
-    """A score as evidence: `low` to `high` is where the value would be, whatever was not seen of the replies.
+    """A score with its uncertainty.
 
-    That is probability which is on no label, or draws that did not parse; both are None for one reply as it is
-    written, which bounds nothing. `sd` is the standard deviation of the `n` draws (divisor n − 1), where there are two
-    or more and it is known what their labels count.
+    `low` and `high` bound the value for any outcome of what was not seen: probability on no label, or draws that did
+    not parse. Both are None for a single reply. `sd` is the standard deviation of the `n` draws (divisor n − 1); None
+    for fewer than two draws, or if the values of their labels are unknown.
     """
 
     value: float
@@ -52,9 +52,9 @@ Parts = Sequence[tuple[float, ScoreEvidence]]
 
 
 def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
-    """The value of each label of a column: from its criterion's header in a run's `info`, else from the labels.
+    """Return the value of each label of a column: from its criterion's header in a run's `info`, else from the labels.
 
-    Without a header it is not known which of two labels has which end; `flip_probability` does not depend on it. Empty
+    Without a header, it is unknown which of two labels is the high one; `flip_probability` does not depend on it. Empty
     if the labels are not numbers.
     """
     of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
@@ -73,9 +73,9 @@ def _values_in_header(template: str) -> Mapping[str, float]:
 
 
 def shares(score: Score) -> dict[str, float]:
-    """The probability of each label in a single reply (adds up to 1), or each label's share of the draws.
+    """Return the probability of each label in a single reply, or each label's share of the draws (sum 1).
 
-    One reply as it is written has the whole; nothing for a score that is made of no labels.
+    A single reply's label has 1. Empty for a score that is not made of labels.
     """
     p = score.provenance
     if p.distribution and (mass := fsum(p.distribution.values())) > 0:
@@ -84,7 +84,7 @@ def shares(score: Score) -> dict[str, float]:
 
 
 def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
-    """The score's value; `values` are what its labels count. One that no judge gave leaves nothing open."""
+    """Return a score as evidence; `values` are those of its labels. A score without a judge has no uncertainty."""
     p = score.provenance
     if p.method not in _JUDGED:
         return ScoreEvidence(score.value, score.value, score.value)
@@ -92,12 +92,12 @@ def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
 
 
 def likeliest(shares: Mapping[str, float]) -> str:
-    """The likeliest label, the first in the scale's order of several; nothing where there are none."""
+    """Return the likeliest label, the first in the scale's order if several are; empty if there is none."""
     return max(shares, key=shares.__getitem__) if shares else ""
 
 
 def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
-    """By how much a label is likelier than another one: −1 to 1."""
+    """Return how much likelier a label is than another one: −1 to 1."""
     probabilities, p = shares(score), score.provenance
     value = probabilities.get(label, 0.0) - probabilities.get(rival, 0.0)
     mass = 1.0 if p.mass is None else min(p.mass, 1.0)
@@ -129,10 +129,10 @@ def _evidence_of_replies(
 
 @dataclass(frozen=True, slots=True)
 class MeanTest:
-    """A mean over `items` less a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
+    """A mean over `items` minus a limit: `estimate` with `low` and `high` (None for single replies), `n` of `unit`s.
 
-    `sd` is the standard deviation of one unit: of an item's value, or of a draw. `single`: a reply as it is written is
-    among the scores, and so there is no interval.
+    `sd` is the standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among the
+    scores, so that there is no interval.
     """
 
     estimate: Estimate
@@ -143,19 +143,19 @@ class MeanTest:
 
     @property
     def too_few_reason(self) -> str:
-        """Why single replies on several items tell nothing of which is higher, or how far; else nothing."""
+        """Why single replies on several items decide nothing; else empty."""
         lone = not self.single or self.items == 1
         return "" if lone else "too few items for a test, and one reply each: draw more, or add items"
 
     @property
     def untested_reason(self) -> str:
-        """Why whole probabilities of several items, too few for a test, show no lead; else nothing."""
+        """Why exact probabilities of a few items show no lead; else empty."""
         bare = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
         return f"no test on fewer than {MIN_ITEMS} items" if bare and self.items > 1 else ""
 
     @property
     def alike(self) -> str:
-        """`5 of 5 draws alike`, `all 12 alike`: what a value without an interval rests on."""
+        """`5 of 5 draws alike`, `all 12 alike`: the evidence for a value without an interval."""
         e = self.estimate
         if self.single or e.low != e.high or e.n < 2:
             return ""
@@ -163,19 +163,19 @@ class MeanTest:
 
     @property
     def direction(self) -> int:
-        """1 where all of the interval is above the limit, −1 where it is below; 0 in between. Of one reply its own."""
+        """1 if the whole interval is above the limit, −1 if it is below, else 0. A single reply counts by its value."""
         e = self.estimate
         low, high = (e.value if end is None else end for end in (e.low, e.high))
         return 1 if low > NEAR else -1 if high < -NEAR else 0
 
     @property
     def significant_direction(self) -> int:
-        """As `direction`, but 0 also where a test was made and does not tell the mean apart from the limit."""
+        """As `direction`, but also 0 if a test finds no significant difference from the limit."""
         p = self.estimate.p
         return 0 if p is not None and p >= ALPHA else self.direction
 
     def moved(self, by: float) -> Estimate:
-        """The estimate with the limit added again."""
+        """Return the estimate with the limit added again."""
         e = self.estimate
         low, high = (None if end is None else end + by for end in (e.low, e.high))
         method = f"{e.method}; p: of {by:g}" if e.p is not None and by else e.method
@@ -183,23 +183,23 @@ class MeanTest:
 
     @property
     def tested(self) -> str:
-        """` (p < 0.001)`, or nothing where there was no test."""
+        """` (p < 0.001)`, or empty without a test."""
         return "" if self.estimate.p is None else f" ({format_p(self.estimate.p)})"
 
     @property
     def items_needed(self) -> str:
-        """` (would take n ≈ 400 items)`, if the mean is what it seems; else why it is not told apart."""
+        """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing."""
         e = self.estimate
         if not self.sd or not e.value:
             unseen = self.unit == "draw" and e.p is None and e.high != e.low
-            return " (probability that was not seen decides)" if unseen else self.tested
-        return would_take(needed(self.sd, e.value), e.n, self.unit) or self.tested
+            return " (unseen probability decides)" if unseen else self.tested
+        return needs(needed(self.sd, e.value), e.n, self.unit) or self.tested
 
 
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
-    """Σ c·value − limit. The interval is Student's over the draws, and holds whatever was not seen at its worst.
+    """Return Σ c·value − limit, with Student's interval over the draws, widened by what was not seen.
 
-    The degrees of freedom are those of Welch and Satterthwaite; `n` is the smallest number of draws.
+    The degrees of freedom follow Welch and Satterthwaite; `n` is the smallest number of draws.
     """
     value = fsum(c * evidence.value for c, evidence in parts) - limit
     n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
@@ -229,9 +229,9 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
 
 
 def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping[str, float]) -> float | None:
-    """The share (0–1) of single replies whose label counts what is not `met`.
+    """Return the share (0–1) of single replies whose label's value is not `met`.
 
-    `values` are what the labels count. None for one reply as it is written, and where that is not known.
+    `values` are those of the labels. None for a single reply, and if a value is unknown.
     """
     if not score.provenance.distribution or score.provenance.method == IDENTICAL:
         return None
@@ -242,28 +242,28 @@ def flip_probability(score: Score, met: Callable[[float], bool], values: Mapping
     if abs(mean - score.value) > _MEAN_TOLERANCE:
         if len(values) != 2:
             return None
-        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other way round
+        values = dict(zip(values, reversed(list(values.values())), strict=True))  # the other assignment
     return fsum(share for label, share in probabilities.items() if not met(values[label]))
 
 
-_MAX_ITEMS = 100_000  # beyond which no one would go
+_MAX_ITEMS = 100_000  # above which the number is not written
 
 
-def would_take(n: int | None, there: int, unit: str) -> str:
-    """` (would take n ≈ 400 items)`; nothing where as many are there already, or it is not known."""
+def needs(n: int | None, there: int, unit: str) -> str:
+    """` (needs about 400 items)`; nothing if there are as many already, or if it is unknown."""
     if n is None or n <= there:
         return ""
     if n > _MAX_ITEMS:
-        return f" (would take n > {_MAX_ITEMS:,} {unit}s)"
+        return f" (needs more than {_MAX_ITEMS:,} {unit}s)"
     rounded = round(n, -max(0, len(str(n)) - 2))  # two digits: it is only an estimate
-    return f" (would take n ≈ {rounded:,} {unit}s)"
+    return f" (needs about {rounded:,} {unit}s)"
 
 
 def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest]:
-    """The mean over items (each a sum of readings) less each limit.
+    """Return the mean over items (each a sum of readings) minus each limit.
 
-    Six items or more stand for others like them: the interval and p are `mean_differences`'s, over items. Of fewer no
-    test can tell anything about others; what is said is of these texts alone, and the interval is over their draws.
+    From six items on, interval and p are over items (`mean_differences`). With fewer, no test can generalize: the
+    result is about these texts alone, and the interval is over their draws.
     """
     if len(items) < MIN_ITEMS:
         parts = [(c / len(items), evidence) for parts in items for c, evidence in parts]
@@ -275,36 +275,36 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
 
 
 def values(items: Sequence[Parts]) -> Floats:
-    """The value of each item."""
+    """Return the value of each item."""
     return np.array([fsum(c * evidence.value for c, evidence in parts) for parts in items])
 
 
 def format_estimate(e: Estimate, places: int) -> str:
-    """`4.62 [4.31, 4.93]`; the value alone where the interval adds nothing to it as it is written."""
+    """Write `4.62 [4.31, 4.93]`; the value alone if both ends read the same."""
     return f"{number(e.value, places)} {ends(e, places)}".rstrip()
 
 
 def ends(e: Estimate, places: int) -> str:
-    """`[4.31, 4.93]`; nothing where there is no interval, or both ends read the same."""
+    """Write `[4.31, 4.93]`; empty without an interval, or if both ends read the same."""
     if e.low is None or e.high is None or number(e.low, places) == number(e.high, places):
         return ""
     return format_interval(e.low, e.high, places)
 
 
 def format_change(e: Estimate, places: int) -> str:
-    """`+1.30 [1.00, 1.60]`."""
+    """Write `+1.30 [1.00, 1.60]`."""
     return f"{signed(e.value, places)} {ends(e, places)}".rstrip()
 
 
 Text = tuple[str, str]
 """An item and a system."""
 Row = Score | Failure
-_NAMED = 3  # texts that are named where several lack something
-_REMAKE = "make the baseline anew with --update-baseline"
+_NAMED = 3  # texts in a message
+_REMAKE = "renew the baseline with --update-baseline"
 
 
 class Undecidable(Exception):
-    """A case that cannot be decided: why, and what the judge said."""
+    """A case that cannot be decided: the reason, and the judge's reply."""
 
     def __init__(self, message: str, detail: str = "") -> None:
         super().__init__(message)
@@ -312,19 +312,19 @@ class Undecidable(Exception):
 
 
 def criterion_name(criterion: str) -> str:
-    """The name of a criterion that a file names or gives the path of."""
+    """Return the name of a criterion, which a file gives by name or path."""
     return PurePath(criterion).stem
 
 
 def columns(result: Result) -> dict[str, Column]:
-    """By criterion the column that decides: the judge's, or the mean of a panel."""
+    """Return the deciding column of each criterion: the judge's, or the mean of a panel."""
     deciding = [column for column in result.table.columns if column.kind == "criterion" and not column.judge]
     return {column.criterion or column.name: column for column in deciding}
 
 
 @dataclass(frozen=True)
 class CaseScores:
-    """One criterion's rows: the deciding `column`, and those of its judges where they are a panel."""
+    """One criterion's rows: the deciding `column`, and the columns of a panel's judges."""
 
     result: Result
     column: Column
@@ -333,7 +333,7 @@ class CaseScores:
 
     @classmethod
     def for_criterion(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
-        """The rows of these items. Raises Undecidable for a criterion that was not judged."""
+        """Collect the rows of these items. Raises Undecidable for a criterion that was not judged."""
         name = criterion_name(criterion)
         column = columns(result).get(name) if result else None
         if result is None or column is None:
@@ -350,12 +350,12 @@ class CaseScores:
         return case_scores
 
     def score(self, item: str, system: str, rival: str = "") -> Score | None:
-        """The deciding score, None where there is none."""
+        """Return the deciding score, None if there is none."""
         row = self.rows.get((item, system, rival), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
     def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
-        """The scores that the deciding one was made of, with their columns: a panel's judges', or itself."""
+        """Return the scores behind the deciding one, with their columns: those of a panel's judges, or itself."""
         score = self.score(item, system, rival)
         by_column = self.rows.get((item, system, rival), {})
         judged = [(row, judge) for judge in self.judges if isinstance(row := by_column.get(judge.name), Score)]
@@ -364,12 +364,12 @@ class CaseScores:
         return [(score, self.column)]
 
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
-        """The score as readings, a panel's mean as its judges'. Nothing where there is no score."""
+        """Return the terms of a score, one per judge of a panel; empty without a score."""
         scored = self.each(item, system, rival)
         return [(1 / len(scored), reading(score, counts(column, self.result.info))) for score, column in scored]
 
     def difference(self, item: str, better: str, worse: str) -> Parts:
-        """The score of `better` less that of `worse`, turned where the lower end is the good one; or nothing."""
+        """Return the terms of `better` minus `worse`, turned if lower is better; empty if one is missing."""
         sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]
         sign = -1 if self.column.better == "lower" else 1
         if not all(parts for _, parts in sides):
@@ -377,7 +377,7 @@ class CaseScores:
         return [(sign * side * c, evidence) for side, parts in sides for c, evidence in parts]
 
     def preference(self, item: str, better: str, worse: str) -> Parts:
-        """How far `better` is preferred (0–1), the mean over both orders; nothing where an order lacks its answer."""
+        """Return the terms of the preference for `better` (0–1), the mean of both orders; empty if one is missing."""
         first, second = self.parts(item, better, worse), self.parts(item, worse, better)
         if not (first and second):
             return []
@@ -385,7 +385,7 @@ class CaseScores:
         return [*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))]
 
     def shares(self, item: str, system: str) -> dict[str, float]:
-        """The probability of each label in a single reply, the mean over a panel's judges; in the scale's order."""
+        """Return the probability of each label in a single reply, averaged over a panel, in the scale's order."""
         distributions = [shares(score) for score, _ in self.each(item, system)]
         order = [label for label in self.column.labels if any(label in distribution for distribution in distributions)]
         return {
@@ -394,21 +394,22 @@ class CaseScores:
         }
 
     def leads(self, item: str, system: str, label: str, rival: str) -> Parts:
-        """By how much a label is likelier than another."""
+        """Return the terms of how much likelier a label is than another."""
         scored = self.each(item, system)
         return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
-    def lacking(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
+    def describe_missing(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
         """Describe rows without a score, and return the first one's message and reply.
 
-        Raises Undecidable for rows that nobody asked about: such a text is no failed judgment, and no limit on these
-        covers it.
+        Raises Undecidable for rows that were not judged at all: the limit on failed judgments does not cover them.
         """
         rows = list(rows)
-        unasked = [row for row in rows if self.column.name not in self.rows.get(row, {})]
-        if unasked:
-            listed = ", ".join(f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in unasked[:_NAMED])
-            more = f" and {len(unasked) - _NAMED:,} more" if len(unasked) > _NAMED else ""
+        not_judged = [row for row in rows if self.column.name not in self.rows.get(row, {})]
+        if not_judged:
+            listed = ", ".join(
+                f"{one_line(item, 60)} ({one_line(system, 60)})" for item, system, _ in not_judged[:_NAMED]
+            )
+            more = f" and {len(not_judged) - _NAMED:,} more" if len(not_judged) > _NAMED else ""
             raise Undecidable(f"not judged: {listed}{more}")
         # A panel's judges come before their mean, whose failure follows from theirs.
         by_column = (self.rows.get(row, {}).get(column.name) for row in rows for column in (*self.judges, self.column))
@@ -417,7 +418,7 @@ class CaseScores:
 
 
 def describe_failure(failure: Failure) -> str:
-    """A failure's message, and the reply where there was one."""
+    """Return a failure's message and the reply, if any."""
     message = f"{failure.error}: {failure.message}"
     return f"{message}\nreply: {failure.raw}" if failure.raw and failure.raw not in failure.message else message
 
@@ -426,12 +427,12 @@ def describe_failure(failure: Failure) -> str:
 
 
 class Rescaled(Undecidable):
-    """A criterion whose scale is another one."""
+    """A criterion whose scale has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedRuns:
-    """The scores before and after of the `texts` that have both; `scored_after` texts have one after."""
+    """The scores of the `texts` scored both before and after; `scored_after` counts those scored after."""
 
     before: CaseScores
     after: CaseScores
@@ -439,7 +440,7 @@ class PairedRuns:
     scored_after: int
 
     def items(self) -> list[Parts]:
-        """The difference of each item, after less before, as a mean over its systems."""
+        """Return the difference of each item, after minus before, averaged over its systems."""
         by_item: dict[str, list[Parts]] = {}
         for text in self.texts:
             sides = [(1, self.after.parts(*text)), (-1, self.before.parts(*text))]
@@ -450,12 +451,12 @@ class PairedRuns:
 
     @property
     def some(self) -> str:
-        """`on 7 of 12 texts`, where it is not all of them."""
+        """`on 7 of 12 texts`; empty if it is all of them."""
         n = len(self.texts)
         return "" if n == self.scored_after else f"on {n:,} of {plural(self.scored_after, 'text')}"
 
     def mean_before(self) -> float:
-        """The mean of the items' means in the baseline."""
+        """Return the mean of the items' means in the baseline."""
         by_item: dict[str, list[float]] = {}
         for text in self.texts:
             by_item.setdefault(text[0], []).extend(score.value for score in [self.before.score(*text)] if score)
@@ -463,7 +464,7 @@ class PairedRuns:
         return sum(means) / len(means)
 
     def changed(self) -> str:
-        """`24 of 36 labels flipped`, or how many values moved where no label did; nothing where none moved."""
+        """Write `24 of 36 labels flipped`, or how many scores changed if no label did; empty if none changed."""
         try:
             flips = len(self.flips())
         except Undecidable:
@@ -472,15 +473,15 @@ class PairedRuns:
             return f"{flips:,} of {plural(len(self.texts), 'label')} flipped"
         both = [(self.before.score(*text), self.after.score(*text)) for text in self.texts]
         moved = sum(abs(old.value - new.value) > NEAR for old, new in both if old and new)
-        return f"{moved:,} of {plural(len(both), 'score')} moved" if moved else ""
+        return f"{moved:,} of {plural(len(both), 'score')} changed" if moved else ""
 
     def flips(self) -> list[Text]:
-        """The texts whose likeliest label is another one. Raises Undecidable where scores are made of no labels."""
+        """Return the texts whose likeliest label changed. Raises Undecidable if scores are not made of labels."""
         tops = [
             (text, likeliest(self.before.shares(*text)), likeliest(self.after.shares(*text))) for text in self.texts
         ]
         if not all(before and after for _, before, after in tops):
-            raise Undecidable("scores are made of no labels, and nothing can flip: limit the shift")
+            raise Undecidable("scores are not made of labels, so none can flip: limit the shift")
         return [text for text, before, after in tops if before != after]
 
 

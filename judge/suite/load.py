@@ -31,9 +31,9 @@ SUFFIX = ".judge.yaml"
 
 
 def find(paths: Sequence[str | Path]) -> list[Path]:
-    """The suites in files of any name and in folders: of these every *.judge.yaml beneath, sorted, hidden ones not.
+    """Return the suites in files of any name, and every *.judge.yaml in folders, sorted, without hidden ones.
 
-    Raises ConfigError for a path that is not there, and where nothing is found.
+    Raises ConfigError for a path that does not exist, and if nothing is found.
     """
     suites: dict[Path, Path] = {}
     for path in map(Path, paths):
@@ -51,10 +51,10 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
 
 
 def load(path: str | Path, given: Collection[str] = ()) -> Suite:
-    """A suite as its file has it. The files it names have to be there, but for options that are `given` elsewhere.
+    """Load a suite. The files that it names must exist, except for options that are `given` elsewhere.
 
-    `options` then are checked values of `RunConfig` by the key that the file writes, its `criteria` those that cases
-    name. Raises ConfigError with a line `FILE:LINE: what is wrong and what to do` for each mistake.
+    Its `options` are checked values of `RunConfig`, its `criteria` those that cases name. Raises ConfigError with a
+    line `FILE:LINE: message` for each mistake.
     """
     file = YamlSource(Path(path))
     for key in file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
@@ -89,10 +89,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
 
 
 def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Expectation, ...]:
-    """The cases in their order, each with its criterion as the file writes it and a name of its own.
-
-    `file` is complained to; what has a mistake is left out. `options` are those of the file.
-    """
+    """Return the valid cases in order, each with its criterion and a unique name; report the mistakes to `file`."""
     named = [case.criterion for case in spec.cases if case.criterion]
     known = list(dict.fromkeys(options.get("criteria") or named))
     written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
@@ -111,13 +108,13 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
     if "criteria" in options and len(cases) == len(spec.cases):
         for name in set(known) - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
-    # Each gets a name that no other has: its own, or what it expects.
+    # Each gets a unique name: its own, or its expectation.
     taken: dict[str, int] = {}
     for case in cases:
         name = " ".join(case.name.split())
         if name in taken:
             message = f"name: {one_line(name)!r} is already the case at line {taken[name]}"
-            file.add(f"{message}; every case has a name of its own", case.line)
+            file.add(f"{message}; names must be unique", case.line)
         elif name:
             taken[name] = case.line
     unique: list[Expectation] = []
@@ -133,9 +130,9 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
 
 
 def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *, sure: bool) -> str:
-    """A case's criterion as the file's list or another case writes it; a file may be called by its stem.
+    """Return a case's criterion as the file's list or another case writes it; a file may be named by its stem.
 
-    An unknown one is a mistake where all the known ones are `sure` to be there: else it may be meant by another.
+    An unknown one is a mistake only if all the known files exist (`sure`): else the case may mean a missing one.
     """
     name, stems = case.criterion, {Path(candidate).stem: candidate for candidate in reversed(known)}
     if not name:
@@ -147,33 +144,32 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
     match = name if name in known else stems.get(name, "")
     if not match and sure:
         near = get_close_matches(name, stems, n=1)
-        message = f"{unknown_name_message('criterion', name, known)}; the known ones stand in criteria:"
+        message = f"{unknown_name_message('criterion', name, known)}; add it to criteria:"
         if near:
             message = f"unknown criterion {name!r}; did you mean {near[0]!r}?"
         file.report(message, "cases", place, "criterion")
     return match
 
 
-# What is judged
+# Texts
 
 Key = tuple[str, str]
 """A text: its item and system."""
 
 
 class AskedTexts(NamedTuple):
-    """The texts of one run, and by criterion name those that it is asked about."""
+    """The texts of one run, and those of each criterion by its name."""
 
     samples: tuple[Sample, ...]
     wanted: Mapping[str, frozenset[Key]]
 
 
 class SuiteTexts(NamedTuple):
-    """What a suite has judged.
+    """The texts that a suite needs judged.
 
-    `criteria` are by what the cases call them; a criterion's column is called by its `name`. The texts `asked[False]`
-    are scored alone, those of the data first; `asked[True]` are compared two by two: items of the data are called
-    `CASE: ITEM` there, so that each case is compared by itself. `about` has by case the texts that it is about, called
-    as they are in one of the two, those of an item beside each other.
+    `criteria` are by their names in the cases. `asked[False]` are scored alone, those of the data first; `asked[True]`
+    are compared in pairs, and items of the data are called `CASE: ITEM` there, so that each case has its own
+    comparisons. `about` has the texts of each case, those of an item together.
     """
 
     criteria: Mapping[str, Criterion]
@@ -182,7 +178,7 @@ class SuiteTexts(NamedTuple):
 
 
 def read(suite: Suite) -> list[Sample]:
-    """The samples of a suite's data, as far as its `limit` goes; none where it has no data. Raises DataError."""
+    """Read a suite's data up to its `limit`; empty if it has none. Raises DataError."""
     options = suite.options
     if "data" not in options:
         return []
@@ -192,7 +188,7 @@ def read(suite: Suite) -> list[Sample]:
 
 
 def language(suite: Suite, data: Sequence[Sample]) -> str:
-    """The language of the prompts: the suite's, else that of the texts."""
+    """Return the language of the prompts: the suite's, else that of the texts."""
     rows = [*data, *(sample for case in suite.cases for sample in case.texts)]
     return str(
         suite.options.get("language") or text.detect_language(t for s in rows for t in (s.output, s.source or ""))
@@ -200,10 +196,10 @@ def language(suite: Suite, data: Sequence[Sample]) -> str:
 
 
 def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) -> dict[str, Criterion]:
-    """The criteria of a suite by what its cases call them.
+    """Load the criteria of a suite, by their names in the cases.
 
-    `over` are names or files that stand in the place of the suite's own criteria of the same name. Raises ConfigError,
-    with the file and line of a case, for one that cannot be had or does not fit the case, and for two of one name.
+    `over` are names or files that replace the suite's criteria of the same name. Raises ConfigError with file and line
+    for a criterion that cannot be loaded or does not fit the case, and for two files with the same name.
     """
     known = list(dict.fromkeys(case.criterion for case in suite.cases))
     instead = {Path(name).stem: name for name in over}
@@ -223,11 +219,11 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
                 (own,) = resolve_value("criteria", [name], suite.path.parent)
                 path = instead.get(Path(name).stem) or own
                 loaded[name] = criterion = criteria_module.load(path, language=language, pairwise=None)
-                # One may score texts and one compare them, but no more would have columns of their own.
+                # Two criteria may share a name only if one scores texts and the other compares them.
                 namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
                 if namesake.path != criterion.path:
                     both = f"{namesake.path} and {criterion.path}"
-                    raise CriterionError(f"{both} would both be called {criterion.name}: rename one of the files")
+                    raise CriterionError(f"{both} have the same name, {criterion.name}: rename one")
             if loaded[name].pairwise and not case.compares_texts:
                 raise CriterionError(
                     f"{name} compares two texts: give the case better and worse, or a criterion that scores one"
@@ -240,10 +236,10 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
 
 
 def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
-    """What has to be judged for a suite, of the samples of its data and of the texts in its cases.
+    """Collect the texts to judge, from the suite's data and from its cases.
 
-    Raises ConfigError with a line `FILE:LINE: …` for each case with an item or system that the data lack, with too few
-    texts, with a score or label that its criterion's scale lacks, and for a text without what the criterion reads.
+    Raises ConfigError with a line `FILE:LINE: …` for each case with an unknown item or system, too few texts, a score
+    or label outside its criterion's scale, or a text without the columns that the criterion reads.
     """
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
@@ -269,7 +265,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
                 clash := next((text for text in case.texts if _key(text) in position), None)
             ):
                 raise ConfigError(
-                    f"the data has an item {clash.item!r} of system {clash.system!r} as well; rename the case"
+                    f"the data also has an item {clash.item!r} of system {clash.system!r}; rename the case"
                 )
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
@@ -290,7 +286,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
 
 
 def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
-    """Raise ConfigError for a text in a case without what the criterion reads."""
+    """Raise ConfigError for a text in a case without a column that the criterion reads."""
     for sample in texts:
         has = {"output", *(name for name, value in sample.extra.items() if value is not None)}
         has |= {"source"} if sample.source else set()
@@ -306,6 +302,6 @@ def _key(sample: Sample) -> Key:
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
-    """That the variable which an error says is unknown was a column before it was mapped to another one."""
+    """Return a hint if the unknown variable of an error is a column that was mapped to another name."""
     moved = {column: to for to, column in (mapping or {}).items() if column != to}
     return next((f"; {c} was mapped to {to}" for c, to in moved.items() if f"unknown variable {c!r}" in str(error)), "")

@@ -1,4 +1,4 @@
-"""Write a first suite for some data: its cases follow from people's ratings, and no limit is made up."""
+"""Write a first suite for some data: its cases follow from human ratings, and no limit is invented."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from judge.stats.correlation import usual_level
 from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
 
-_MANY_JUDGMENTS = 500  # judgments above which the file says how to take fewer
-_MIN_RATED = 3  # rated texts that a coefficient takes
+_MANY_JUDGMENTS = 500  # judgments above which the file suggests a limit
+_MIN_RATED = 3  # rated texts for a coefficient
 _PATHS = ("data", "replay")
-UNUSED = "# Columns that nothing here reads: "
+UNUSED = "# Unused columns: "
 _HEAD = """\
 # judge test {name}{flag}
 # For completion in an editor: judge doctor schema suite > suite.schema.json, and this as the first line:
@@ -40,12 +40,12 @@ def create_suite(
     options: Mapping[str, Any],
     baseline: Path | None = None,
 ) -> str:
-    """The text of a suite at `path` about these samples.
+    """Return the text of a suite at `path` about these samples.
 
-    `criteria` are names and files; none: the built-in ones that people rated, else the default ones. `options` are keys
-    of a suite, `data` among them; what is a path there starts from the working directory, and in the text from the
-    suite's folder. `baseline` is the folder of a run. Raises ConfigError where no built-in criterion fits the samples,
-    CriterionError or DataError where one of `criteria` does not.
+    `criteria` are names and files (default: the rated built-in ones, else the usual ones). `options` are keys of a
+    suite, including `data`; their paths are relative to the working directory, those in the text to the suite's folder.
+    `baseline` is the folder of a run. Raises ConfigError if no built-in criterion fits the samples, CriterionError or
+    DataError if one of `criteria` does not fit.
     """
     language = str(
         options.get("language") or text.detect_language(t for s in samples for t in (s.output, s.source or ""))
@@ -67,17 +67,17 @@ def create_suite(
         lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
     lines.append(f"criteria: {_flow(written)}")
     if not judged:
-        lines.append("# model: gpt-5.4-mini  # or --model; replay: calls.jsonl is a recording in its place")
+        lines.append("# model: gpt-5.4-mini  # or --model, or a recording: replay: calls.jsonl")
     if baseline is not None:
         lines += [
             "",
-            f"baseline: {_flow(_relative_path(folder, str(baseline), always=True))}  # no criterion may be told worse",
+            f"baseline: {_flow(_relative_path(folder, str(baseline), always=True))}  # no criterion may get worse",
         ]
-    lines += ["", "limits: {failures: 0}  # tokens: the most of one judgment; cost: of all with nothing cached", ""]
+    lines += ["", "limits: {failures: 0}  # tokens: of one judgment; cost: of all without a cache", ""]
     lines.append("cases:")
     for name, (_, criterion) in zip(written, chosen, strict=True):
         lowest = {"expect": {"min": _number(criterion.scale.low)}}
-        why = "the lowest of the scale, which every mean is: raise it to what a run shows"
+        why = "the lowest score, which always passes: raise it to the result of a run"
         for comment, keys in [*_suggest_cases(criterion, samples)] or [(why, lowest)]:
             lines += [f"  # {comment}", f"  - criterion: {_flow(name)}"]
             lines += [f"    {key}: {_flow(value)}" for key, value in keys.items()]
@@ -86,7 +86,7 @@ def create_suite(
 
 
 def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
-    """The built-in criteria that people rated, else the default ones, of which the samples have what they read."""
+    """Return the rated built-in criteria, else the default ones, whose columns the samples have."""
     rated = {name: None for sample in samples for name in sample.human}
     known = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
     reason = ""
@@ -103,11 +103,11 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
     raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria mine.jinja")
 
 
-# What follows from people's ratings
+# Cases from human ratings
 
 
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Cases of a criterion that follow from the ratings: why, and the keys besides the criterion."""
+    """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
     scale, rating = criterion.scale, criterion.name
     rated = [sample for sample in samples if rating in sample.human]
     of_items: dict[str, list[float]] = defaultdict(list)
@@ -115,43 +115,43 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
     for sample in rated:
         of_items[sample.item].append(sample.human[rating])
         of_systems[sample.system][sample.item] = sample.human[rating]
-    # Agreement, at the level that the ratings allow, where they vary.
+    # Agreement, if the ratings vary, at the level that they allow.
     varies_within = any(len(set(ratings)) > 1 for ratings in of_items.values())
     if varies_within or (len(rated) >= _MIN_RATED and len({sample.human[rating] for sample in rated}) > 1):
         level = usual_level(rated) if varies_within else "item"
         yield (
-            "goes with people's ratings at all: raise it to what a run shows",
+            "agrees with human ratings at all: raise it to the result of a run",
             {"human": {"spearman": {"min": 0}, "level": level}},
         )
-    # The systems best and worst by the mean of the ratings, each over the items that all rated systems have.
+    # The best and worst systems by mean rating over the items that all rated systems have.
     shared = sorted(set.intersection(*(set(items) for items in of_systems.values()))) if of_systems else []
     if len(of_systems) > 1 and shared:
         means = {system: fmean(items[item] for item in shared) for system, items in of_systems.items()}
         best, worst = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
         if means[best] > means[worst]:
-            yield "the systems that people rate best and worst", {"better": best, "worse": worst}
-    # The texts rated best and worst, each on its side of the middle of the scale, where the ratings are on it.
+            yield "the best and worst systems by human ratings", {"better": best, "worse": worst}
+    # The best and worst texts, each on its side of the middle of the scale, if the ratings are on it.
     middle = (scale.low + scale.high) / 2
     if len(rated) > 1 and all(scale.low <= sample.human[rating] <= scale.high for sample in rated):
         low, *_, high = sorted(rated, key=lambda sample: sample.human[rating])
         for sample, end, side in ((high, "min", 1), (low, "max", -1)):
             if (sample.human[rating] - middle) * side > 0:
-                why = f"people say {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
+                why = f"human rating {sample.human[rating]:.3g}; the middle of the scale is {middle:g}"
                 yield why, {"item": sample.item, "system": sample.system, "expect": {end: _number(middle)}}
 
 
 def _number(value: float) -> float:
-    """As a person writes it: 3, and not 3.0."""
+    """Return 3 rather than 3.0."""
     return int(value) if value == int(value) else value
 
 
 def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None) -> Iterator[str]:
-    """What else a suite may hold, in comments."""
+    """Yield comments about what else a suite can have."""
     names = [criterion.name for criterion in chosen]
     unread = sorted({name for sample in samples for name in sample.human} - set(names))
     if unread:
         listed = ", ".join(one_line(name, 40) for name in unread[:5])
-        yield f"# People rated {listed} as well: a criterion of that name in --criteria is held against it."
+        yield f"# Also rated: {listed}. To compare, name a criterion of that name with --criteria."
     if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     systems, name = list(dict.fromkeys(sample.system for sample in samples)), _flow(chosen[0].name)
@@ -161,8 +161,8 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
     yield "# A text of your own, with the columns that the criterion reads:"
     needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
     yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"
-    new = "" if baseline else "With baseline: and the folder of a run, no criterion may be told worse than there. "
-    yield f"# {new}This bounds a move{' from the baseline' if baseline else ''}:"
+    new = "" if baseline else "With baseline: and the folder of a run, no criterion may get worse. "
+    yield f"# {new}This limits the change{' from the baseline' if baseline else ''}:"
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
 
 
@@ -170,9 +170,9 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML on one line."""
+    """Return a value as YAML on one line."""
     yaml_text = ""
-    for style in (None, '"'):  # in quotes no text takes several lines
+    for style in (None, '"'):  # in quotes, every text fits on one line
         yaml_text = yaml.safe_dump(
             value, default_flow_style=True, default_style=style, allow_unicode=True, width=float("inf"), sort_keys=False
         )
@@ -183,7 +183,7 @@ def _flow(value: Any) -> str:
 
 
 def _from_folder(folder: Path, key: str, value: Any) -> Any:
-    """An option with its paths as they are from the suite's folder."""
+    """Return an option with paths relative to the suite's folder."""
     if key in _PATHS:
         return _relative_path(folder, str(value), always=True)
     if key == "model":
@@ -193,7 +193,7 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
 
 
 def _judge_from_folder(folder: Path, model: Any) -> Any:
-    """A judge's name, or its mapping; the path of a script starts from the folder."""
+    """Return a judge's name or mapping, with the path of a script relative to the folder."""
     if isinstance(model, dict):
         options = {key: value for key, value in model.items() if value is not None}
         name = _judge_from_folder(folder, options["name"])
@@ -203,5 +203,5 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
 
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
-    """A path from a folder on; a name that is no .jinja file as it is, but for `always`."""
+    """Return a path relative to a folder; without `always`, only if it is a .jinja file."""
     return os.path.relpath(name, folder) if always or name.endswith(".jinja") else name

@@ -30,12 +30,12 @@ from judge.suite.expectations.case import MISTAKE, Case, Keys, Name, Policy, per
 
 Loc = tuple[int | str, ...]
 OPTIONS = suite_options()
-"""The options of a run that a suite may have, with what each is."""
+"""The options of a run that a suite may have, with their descriptions."""
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
 def _parse_share(value: Any) -> tuple[float, bool]:
-    """A number of judgments, or a share (0–1) of them; and which of the two."""
+    """Parse a number of judgments or a share (0–1) of them; also return whether it is a share."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return min(value, sys.maxsize), False
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -63,18 +63,18 @@ Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_typ
 
 
 class Limits(Keys):
-    """What the whole suite may not exceed."""
+    """The limits of a whole suite."""
 
     failures: Annotated[int | str, BeforeValidator(_check_failures)] = Field(
-        default=0, description="Failed judgments: a number, or a share of them such as 2% (default: 0)."
+        default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None, description="Input tokens of one judgment."
     )
-    cost: Dollars | None = Field(default=None, description="Of all judgments with nothing cached, such as 0.50usd.")
+    cost: Dollars | None = Field(default=None, description="Price of all judgments without a cache, such as 0.50usd.")
 
     def most_failures(self, judgments: int) -> float:
-        """How many of these judgments may fail."""
+        """Return how many of these judgments may fail."""
         limit, is_share = _parse_share(self.failures)
         return limit * judgments if is_share else limit
 
@@ -84,9 +84,9 @@ class Limits(Keys):
 
 
 def _drop_empty_keys(keys: Any, *loc: str) -> Any:
-    """Leave out the keys of cases, or of an expectation in one, without a value. Unknown ones are mistakes, and stay.
+    """Remove known keys without a value from cases and their expectations; unknown ones stay and become mistakes.
 
-    It goes no deeper: what a file repeats by anchors may be large.
+    Deeper levels stay: anchors can make them large.
     """
     if not loc and isinstance(keys, list):
         return [_drop_empty_keys(case, "cases") for case in keys]
@@ -105,9 +105,9 @@ def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
 
 
 class Spec(Keys):
-    """The keys of a suite that are its own; the others are those of a run (`OPTIONS`)."""
+    """The keys that only suites have; the others are options of a run (`OPTIONS`)."""
 
-    baseline: Name | None = Field(default=None, description="The folder of a run that changes are measured from.")
+    baseline: Name | None = Field(default=None, description="The folder of the run to compare with.")
     undecided: Policy | None = Field(default=None, description="For all cases (default: fail; for drift: pass).")
     limits: Limits = Field(default_factory=lambda: Limits(), description="Limits of the whole suite.")
     cases: Annotated[tuple[Expectation, ...], BeforeValidator(_drop_empty_keys), AfterValidator(_check_not_empty)] = (
@@ -117,10 +117,10 @@ class Spec(Keys):
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A file of cases. `options` are keys of `RunConfig` with paths resolved, `lines` where top-level keys stand.
+    """A file of cases. `options` are keys of `RunConfig` with resolved paths, `lines` the lines of top-level keys.
 
-    `undecided` says what a case counts as whose numbers show neither that it holds nor that it does not. None: `fail`
-    for what a case asserts (a score range, a label, an order, an agreement), `pass` for drift: either has to be shown.
+    `undecided` says how undecided cases count. None: `pass` for drift, `fail` for other expectations, because both a
+    change and a quality must be shown.
     """
 
     path: Path
@@ -135,12 +135,12 @@ class Suite:
 
 @lru_cache(maxsize=256)
 def keys_at(root: type[BaseModel], loc: Loc) -> list[str]:
-    """The keys that may stand where a ValidationError's `loc` leads, sorted; none where it leads to no model."""
+    """Return the keys allowed at a ValidationError's `loc`, sorted; empty if it leads to no model."""
     return sorted({key for model in _models_at(root, loc) for key in model.model_fields})
 
 
 def _models_at(root: type[BaseModel], loc: Loc) -> list[type[BaseModel]]:
-    """The models that `loc` leads to: of several, as of cases, the one whose name follows, or all."""
+    """Return the models at `loc`: of a union, the one named next, or all."""
     models = [root]
     for part in loc:
         if isinstance(part, str):
@@ -161,7 +161,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
+    """Return the JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
     document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
     of_run = json_schema(RunConfig, "", "")
     options = {name: of_run["properties"][name] for name in OPTIONS}
@@ -181,7 +181,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Mistakes:
-    """The mistakes in a file, to be reported together."""
+    """Collect the mistakes in a file, to report them together."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -199,15 +199,15 @@ class Mistakes:
 
 
 class YamlSource(Mistakes):
-    """A file with keys at its top. `values` is what YAML reads it as; `lines` are those of the keys.
+    """A YAML file with keys at its top: its `values`, and the `lines` of the keys.
 
-    Raises ConfigError for what is no such file, and for keys that are no text or stand twice.
+    Raises ConfigError for any other file, and for keys that are not text or occur twice.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         if path.suffix in _DATA and path.is_file():
-            raise ConfigError(f"{path}: this is data, and no suite; judge init --suite {path} writes one from it")
+            raise ConfigError(f"{path}: this is data, not a suite; judge init --suite {path} writes one from it")
         try:
             root = yaml_lines.tree(path.read_text(encoding="utf-8"))
             if isinstance(root, yaml.MappingNode):
@@ -227,7 +227,7 @@ class YamlSource(Mistakes):
         self.lines: Mapping[str, int] = {key: self.line(key) for key in self.values}
 
     def line(self, *loc: int | str) -> int:
-        """The line where the key or value stands that `loc` leads to, or the deepest one on the way that there is."""
+        """Return the line of the key or value at `loc`, or of the deepest one on the way."""
         node, line = self._root, self._root.start_mark.line
         for part in loc:
             if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
@@ -243,7 +243,7 @@ class YamlSource(Mistakes):
         self.add(message, self.line(*loc))
 
     def _check_keys(self, root: yaml.Node) -> None:
-        """Keys that are no text or stand twice in a mapping (merged ones may), and numbers in disguise."""
+        """Report keys that are not text or occur twice in a mapping (merged ones may), and ambiguous numbers."""
         seen, ahead = set(), [root]
         while ahead:
             node = ahead.pop()
@@ -255,7 +255,7 @@ class YamlSource(Mistakes):
                 whole = node.tag == _NUMBERS[0] and not _DECIMAL.fullmatch(node.value)
                 if whole or (node.tag == _NUMBERS[1] and set(node.value) & {":", "_"}):
                     number = one_line(node.value, 40)
-                    message = f"{number}: YAML takes it for another number than it reads; put it in quotes"
+                    message = f"{number}: YAML reads it as another number; put it in quotes"
                     self.add(message, node.start_mark.line + 1)
             elif isinstance(node, yaml.SequenceNode):
                 ahead += node.value
@@ -265,14 +265,14 @@ class YamlSource(Mistakes):
                     line = key.start_mark.line + 1
                     if key.tag not in (_TEXT, _MERGE):
                         name = one_line(str(key.value), 40)
-                        self.add(f"the key {name}: YAML takes it for no text; put it in quotes", line)
+                        self.add(f"the key {name}: YAML does not read it as text; put it in quotes", line)
                     elif key.tag == _TEXT and key.value in names:
-                        self.add(f"{key.value} stands here for the second time", line)
+                        self.add(f"{key.value} occurs twice", line)
                     names.add(str(key.value))
                     ahead.append(value)
 
     def checked(self, model: type[M], values: Mapping[str, Any]) -> M:
-        """The model of these values; an empty one, and mistakes, where they make none."""
+        """Return the model of these values; an empty one, and mistakes, if they are invalid."""
         try:
             return model.model_validate(values)
         except ValidationError as error:
@@ -285,8 +285,8 @@ class YamlSource(Mistakes):
         return model.model_construct()
 
     def _describe_error(self, model: type[BaseModel], error: Any) -> Iterator[tuple[str, Loc]]:
-        """One of pydantic's complaints as a person would say it, and where it stands in the file."""
-        in_case = error["loc"][:1] == ("cases",)  # where the third part names the expectation, and is no key
+        """Yield pydantic's error as a plain message, with its place in the file."""
+        in_case = error["loc"][:1] == ("cases",)  # the third part then names the expectation and is no key
         loc: Loc = tuple(part for place, part in enumerate(error["loc"]) if not (in_case and place == 2))
         names = [part for part in loc if isinstance(part, str)]
         key, kind = names[-1] if names else "", error["type"]
@@ -301,7 +301,7 @@ class YamlSource(Mistakes):
             required = required_keys(parent) if issubclass(parent, Case) else []
             present = next((name for name in required if name in error["input"]), "")
             if present:
-                yield f"{present} stands alone: write {' and '.join(required)}", (*loc[:-1], present)
+                yield f"{present} is not enough: write {' and '.join(required)}", (*loc[:-1], present)
             else:
                 yield f"{key} is missing", loc
         elif kind == "tuple_type":
@@ -321,42 +321,42 @@ class YamlSource(Mistakes):
     def _describe_unclear_case(
         self, model: type[BaseModel], keys: Mapping[str, Any], loc: Loc
     ) -> Iterator[tuple[str, Loc]]:
-        """Of a case that is of no expectation, or of several."""
+        """Describe a case without an expectation, or with several."""
         if unknown := [key for key in keys if key not in keys_at(model, loc)]:
             yield from ((_describe_extra_key(model, key, loc, loc), (*loc, key)) for key in unknown)
         elif matching := matching_classes(keys):
             names = [name for each in matching for name in required_keys(each) if keys.get(name) is not None]
             lines = " and ".join(f"{name} (line {self.line(*loc, name)})" for name in dict.fromkeys(names))
-            yield f"a case expects one thing, and this one has {lines}; make {len(matching)} cases of it", loc
+            yield f"a case has one expectation, and this one has {lines}; write {len(matching)} cases", loc
         else:
             *others, last = dict.fromkeys(" and ".join(required_keys(each)) for each in EXPECTATIONS)
-            yield f"nothing is expected: write {', '.join(others)}, or {last}", loc
+            yield f"no expectation: write {', '.join(others)}, or {last}", loc
 
 
 def _describe_extra_key(model: type[BaseModel], key: str, loc: Loc, class_loc: Loc) -> str:
-    """The message about a key that may not stand at `loc`, where `class_loc` names the expectation that is there."""
+    """Return the message about a key that is not allowed at `loc`; `class_loc` names the expectation there."""
     keys = keys_at(model, loc)
     if within := [name for name in keys if key in keys_at(model, (*loc, name))]:
         return f"{key} belongs into {' or '.join(within)}: write {within[0]}: {{{key}: ...}}"
     prefix = f"{loc[-1]}: " if len(loc) > len(("cases", 0)) else ""
     for elsewhere in _models_at(model, loc):
         if key in elsewhere.model_fields and (required := required_keys(elsewhere)):
-            return f"{prefix}{key} goes with {' and '.join(required)}"
+            return f"{prefix}{key} belongs to {' and '.join(required)}"
     if key in keys:
         (here,) = _models_at(model, class_loc)
-        return f"{prefix}{key} and {required_keys(here)[0]} are two expectations; make two cases of them"
+        return f"{prefix}{key} and {required_keys(here)[0]} are two expectations; write two cases"
     return unknown_name_message("key", key, keys)
 
 
 def nearby(path: Path) -> str:
-    """The name beside it that looks like a path's."""
+    """Suggest a similar name in the same folder."""
     names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def unknown_key(key: str) -> str:
-    """The message about an unknown key at the top of the file."""
+    """Return the message about an unknown key at the top of the file."""
     if key in RunConfig.model_fields:
         return f"{key} is for judge run and not for a suite; leave it out"
     return unknown_name_message("key", key, sorted({*OPTIONS, *Spec.model_fields}))

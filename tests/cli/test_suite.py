@@ -33,7 +33,7 @@ def test_init_writes_what_judge_test_runs(suite: Callable[..., Any], command: Ca
     assert (done.code, done.out) == (0, "texts.judge.yaml: read it, then judge test texts.judge.yaml\n")
     made = load("texts.judge.yaml")
     assert [case.kind for case in made.cases] == ["agreement", "order", "score_range", "score_range"]
-    tested = command("test", "texts.judge.yaml", "--no-cache")
+    tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
     assert tested.code in (0, 1), tested.err
     assert all(case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order")
 
@@ -42,7 +42,7 @@ def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None
     rows = [row | {"bot": row["system"]} for row in ROWS]
     Path("texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert done.out.splitlines()[1:] == ["Columns that nothing here reads: bot (map: {item: COLUMN, system: COLUMN})"]
+    assert done.out.splitlines()[1:] == ["Unused columns: bot (map: {item: COLUMN, system: COLUMN})"]
     Path("own.jinja").write_text("---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8")
     wrong = suite("texts.jsonl", "--criteria", "own.jinja", "--map", "source=bot", "--output", "b.judge.yaml")
     assert "unknown variable 'bot'" in wrong.err

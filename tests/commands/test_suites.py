@@ -15,7 +15,6 @@ from judge.core.errors import ConfigError, DataError, JudgeError, Refused, Stora
 from judge.core.records import Response, Usage
 from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.report.views.suite import suite_summary
 from judge.results.result import Result, load
 from judge.suite.evaluate import Outcome
 from judge.suite.expectations.case import Verdict
@@ -281,8 +280,8 @@ def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path)
         ("s/b.judge.yaml:3", "did you mean 'bridge'?"),
         ("s/c.judge.yaml:2", "did you mean 'relevance'?"),
         ("s/d.judge.yaml:2", "did you mean 'cases'?"),
-        ("s/e.judge.yaml:3", "drift is measured from a baseline: write baseline: FOLDER at the top"),
-        ("s/f.judge.yaml:2", "there is no run in s/there; the same command with --update-baseline makes a new one"),
+        ("s/e.judge.yaml:3", "drift needs a baseline: write baseline: FOLDER at the top"),
+        ("s/f.judge.yaml:2", "there is no run in s/there; --update-baseline makes a new one"),
     ):
         assert any(line.startswith(place) and what in line for line in said.splitlines()), (place, said)
     assert provider.seen == []
@@ -350,7 +349,7 @@ def test_the_longest_prompt_and_the_whole_price_are_limited(folder: Path, monkey
     (unknown,) = judge.test(suite(own), cache=False)
     cost = verdicts(unknown)["cost"]
     assert (cost.status, cost.met) == ("error", False)
-    assert "no known price: limit `tokens` instead" in cost.said
+    assert "no known price: limit `tokens` instead" in cost.reason
 
 
 def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
@@ -395,7 +394,7 @@ def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: P
     assert set(verdicts(first)) == {"band", "fluent", "failures"}  # no drift without anything to drift from
     assert first.notes[-2:] == (
         "Nothing to compare with: there is no run in kept/one; 1 case of drift not judged.",
-        "This run is the baseline now: kept/one.",
+        "New baseline: kept/one.",
     )
     assert sorted(file.name for file in Path("kept/one").iterdir()) == [
         "run.json", "samples.parquet", "scores.parquet",
@@ -403,7 +402,7 @@ def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: P
     same = one(path)
     assert same.passed
     assert verdicts(same)["same"].kind == "drift"
-    assert verdicts(same)["fluency_5 against the baseline"].said == "the same"
+    assert verdicts(same)["fluency_5 against the baseline"].reason == "the same"
     assert same.comparison is not None
     worse = one(path, grading(x="3"))
     assert {name for name, verdict in verdicts(worse).items() if not verdict.met} == {
@@ -417,13 +416,13 @@ def test_a_new_baseline_settles_what_moved_and_nothing_else(folder: Path) -> Non
     before = Path("kept/one/scores.parquet").read_bytes()
     unmet = one(path, grading(x="1"), update_baseline=True)
     assert not unmet.passed
-    assert unmet.notes[-1] == "kept/one is as it was: 1 verdict not met that no baseline settles."
+    assert unmet.notes[-1] == "Baseline not updated (kept/one): 1 failure besides changes from it."
     assert Path("kept/one/scores.parquet").read_bytes() == before
     moved = one(path, grading(x="3"), update_baseline=True)
     assert moved.passed
     drift = verdicts(moved)["same"]
     assert (drift.status, drift.met) == ("failed", True)
-    assert drift.said.endswith("accepted: this run is the baseline now")
+    assert drift.reason.endswith("accepted as the new baseline")
     assert one(path, grading(x="3")).passed
 
 
@@ -433,19 +432,19 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     data = Path("data.jsonl").read_text(encoding="utf-8")
     Path("data.jsonl").write_text(data.replace('"output": "y ', '"output": "no y '), encoding="utf-8")
     message = (
-        r"^one\.judge\.yaml:3: baseline: it is of other data: 8 of 16 texts differ; item 'bridge' of system 'y' has "
-        r"another output or source there; the same command with --update-baseline makes a new one$"
+        r"^one\.judge\.yaml:3: baseline: it is about other data: 8 of 16 texts differ; item 'bridge' of system 'y' has "
+        r"another output or source there; --update-baseline makes a new one$"
     )
     with pytest.raises(ConfigError, match=message):
         one(path)
-    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: it is of other data"):
+    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: it is about other data"):
         one(path, baseline="kept/one")
     renewed = one(path, update_baseline=True)
     assert renewed.passed
     assert renewed.comparison is None
     assert "has another output or source there; 1 case of drift not judged" in renewed.notes[-2]
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
-    with pytest.raises(ConfigError, match="no text here is in it, such as item 'the bridge' of system 'x'"):
+    with pytest.raises(ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
 
 
@@ -457,7 +456,7 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     low = ScriptedProvider(lambda request: "1" if "roof!" in request.messages[0]["content"] else "4")
     edited = one(path, low)
     found = verdicts(edited)
-    assert found["fluency_5 against the baseline"].said == "the same; on 7 of 8 texts"
+    assert found["fluency_5 against the baseline"].reason == "the same; on 7 of 8 texts"
     assert found["same"].found == "0.00"
     assert edited.notes[-1] == (
         "1 of 16 texts edited, and not compared: item 'roof' of system 'x' has another output or source there."
@@ -472,7 +471,7 @@ def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
     )
     assert new.passed
     assert [name for name in verdicts(new) if "baseline" in name] == ["relevance against the baseline"]
-    assert new.notes[-1] == "Not in the baseline, and new: nothing to compare fluency_5 with."
+    assert new.notes[-1] == "New, and not in the baseline: fluency_5."
     alone = (
         BANDS.partition("  - {name: high")[0] + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
     )
@@ -486,7 +485,7 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
     Path("mine/one").mkdir()
     Path("mine/one/report.md").write_text("Mine.", encoding="utf-8")
     provider = grading()
-    for where, said in (("mine", "mine/one holds a report that is not from judge"), ("data.jsonl", "a file stands")):
+    for where, said in (("mine", "mine/one holds a report that is not from judge"), ("data.jsonl", "is a file")):
         with pytest.raises(StorageError, match=said):
             one(suite(BANDS), provider, baseline=where, update_baseline=True)
     assert Path("mine/one/report.md").read_text(encoding="utf-8") == "Mine."
@@ -531,7 +530,7 @@ def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) 
     Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
     fewer = one("one.judge.yaml")
     assert fewer.warnings == ("1 of 16 texts of the baseline gone: item 'barn' of system 'y'.",)
-    assert "1 of 16 texts of the baseline gone" in suite_summary([fewer])
+    assert "1 of 16 texts of the baseline gone" in fewer.warnings[0]
     assert one("one.judge.yaml", cases="band").warnings == ()  # of fewer cases it is known that texts are missing
 
 
@@ -541,7 +540,7 @@ def test_a_recording_made_from_the_cache_says_so(folder: Path) -> None:
     server = grading(endpoint="http://127.0.0.1:9/v1")
     assert one(path, server, **options).warnings == ()
     (told,) = one(path, server, **options).warnings
-    assert told.startswith("4 of 4 judgments recorded from the cache: nothing was asked")
+    assert told.startswith("4 of 4 judgments recorded from the cache.")
     assert one(path, server, **{**options, "cache": False}).warnings == ()
 
 
@@ -551,7 +550,7 @@ def test_what_a_recording_holds_besides_is_said(folder: Path) -> None:
     assert not [note for note in one(path, record="calls.jsonl").notes if "calls.jsonl" in note]
     Path(path).write_text(BANDS.replace("item: bridge, system: x", "item: mill, system: x"), encoding="utf-8")
     assert one(path, record="calls.jsonl").notes[-1] == (
-        "calls.jsonl: 1 of 5 prompts not asked in this run, and kept; record into another file to be rid of them."
+        "calls.jsonl: 1 of 5 prompts unused in this run and kept; record into a new file to drop them."
     )
 
 
@@ -559,7 +558,7 @@ def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
         one(path, grading(model=name), record="calls.jsonl")
-    with pytest.raises(ConfigError, match="it holds replies of large and small: name one with model: or --model"):
+    with pytest.raises(ConfigError, match="it has replies of large and small: name one or both with model: or --model"):
         judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
     (outcome,) = judge.test(path, replay="calls.jsonl", model="small", cache=False, weighting="single")
     assert outcome.trouble == ""
@@ -576,7 +575,7 @@ def test_a_column_that_was_mapped_away_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"update_baseline": True}, r"--update-baseline: where to\? write baseline: FOLDER, or add --baseline DIR"),
+        ({"update_baseline": True}, r"--update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR"),
         ({"baseline": "data.jsonl"}, "--baseline: there is no run in data.jsonl"),
         ({"baseline": "b", "update_baseline": True, "cases": "high"}, "would lack the texts of other cases"),
         ({"baseline": "ranked"}, "no text has a judge's score in ranked"),
@@ -591,7 +590,7 @@ def test_what_is_no_baseline(folder: Path, options: dict[str, Any], message: str
 
 
 def test_comparisons_have_no_baseline(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="a baseline has scores of single texts, and every case here compares two"):
+    with pytest.raises(ConfigError, match="a baseline has scores of single texts, and all cases here compare pairs"):
         one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
     outcome = one(suite(ORDERS), baseline="b")
     assert outcome.trouble == ""
@@ -607,8 +606,8 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert before.comparison is not None
     assert (after.passed, after.comparison) == (True, None)
     assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
-    assert "Not compared with a baseline" in suite_summary([after])
-    with pytest.raises(ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; with --update-bas"):
+    assert "Not compared with a baseline" in after.warnings[0]
+    with pytest.raises(ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; --update-bas"):
         one("new.judge.yaml", baseline="kepd")
     drifting = one(
         suite(text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n", "d.judge.yaml"), baseline="kept"
@@ -648,7 +647,7 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
     assert one("s/b.judge.yaml", baseline="kept").comparison is not None
     suite(BANDS, "s/more/a.judge.yaml")
     Path("s/more/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
-    with pytest.raises(ConfigError, match="2 suites are called a and would share a folder"):
+    with pytest.raises(ConfigError, match="2 suites have the name a and would share a folder"):
         judge.test("s", model=grading(), baseline="kept")
 
 

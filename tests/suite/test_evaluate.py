@@ -94,17 +94,21 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
     [
         (in_range(3), "passed", ""),
         (in_range(3.4, 3.9), "passed", ""),
-        (in_range(3.5), "undecided", "not told apart from 3.5 (would take n ≈ 84 draws); flaky: 35% of single replies"),
+        (
+            in_range(3.5),
+            "undecided",
+            "no significant difference from 3.5 (needs about 84 draws); flaky: 35% of single replies",
+        ),
         (in_range(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
-        (in_range(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies keep to 3"),
-        (in_range(1, 3.6), "undecided", "not told apart from 3.6 (would take n ≈ 750 draws)"),
+        (in_range(None, 3), "failed", "above 3 (p < 0.001); flaky: 35% of single replies stay within 3"),
+        (in_range(1, 3.6), "undecided", "no significant difference from 3.6 (needs about 750 draws)"),
     ],
 )
 def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
     found = verdict(band, ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
     assert (found.status, found.met, found.line, found.kind) == (status, status == "passed", 7, "score_range")
     assert found.found == "3.65 [3.42, 3.88]"
-    assert found.said.startswith(said) if said else found.said == ""
+    assert found.reason.startswith(said) if said else found.reason == ""
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_what_a_range_expects_is_short(made: Any, expected: Keys, words: str) ->
 
 
 SEEN = {"4": 0.7, "5": 0.2}
-UNSEEN = "not told apart from 4 (probability that was not seen decides)"
+UNSEEN = "no significant difference from 4 (unseen probability decides)"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_a_text_is_as_certain_as_its_replies(
     made: Any, kind: str, reply: Any, least: float, status: str, found: str, said: str
 ) -> None:
     shown = verdict(in_range(least), ONE, made.result(getattr(made, kind)(reply, *ONE[0])))
-    assert (shown.status, shown.found, shown.said, shown.flaky) == (status, found, said, None)
+    assert (shown.status, shown.found, shown.reason, shown.flaky) == (status, found, said, None)
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
@@ -192,8 +196,8 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     [
         ({"4": 20}, "passed", ""),
         ({"4": 15, "3": 5}, "passed", "flaky: 25% of single replies say 3"),
-        ({"4": 13, "3": 7}, "undecided", "not told apart from 3 (would take n ≈ 84 draws); flaky: 35% of"),
-        ({"4": 10, "3": 10}, "undecided", "not told apart from 3 (p = 1.000); flaky: 50% of"),
+        ({"4": 13, "3": 7}, "undecided", "no significant difference from 3 (needs about 84 draws); flaky: 35% of"),
+        ({"4": 10, "3": 10}, "undecided", "no significant difference from 3 (p = 1.000); flaky: 50% of"),
         ({"3": 15, "4": 5}, "failed", "flaky: 25% of single replies say 4"),
         ({"3": 14, "5": 3, "4": 3}, "failed", "flaky: 15% of single replies say 4"),
         ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
@@ -202,20 +206,20 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
 def test_a_label_has_to_lead(made: Any, draws: dict[str, int], status: str, said: str) -> None:
     found = verdict(labelled("4"), ONE, made.result(made.drawn(draws, *ONE[0])))
     assert (found.status, found.expected) == (status, "label 4")
-    assert found.said.startswith(said)
+    assert found.reason.startswith(said)
 
 
 @pytest.mark.parametrize(("label", "status"), [("4", "passed"), ("5", "failed")])
 def test_a_single_reply_is_its_label(made: Any, label: str, status: str) -> None:
     found = verdict(labelled(label), ONE, made.result(made.single("4", *ONE[0])))
-    assert (found.status, found.found, found.said) == (status, "4", "one reply")
+    assert (found.status, found.found, found.reason) == (status, "4", "one reply")
 
 
 def test_a_share_of_labels_is_counted(made: Any) -> None:
     rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
     met, unmet = (verdict(labelled("4", share), texts(10), made.result(*rows)) for share in (0.9, 1.0))
-    assert (met.status, met.found, met.said, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
-    assert (unmet.status, unmet.said, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
+    assert (met.status, met.found, met.reason, met.expected) == ("passed", "9 of 10 (90.0%)", "", "label 4 for ≥ 90%")
+    assert (unmet.status, unmet.reason, unmet.expected) == ("failed", "i9 s: 2", "label 4 for all")
     assert met.estimate is not None
     assert (met.estimate.low, met.estimate.high) == pytest.approx((0.59585, 0.98213), abs=1e-5)  # Wilson
 
@@ -226,7 +230,7 @@ def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
         case(labelled("4", 0.95)), texts(10), made.result(*rows, made.failed("i9", "s")), failures=Limits(failures=1)
     )
     assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
-    assert found.said == "1 text without a score"
+    assert found.reason == "1 text without a score"
 
 
 # Order
@@ -239,15 +243,15 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
     assert found.estimate is not None
     assert found.estimate.p == pytest.approx(oracle.pvalue)
-    assert (found.status, found.found, found.said) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
+    assert (found.status, found.found, found.reason) == ("passed", "+0.40 [0.11, 0.69]", "better (p = 0.009)")
     assert (found.expected, found.flaky) == ("a > b", None)
     turned = verdict(ordered("b", "a"), both, made.result(*rows))
-    assert (turned.status, turned.said) == ("failed", "worse (p = 0.009)")
+    assert (turned.status, turned.reason) == ("failed", "worse (p = 0.009)")
     margin = verdict(ordered("a", "b", 0.3), both, made.result(*rows))
     assert margin.status == "undecided"
-    assert margin.said == "not told apart from a lead of 0.3 (would take n ≈ 330 draws)"
+    assert margin.reason == "no significant difference from a lead of 0.3 (needs about 330 draws)"
     far = verdict(ordered("a", "b", 0.9), both, made.result(*rows))
-    assert (far.status, far.said, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
+    assert (far.status, far.reason, far.expected) == ("failed", "not better by 0.9 (p = 0.001)", "a > b + 0.9")
 
 
 def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
@@ -259,14 +263,14 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     assert oracle is not None
     assert found.estimate is not None
     assert (found.estimate.value, found.estimate.p) == (pytest.approx(oracle.value), oracle.p)
-    assert (found.status, found.said) == ("passed", "better (p = 0.016)")
+    assert (found.status, found.reason) == ("passed", "better (p = 0.016)")
     level = [high[k] if k % 2 else low[k] - 0.2 for k in range(8)]
     open_ = evaluate_case(
         case(ordered("a", "b")), texts(8, "a", "b"), made.result(*spread(made, {"a": level, "b": low}))
     )
     assert open_.status == "undecided"
-    assert open_.said.startswith("not told apart (would take n ≈ ")
-    assert open_.said.endswith(" items)")
+    assert open_.reason.startswith("no significant difference (needs about ")
+    assert open_.reason.endswith(" items)")
 
 
 @pytest.mark.parametrize(("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")])
@@ -278,7 +282,7 @@ def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n:
     ]
     found = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), made.result(*rows))
     assert found.status == status, found
-    assert ("no test on fewer than 6 items" in found.said) is (status == "undecided")
+    assert ("no test on fewer than 6 items" in found.reason) is (status == "undecided")
     behind = verdict(ordered("b", "a", 0.1), texts(n, "a", "b"), made.result(*rows))
     assert behind.status == "failed"  # that it is not ahead is seen on any number
 
@@ -286,10 +290,10 @@ def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n:
 def test_equal_texts_are_not_better(made: Any) -> None:
     rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
     found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], made.result(*rows))
-    assert (found.status, found.said) == ("failed", "not better; one reply each")
+    assert (found.status, found.reason) == ("failed", "not better; one reply each")
     ahead = made.result(made.single("5", "i", "a"), made.single("4", "i", "b"))
     found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], ahead)
-    assert (found.status, found.said) == ("passed", "ahead, one reply each")
+    assert (found.status, found.reason) == ("passed", "ahead, one reply each")
 
 
 FEW = "too few items for a test, and one reply each: draw more, or add items"
@@ -301,30 +305,30 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n:
     result = made.result(*(made.single("5" if system == "a" else "1", item, system) for item, system in both))
     for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
         found = verdict(order, both, result)
-        assert (found.status, found.met, found.said) == ("undecided", False, FEW)
+        assert (found.status, found.met, found.reason) == ("undecided", False, FEW)
     level = made.result(*(made.single("3", *key) for key in both))
     for drift in (drifting(shift=0.5), drifting(drop=0.5)):
         found = verdict(drift, both[::2], result, level)
-        assert (found.status, found.met, found.said) == ("undecided", True, FEW)
+        assert (found.status, found.met, found.reason) == ("undecided", True, FEW)
     flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
     drawn = made.result(*(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both))
-    assert verdict(ordered("a", "b"), both, drawn).said == "better; 3 of 3 draws alike"
+    assert verdict(ordered("a", "b"), both, drawn).reason == "better; 3 of 3 draws alike"
 
 
 def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
     items = made.result(*(made.single("4", *key) for key in texts(12)))
     found = verdict(in_range(3), texts(12), items)
-    assert (found.status, found.found, found.said) == ("passed", "4.00", "all 12 alike")
+    assert (found.status, found.found, found.reason) == ("passed", "4.00", "all 12 alike")
     lower = made.result(*(made.single("3", *key) for key in texts(12)))
     (worse,) = against_baseline(lower, items)
-    assert (worse.found, worse.said) == ("−1.00", "worse (p < 0.001); all 12 alike")
+    assert (worse.found, worse.reason) == ("−1.00", "worse (p < 0.001); all 12 alike")
 
 
 def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
     found = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
-    assert (found.status, found.met, found.said) == ("error", False, "no item has texts of both a and b")
+    assert (found.status, found.met, found.reason) == ("error", False, "no item has texts of both a and b")
 
 
 def test_of_comparisons_both_orders_count(made: Any) -> None:
@@ -337,16 +341,16 @@ def test_of_comparisons_both_orders_count(made: Any) -> None:
     both = [("c: i", "a"), ("c: i", "b")]
     found = verdict(ordered("a", "b"), both, scored, ranked=ranked)
     assert (found.status, found.found, found.expected) == ("passed", "75%", "a wins > 50% against b")
-    assert found.said == "better"
+    assert found.reason == "better"
     assert verdict(ordered("b", "a"), both, scored, ranked=ranked).status == "failed"
     turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
     biased = verdict(ordered("a", "b"), both, scored, ranked=made.result(rows[0], turned, columns=(AB,)))
     assert (biased.status, biased.found) == ("passed", "55%")
-    assert biased.said == "better; the order shown changed 1 of 1 answer"
-    assert verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).said == "not better by 0.3"
+    assert biased.reason == "better; the order shown changed 1 of 1 answer"
+    assert verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).reason == "not better by 0.3"
     lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
     torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
-    assert (torn.status, torn.said, torn.detail[:10]) == ("error", "ParseError", "ParseError")
+    assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "ParseError", "ParseError")
 
 
 def test_identical_texts_are_a_tie(made: Any) -> None:
@@ -372,23 +376,23 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     found = evaluate_case(case(agreeing({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result)
     assert found.estimate is not None
     assert found.estimate.value == pytest.approx(oracle)
-    assert (found.status, found.said) == ("passed", "over all texts, of 30 texts")
+    assert (found.status, found.reason) == ("passed", "over all texts, of 30 texts")
     high = verdict(agreeing({"spearman": 0.1, "pearson": 0.999}), texts(30), result)
-    assert (high.status, high.said.split(";")[0]) == ("failed", "pearson below 0.999")
+    assert (high.status, high.reason.split(";")[0]) == ("failed", "pearson below 0.999")
     near = verdict(agreeing({"spearman": round(oracle, 2) + 0.01}), texts(30), result)
     assert near.status == "undecided"
-    assert "spearman not told apart from" in near.said
+    assert "no significant difference from spearman" in near.reason
 
 
 def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
     human = {key: float(k) for k, key in enumerate(texts(5))}
     flat = made.result(*(made.single("4", *key) for key in human), human=human)
     found = verdict(agreeing({"spearman": 0.1}), texts(5), flat)
-    assert (found.status, found.said) == ("error", "all values are equal")
+    assert (found.status, found.reason) == ("error", "all values are equal")
     unrated = evaluate_case(
         case(agreeing({"spearman": 0.1})), texts(5), made.result(*(made.single("4", *k) for k in human))
     )
-    assert unrated.said == "none of the texts has a rating by people for relevance"
+    assert unrated.reason == "none of the texts has a human rating for relevance"
 
 
 def test_agreement_within_items_is_the_level_where_there_are_several_systems(made: Any) -> None:
@@ -398,11 +402,11 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     within, between, over = (
         verdict(agreeing({"kendall": 0.9}, level), list(human), result) for level in (None, "system", "item")
     )
-    assert (within.status, within.said) == ("passed", "within items, of 6 items")
-    assert (between.status, between.said) == (
-        "undecided", "too few systems to tell: 6 or more; between systems' means, of 3 systems"
+    assert (within.status, within.reason) == ("passed", "within items, of 6 items")
+    assert (between.status, between.reason) == (
+        "undecided", "too few systems: at least 6 needed; between systems' means, of 3 systems"
     )  # fmt: skip
-    assert over.said == "over all texts, of 18 texts"
+    assert over.reason == "over all texts, of 18 texts"
 
 
 @pytest.mark.parametrize(("items", "systems", "enough"), [(5, "s", False), (6, "s", True), (2, "abc", False)])
@@ -411,8 +415,8 @@ def test_agreement_on_a_few_items_is_undecided(made: Any, items: int, systems: s
     rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
     found = verdict(agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human))
     assert found.status == ("passed" if enough else "undecided")
-    few = "too few items to tell: 3 or more;" if items == 2 else "too few texts to tell: 6 or more;"
-    assert found.said.startswith("over all" if enough else few)
+    few = "too few items: at least 3 needed;" if items == 2 else "too few texts: at least 6 needed;"
+    assert found.reason.startswith("over all" if enough else few)
 
 
 # Drift and the baseline
@@ -453,21 +457,21 @@ def test_flips_are_counted(made: Any) -> None:
     after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
     met, unmet = (verdict(drifting(flips=most), texts(8), after, before) for most in (0.25, 0.24))
     assert (met.status, met.found, met.expected) == ("passed", "2 of 8 flipped (25.0%)", "flips ≤ 25%")
-    assert (unmet.status, unmet.said) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
+    assert (unmet.status, unmet.reason) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
 
 
 def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> None:
     after = made.result(made.single("4", *ONE[0]))
     other = replace(made.column, high=7.0)
     cases = {
-        "there is no baseline: name one with --baseline": None,
+        "no baseline: name one with --baseline": None,
         "its scale was 1 to 7 and is 1 to 5": made.result(made.single("4", *ONE[0]), columns=(other,)),
         "no text has a score both here and in the baseline": made.result(made.single("4", "j", "s")),
         "relevance is not in the baseline": made.result(columns=()),
     }
     for said, before in cases.items():
         found = verdict(drifting(shift=1), ONE, after, before)
-        assert (found.status, found.met, found.said.startswith(said)) == ("error", False, True)
+        assert (found.status, found.met, found.reason.startswith(said)) == ("error", False, True)
 
 
 def test_the_baseline_tells_what_was_found_before(made: Any) -> None:
@@ -481,19 +485,19 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: A
     before = made.result(*spread(made, {"s": BEFORE}))
     for by, met, said in (
         (DOWN, False, "worse (p"),
-        (NOISE, True, "not told apart (would take n ≈ "),
+        (NOISE, True, "no significant change (needs about "),
         (DOWN, True, ""),
     ):
         after = made.result(*spread(made, {"s": moved(by)}))
         named = suite(case(drifting(0.1))) if not said else suite()
         found = against_baseline(after, before, named)
-        assert [(v.met, v.kind, v.line, v.said.startswith(said)) for v in found] == (
+        assert [(v.met, v.kind, v.line, v.reason.startswith(said)) for v in found] == (
             [(met, "baseline", 4, True)] if said else []
         )
     (better,) = against_baseline(before, made.result(*spread(made, {"s": moved(DOWN)})))
-    assert (better.status, better.said[:9], better.found[:5]) == ("passed", "better (p", "+0.30")
+    assert (better.status, better.reason[:9], better.found[:5]) == ("passed", "better (p", "+0.30")
     (same,) = against_baseline(before, before)
-    assert (same.status, same.said) == ("passed", "the same")
+    assert (same.status, same.reason) == ("passed", "the same")
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -520,18 +524,18 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before = rated(made, [right] * 6 + [wrong] * 2)
     (stricter,) = against_baseline(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
-    assert (stricter.met, stricter.expected) == (True, "goes no worse with people")
-    assert stricter.said == "agreement not told apart; scores −0.80"
+    assert (stricter.met, stricter.expected) == (True, "agrees no worse with people")
+    assert stricter.reason == "no significant change in agreement; scores −0.80"
     (worse,) = against_baseline(rated(made, [wrong] * 8), before)
     rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
     assert worse.estimate is not None
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
     assert worse.estimate.p == 2 / 2**6  # six items turn, all one way
-    assert (worse.status, worse.met, worse.said.partition(";")[0]) == (
+    assert (worse.status, worse.met, worse.reason.partition(";")[0]) == (
         "failed", False, "agrees worse with people (p = 0.031)"
     )  # fmt: skip
     (better,) = against_baseline(before, rated(made, [wrong] * 8))
-    assert (better.met, better.said.partition(" (")[0]) == (True, "agrees better with people")
+    assert (better.met, better.reason.partition(" (")[0]) == (True, "agrees better with people")
 
 
 def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any) -> None:
@@ -539,10 +543,10 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any)
     before, turned = rated(made, [right] * 8), rated(made, [wrong] * 8)
     loose = suite(case(drifting(drop=0.3)))
     (found,) = against_baseline(turned, before, loose)
-    assert (found.expected, found.status, found.met) == ("goes no worse with people", "failed", False)
+    assert (found.expected, found.status, found.met) == ("agrees no worse with people", "failed", False)
     (alike,) = against_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
     assert (alike.status, alike.met) == ("undecided", True)
-    assert alike.said.startswith("agreement with people not checked: ")
+    assert alike.reason.startswith("agreement with people not checked: ")
 
 
 @pytest.mark.parametrize(
@@ -606,7 +610,7 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
     ("before", "after", "n", "status", "said"),
     [
         ({"3": 0.99}, {"1": 0.99}, 2, "failed", "worse"),  # all of the probability is known
-        ({"3": 1.0}, {"3": 0.9, "2": 0.1}, 2, "undecided", "no test on fewer than 6 items; 2 of 2 scores moved"),
+        ({"3": 1.0}, {"3": 0.9, "2": 0.1}, 2, "undecided", "no test on fewer than 6 items; 2 of 2 scores changed"),
         ({"3": 10}, {"1": 10}, 2, "failed", "worse; 10 of 10 draws alike"),
         ({"3": 8, "4": 2}, {"3": 1, "1": 9}, 1, "failed", "worse (p < 0.001)"),
         ({"1": 1.0}, {"3": 1.0}, 2, "passed", "better"),
@@ -624,7 +628,7 @@ def test_of_fewer_than_six_items_the_draws_decide(
 
     (found,) = against_baseline(result(after), result(before))
     assert (found.status, found.met) == (status, status != "failed")
-    assert found.said.startswith(said)
+    assert found.reason.startswith(said)
     (strict,) = against_baseline(result(after), result(before), suite(undecided="fail"))
     assert strict.met == (status == "passed")
 
@@ -633,7 +637,7 @@ def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
     (found,) = against_baseline(rated(made, [wrong] * 5), rated(made, [right] * 5))
     assert (found.status, found.met) == ("undecided", True)
-    assert found.said.startswith("too few items to tell: 6 or more")
+    assert found.reason.startswith("too few items: at least 6 needed")
 
 
 def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -> None:
@@ -644,7 +648,7 @@ def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -
     (worse,) = against_baseline(sides[1], sides[0])
     assert (worse.status, worse.met, worse.expected) == ("failed", False, "not worse")
     (better,) = against_baseline(sides[0], sides[1])
-    assert (better.status, better.met, better.expected) == ("undecided", True, "goes no worse with people")
+    assert (better.status, better.met, better.expected) == ("undecided", True, "agrees no worse with people")
 
 
 def test_scores_turned_round_are_not_the_same(made: Any) -> None:
@@ -653,7 +657,7 @@ def test_scores_turned_round_are_not_the_same(made: Any) -> None:
         for ends in (("1", "3", "5"), ("5", "3", "1"))
     )
     (found,) = against_baseline(after, before)
-    assert found.said == "mean the same; 24 of 36 labels flipped"
+    assert found.reason == "mean the same; 24 of 36 labels flipped"
 
 
 def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
@@ -662,14 +666,14 @@ def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
         before = made.result(*(made.single("4", *key) for key in texts(shared)))
         for found in (*against_baseline(after, before), verdict(drifting(shift=4), texts(12), after, before)):
             assert (found.status, found.met) == (status, status == "passed")
-            assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.said
+            assert (said if found.kind == "baseline" else said.removeprefix("the same; ")) in found.reason
 
 
 def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: Any) -> None:
     after, other = made.result(made.single("4", *ONE[0])), replace(made.column, high=7.0)
     (found,) = against_baseline(after, made.result(made.single("4", *ONE[0]), columns=(other,)))
     assert (found.status, found.met) == ("undecided", True)
-    assert found.said.startswith("its scale was 1 to 7 and is 1 to 5")
+    assert found.reason.startswith("its scale was 1 to 7 and is 1 to 5")
     assert against_baseline(after, made.result(columns=())) == []
 
 
@@ -707,9 +711,9 @@ def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> No
 def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
     part = verdict(in_range(4), texts(3), result)
-    assert (part.status, part.said) == ("error", "not judged: i2 (s)")
-    assert evaluate_case(case(in_range(4), "style"), texts(2), result).said == "style was not judged in this run"
-    assert verdict(in_range(4), [], result).said == "the case is about no text"
+    assert (part.status, part.reason) == ("error", "not judged: i2 (s)")
+    assert evaluate_case(case(in_range(4), "style"), texts(2), result).reason == "style was not judged in this run"
+    assert verdict(in_range(4), [], result).reason == "the case has no texts"
     assert verdict(in_range(4), texts(2), None).status == "error"
 
 
@@ -718,10 +722,10 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
     for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
-        assert lost.said == "one reply each; 1 text without a score; more than the limit on failures allows"
+        assert lost.reason == "one reply each; 1 text without a score; more than the limit on failures allows"
     assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
     found = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
-    assert (found.status, found.said) == ("passed", "one reply each; 1 text without a score")
+    assert (found.status, found.reason) == ("passed", "one reply each; 1 text without a score")
     assert found.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 
@@ -741,9 +745,9 @@ def test_the_heuristic_alone_decides_by_its_own_column(made: Any) -> None:
     own = Column("extractive_support", "criterion", "heuristic", -3.0, 3.0, criterion="consistency")
     row = Score("i", "s", "extractive_support", 0.5, Provenance("heuristic-1", reason="novel bigrams 2%"))
     found = evaluate_case(case(in_range(0), "consistency"), ONE, made.result(row, columns=(own,)))
-    assert (found.status, found.found, found.said) == ("passed", "0.50", "")
+    assert (found.status, found.found, found.reason) == ("passed", "0.50", "")
     label = evaluate_case(case(labelled("4"), "consistency"), ONE, made.result(row, columns=(own,)))
-    assert label.said == "scores of extractive_support are made of no labels: expect min or max"
+    assert label.reason == "scores of extractive_support are not made of labels: expect min or max"
 
 
 # Limits
@@ -757,7 +761,7 @@ def test_failures_are_limited_by_number_or_share(made: Any) -> None:
     result = made.result(*(made.single("4", *key) for key in texts(9)), made.failed("i9", "s"))
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
-    assert (none.said, none.line, none.kind) == ("1 ParseError", 3, "limit")
+    assert (none.reason, none.line, none.kind) == ("1 ParseError", 3, "limit")
     assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
     assert [limits(suite(limits=Limits(failures=f"{100 * share:g}%")), result)[0].met for share in (0.1, 0.09)] == [
         True,
@@ -783,10 +787,10 @@ def test_tokens_and_cost_are_compared_as_they_are(made: Any) -> None:
         ("passed", True, "≤ $0.50", "$0.31"),
     ]
     _, tokens, cost = limits(wanted, result, tokens=1501, cost=0.51)
-    assert [(v.status, v.met, v.said) for v in (tokens, cost)] == [("failed", False, "over the limit")] * 2
+    assert [(v.status, v.met, v.reason) for v in (tokens, cost)] == [("failed", False, "over the limit")] * 2
     _, tokens, cost = limits(wanted, result, unpriced="nobody publishes a price")
     assert [(v.status, v.met, v.found) for v in (tokens, cost)] == [("error", False, "unknown")] * 2
-    assert cost.said == "nobody publishes a price: limit `tokens` instead"
+    assert cost.reason == "nobody publishes a price: limit `tokens` instead"
 
 
 def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> None:

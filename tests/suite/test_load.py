@@ -149,8 +149,8 @@ def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
         "politeness of “O”: 1",
         "relevance: edited above draft",
         "two texts",
-        "relevance of all texts goes with people's ratings",
-        "relevance of all texts stays as it was",
+        "relevance of all texts agrees with human ratings",
+        "relevance of all texts stays the same",
     ]
     same = "{criterion: relevance, item: x, system: a, expect: {max: 2.5}}"
     many = "{criterion: relevance, item: [a, b, c, d], expect: {min: 1, max: 2}}"
@@ -204,28 +204,28 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
     ("case", "message"),
     [
         ("expect: {min: 4}\n    better: a\n    worse: b", "has expect (line 6) and better (line 7) and worse (line 8)"),
-        ("expect: {min: 4}\n    human: {kendall: {min: 0}}", "expect (line 6) and human (line 7); make 2 cases of it"),
-        ("item: x", "nothing is expected: write expect, better and worse, human, or drift"),
-        ("better: a", "better stands alone: write better and worse"),
+        ("expect: {min: 4}\n    human: {kendall: {min: 0}}", "expect (line 6) and human (line 7); write 2 cases"),
+        ("item: x", "no expectation: write expect, better and worse, human, or drift"),
+        ("better: a", "better is not enough: write better and worse"),
         ("better: a\n    worse: a", "better and worse are both a"),
         ("better: a\n    worse: {output: b}", "better and worse are two systems of the data, or two texts"),
         ("better: a\n    worse: b\n    system: c", "better and worse name the systems; leave system out"),
         ("better: a\n    worse: b\n    text: {output: o}", "better names a system of the data; beside text, write"),
-        ("better: {output: a}\n    worse: {output: b}\n    text: {output: o}", "output stands in better and worse"),
+        ("better: {output: a}\n    worse: {output: b}\n    text: {output: o}", "output is in better and worse"),
         ("better: {output: a}\n    worse: {source: b}", "worse: write output:, the text to judge"),
-        ("expect: {min: 4}\n    margin: 1", "margin goes with better and worse"),
-        ("text: {output: o}\n    item: x\n    expect: {min: 3}", "item chooses texts of the data, and text stands in"),
-        ("text: {output: o}\n    human: {pearson: {min: 0}}", "people's ratings are the data's; leave text out"),
+        ("expect: {min: 4}\n    margin: 1", "margin belongs to better and worse"),
+        ("text: {output: o}\n    item: x\n    expect: {min: 3}", "item chooses texts of the data, but text is in"),
+        ("text: {output: o}\n    human: {pearson: {min: 0}}", "human ratings are in the data; leave text out"),
         ("text: {source: o}\n    expect: {min: 3}", "text: write output:, the text to judge"),
         ("text: {output: o, source: [1]}\n    expect: {min: 3}", "text: source is of type list ([1]), not text"),
-        ("text: {output: o, item: x}\n    expect: {min: 3}", "text: item is a column of the data; here stands"),
-        ("text: {output: o, on: x}\n    expect: {min: 3}", "the key on: YAML takes it for no text; put it in quotes"),
-        ("text: {output: o, when: 2026-01-01}\n    expect: {min: 3}", "when: YAML takes it for a date; put it in"),
+        ("text: {output: o, item: x}\n    expect: {min: 3}", "text: item is a column of the data; write the columns"),
+        ("text: {output: o, on: x}\n    expect: {min: 3}", "the key on: YAML does not read it as text"),
+        ("text: {output: o, when: 2026-01-01}\n    expect: {min: 3}", "when: YAML reads it as a date; put it in"),
         ("text: o\n    expect: {min: 3}", "text: write the columns of a text, such as {source: ..., output: ...}"),
-        ("expect: {label: no}", "label: YAML takes it for false, a truth value; put it in quotes"),
-        ("expect: {label: 1.0}", "label: YAML takes it for a float; put it in quotes"),
-        ("expect: {label: 1, min: 2}", "expect: min and label are two expectations; make two cases of them"),
-        ("expect: {min: 3, share: 0.5}", "expect: share goes with label"),
+        ("expect: {label: no}", "label: YAML reads it as false, a truth value; put it in quotes"),
+        ("expect: {label: 1.0}", "label: YAML reads it as a float; put it in quotes"),
+        ("expect: {label: 1, min: 2}", "expect: min and label are two expectations; write two cases"),
+        ("expect: {min: 3, share: 0.5}", "expect: share belongs to label"),
         ("expect: {min: 4, max: 3}", "expect: min 4 is above max 3"),
         ("expect: {min: .inf}", "min: input should be a finite number, not inf"),
         ("expect: {min: true}", "min: input should be a valid number, not True"),
@@ -242,15 +242,15 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("level: item", "level belongs into human: write human: {level: ...}"),
         ("drift: {}", "drift: write max_shift, max_drop or max_flips"),
         ("drift: {max_flips: 3}", "max_flips: input should be less than or equal to 1, not 3"),
-        ("item: [x, no]\n    expect: {min: 3}", "item: YAML takes it for false, a truth value"),
+        ("item: [x, no]\n    expect: {min: 3}", "item: YAML reads it as false, a truth value"),
         ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
-        ("item: ''\n    expect: {min: 3}", "item: nothing stands here"),
-        ("expect: {min: 3}\n    expect: {min: 4}", "expect stands here for the second time"),
-        ("item: 010\n    expect: {min: 3}", "010: YAML takes it for another number than it reads; put it in quotes"),
-        ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML takes it for another number"),
-        ("system: 12:30\n    expect: {min: 3}", "12:30: YAML takes it for another number"),
-        ("expect: {label: 0x10}", "0x10: YAML takes it for another number"),
-        (f"expect: {{min: {'9' * 5000}}}", "YAML takes it for another number"),
+        ("item: ''\n    expect: {min: 3}", "item: the value is empty"),
+        ("expect: {min: 3}\n    expect: {min: 4}", "expect occurs twice"),
+        ("item: 010\n    expect: {min: 3}", "010: YAML reads it as another number; put it in quotes"),
+        ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML reads it as another number"),
+        ("system: 12:30\n    expect: {min: 3}", "12:30: YAML reads it as another number"),
+        ("expect: {label: 0x10}", "0x10: YAML reads it as another number"),
+        (f"expect: {{min: {'9' * 5000}}}", "YAML reads it as another number"),
     ],
 )  # fmt: skip
 def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message: str) -> None:
@@ -275,7 +275,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("limit: {failures: 0}\n" + HEAD + ONE, "1: limit: it is a number of texts; did you mean 'limits'?"),
         ("limits: 0\n" + HEAD + ONE, "1: limits: write keys and values (cost, failures, tokens)"),
         ("undecided: no\n" + HEAD + ONE, "1: undecided: input should be 'pass' or 'fail', not False"),
-        ("on: x\n" + HEAD + ONE, "1: the key on: YAML takes it for no text; put it in quotes"),
+        ("on: x\n" + HEAD + ONE, "1: the key on: YAML does not read it as text; put it in quotes"),
         (HEAD, "2: criteria: no case is about relevance; write one, or leave it out"),
         (
             "criteria: [mine/politenes.jinja]\ncases:\n"
@@ -317,7 +317,7 @@ def test_names_are_given_once(said: Callable[..., list[str]]) -> None:
     assert found.startswith("2: name: 'a' is already the case at line 2")
     cases = "".join(f"  - {{name: {name}, expect: {{min: 3}}}}\n" for name in ("a", "b", "a"))
     assert said(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
-        "6: name: 'a' is already the case at line 4; every case has a name of its own"
+        "6: name: 'a' is already the case at line 4; names must be unique"
     ]
 
 

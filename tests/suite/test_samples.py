@@ -134,15 +134,15 @@ def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) 
         ("criterion: relevance, item: mom, expect: {min: 3}", "unknown item 'mom'; did you mean 'mon'? (known: mon,"),
         ("criterion: relevance, system: leed, expect: {min: 3}", "unknown system 'leed'; did you mean 'lead'?"),
         ("criterion: relevance, better: edited, worse: draught", "unknown system 'draught'; did you mean 'draft'?"),
-        ("criterion: relevance, better: lead, worse: draft, item: wed", "item 'wed' has not a text of both 'lead' and"),
+        ("criterion: relevance, better: lead, worse: draft, item: wed", "item 'wed' does not have texts of both"),
         ("criterion: relevance, item: wed, system: draft, expect: {min: 3}", "none of these items has a text of '"),
         ("criterion: relevance, expect: {min: 0}", "min: 0 is not on the scale of relevance, from 1 to 5"),
         ("criterion: relevance, expect: {min: 2, max: 5.5}", "max: 5.5 is not on the scale of relevance, from 1 to 5"),
         ("criterion: relevance, expect: {label: 6}", "label: unknown label of relevance '6' (known: 1, 2, 3, 4, 5)"),
         ("criterion: relevance, better: lead, worse: draft, margin: 4", "margin: 4 cannot be exceeded; the largest"),
         ("criterion: overall, better: lead, worse: draft, margin: 0.5", "margin: 0.5 cannot be exceeded; the large"),
-        ("criterion: fluency, human: {spearman: {min: 0}}", "human: no text has people's rating 'fluency' (they"),
-        ("criterion: relevance, item: mon, system: lead, expect: {label: 4, share: 0.5}", "share: it is for several"),
+        ("criterion: fluency, human: {spearman: {min: 0}}", "human: no text has a human rating 'fluency' (rated"),
+        ("criterion: relevance, item: mon, system: lead, expect: {label: 4, share: 0.5}", "share is for several"),
         ("criterion: relevance, text: {output: o}, expect: {min: 3}", "relevance reads source, which the text in"),
         (
             "criterion: tone.jinja, text: {output: o, tones: t}, expect: {label: pass}",
@@ -176,9 +176,7 @@ def test_all_cases_are_checked_at_once(asked: Gather, tmp_path: Path) -> None:
 def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
     other = tmp_path / "relevance.jinja"
     other.write_text(LABELS, encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"s\.judge\.yaml:5: .* would both be called relevance: rename one of the files"
-    ):
+    with pytest.raises(ConfigError, match=r"s\.judge\.yaml:5: .* have the same name, relevance: rename one"):
         asked("{criterion: relevance, expect: {min: 3}}", "{criterion: relevance.jinja, expect: {label: pass}}")
     same = asked("{criterion: relevance, expect: {min: 3}}", "{criterion: summarization/relevance, expect: {max: 3}}")
     assert len(same.asked[False].wanted) == 1
@@ -191,7 +189,7 @@ def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) ->
     path.write_text("data: data.jsonl\ncases: [{name: a, criterion: fluency, text: {output: o}, expect: {min: 2}}]\n")
     suite = load(path)
     with pytest.raises(
-        ConfigError, match=r"t\.judge\.yaml:2: the data has an item 'a' of system 'text'.*; rename the case"
+        ConfigError, match=r"t\.judge\.yaml:2: the data also has an item 'a' of system 'text'; rename the case"
     ):
         collect_samples(suite, read(suite), load_criteria(suite))
 

@@ -86,8 +86,8 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
         ({"expect": {"max": 3}}, ("c",), ("y",)),
     ]
     assert len(asked.asked[False].samples) == len(RATED)
-    assert "people say 5; the middle of the scale is 3" in text
-    assert "# People rated overall_impression as well" in text
+    assert "human rating 5; the middle of the scale is 3" in text
+    assert "# Also rated: overall_impression" in text
     assert suite.limits.failures == 0
 
 

@@ -1,156 +1,257 @@
-"""The layout of a suite's outcome that all formats share: a summary sentence, and a row for each verdict."""
+"""The report of `judge test`: the failing cases with their reasons, then every verdict and the baseline."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Literal
 
-from judge.core.format import escape_controls, one_line, plural
-from judge.results.comparison import Change
-from judge.suite.evaluate import Outcome
-from judge.suite.expectations.case import Status
+from judge.core import plugins
+from judge.core.format import listed, one_line, plural, seconds
+from judge.report import document
+from judge.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Code,
+    Details,
+    Document,
+    Excerpt,
+    Excerpts,
+    Heading,
+    Notice,
+    Paragraph,
+    Section,
+    Table,
+    TestCase,
+    TestSuite,
+    Tone,
+)
+from judge.suite.evaluate import Outcome, Outcomes
+from judge.suite.expectations.case import Status, Verdict
 
-_MAX_NAMED, _MAX_DIFF_LINES = 8, 200
-_MAX_NAME, _MAX_SENTENCE, _MAX_REPLY = 80, 500, 1_000  # characters
-_WORDS: dict[Status, str] = {
-    "passed": "passed",
-    "failed": "failed",
-    "undecided": "undecided",
-    "error": "without a score",
+SCHEMA = "judge.test/1"
+_TOP = 8  # failing verdicts in the summary
+_MAX_NAMED = 8  # names in a sentence
+_NAME, _SENTENCE, _REPLY = 80, 500, 1_000  # characters
+_MARKS: Mapping[Status, tuple[str, Tone]] = {
+    "passed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "undecided": ("?", "warning"),
+    "error": ("!", "bad"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A verdict on a `subject`: `state` is what it counts as, in a word; `where` its file and line."""
-
-    subject: str
-    name: str
-    where: str
-    mark: str
-    state: str
-    met: bool
-    expected: str
-    actual: str
-    before: str
-    reason: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteView:
-    """A suite: `summary` is one sentence, `flaky` lists flaky cases."""
-
-    name: str
-    path: str
-    summary: str
-    passed: bool
-    rows: tuple[Row, ...]
-    flaky: str
-    notes: tuple[str, ...]
-    trouble: str
-    seconds: float
-
-    @property
-    def unmet(self) -> tuple[Row, ...]:
-        return tuple(row for row in self.rows if not row.met)
-
-
-def suite_view(outcome: Outcome) -> SuiteView:
-    """Lay an outcome out; all its text is safe to print and on one line, but `detail` and diffs, which have several."""
-    try:
-        path = one_line(str(outcome.suite.path.absolute().relative_to(Path.cwd())))
-    except ValueError:  # not below the working directory
-        path = one_line(str(outcome.suite.path))
-    flaky = [(verdict.flaky, verdict.name) for verdict in outcome.verdicts if verdict.flaky is not None]
-    flaky_cases = [
-        f"{one_line(name, _MAX_NAME)} ({share:.0%})" for share, name in sorted(flaky, key=lambda case: -case[0])
-    ]
-    rows = []
-    for verdict in outcome.verdicts:
-        mark = {"passed": "✓", "failed": "✗", "undecided": "?", "error": "!"}[verdict.status]
-        reason = one_line(verdict.said, _MAX_SENTENCE)
-        if verdict.status == "undecided" and verdict.met:
-            reason = f"{reason} (counts as met)".lstrip()
-        rows.append(
-            Row(
-                verdict.subject,
-                one_line(verdict.name, _MAX_NAME),
-                f"{path}:{verdict.line}",
-                mark,
-                "not known" if verdict.status == "error" and verdict.subject != "case" else _WORDS[verdict.status],
-                verdict.met,
-                one_line(verdict.expected, _MAX_SENTENCE),
-                one_line(verdict.found, _MAX_SENTENCE),
-                one_line(verdict.before, _MAX_SENTENCE),
-                reason,
-                escape_controls(verdict.detail[:_MAX_REPLY]).strip(),
-            )
-        )
-    return SuiteView(
-        one_line(outcome.suite.name, _MAX_NAME),
-        path,
-        suite_summary([outcome]),
-        outcome.passed,
-        tuple(rows),
-        _listed(flaky_cases),
-        tuple(one_line(note, _MAX_SENTENCE) for note in outcome.notes),
-        escape_controls(outcome.trouble),
-        outcome.seconds,
+def view(outcomes: Outcomes) -> Document:
+    """Return the report of suites that were run."""
+    failing = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts if not verdict.met]
+    names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
+    several = len(outcomes) > 1
+    headline, *others = summarize(outcomes)
+    sections = (_section(outcome, several) for outcome in outcomes if outcome.verdicts)
+    return Document(
+        title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
+        finding=(headline, *(f"{sentence}." for sentence in others)),
+        tone="good" if outcomes.passed else "bad",
+        scope=plural(len(outcomes), "suite") if several else one_line(_path(outcomes[0]), _NAME) if outcomes else "",
+        about=tuple(map(_path, outcomes)),
+        notices=tuple(_notices(outcomes)),
+        summary=tuple(_summary(outcomes, failing)),
+        sections=tuple(sections),
+        footer=tuple(_footer(outcomes, failing)),
+        next=tuple(_next(outcomes, failing)),
+        data={
+            "schema": SCHEMA,
+            "passed": outcomes.passed,
+            "summary": ". ".join([headline, *others]),
+            "suites": [_data(outcome) for outcome in outcomes],
+        },
+        records=tuple(_record(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts),
+        tests=tuple(map(_test_suite, outcomes)),
     )
 
 
-def suite_summary(outcomes: Sequence[Outcome]) -> str:
-    """Summarise outcomes, worst news first: `3 of 12 cases not met: 1 failed, 1 undecided, 1 without a score.`"""
-    sentences = []
+def summarize(outcomes: Sequence[Outcome]) -> list[str]:
+    """Summarise outcomes in sentences, failures first: `3 of 12 cases fail: 1 failed, 2 undecided`."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
-    stuck = [outcome for outcome in outcomes if outcome.trouble]
-    if stuck:
-        subject = "The suite" if len(outcomes) == 1 else plural(len(stuck), "suite")
-        sentences.append(f"{subject} could not be run.")
-    unmet = Counter(_WORDS[verdict.status] for verdict in cases if not verdict.met)
-    if unmet:
-        kinds = [f"{unmet[word]:,} {word}" for word in _WORDS.values() if unmet[word]]
-        sentences.append(f"{unmet.total():,} of {plural(len(cases), 'case')} not met: {', '.join(kinds)}.")
+    failing = Counter(verdict.status for verdict in cases if not verdict.met)
+    good, bad = [], []
+    if stuck := sum(bool(outcome.trouble) for outcome in outcomes):
+        bad.append("The suite could not run" if len(outcomes) == 1 else f"{plural(stuck, 'suite')} could not run")
+    if failing:
+        kinds = [f"{failing[status]:,} {status}" for status in _MARKS if failing[status]]
+        reasons = f": {', '.join(kinds)}" if failing.keys() != {"failed"} else ""
+        verb = "fails" if len(cases) == 1 else "fail"
+        bad.append(f"{failing.total():,} of {plural(len(cases), 'case')} {verb}{reasons}")
     elif cases:
         undecided = sum(verdict.status == "undecided" for verdict in cases)
-        more = f", {undecided:,} of them undecided" if undecided else ""
-        sentences.append(f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} met{more}.")
-    missed_limits = [verdict.name for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
-    if missed_limits:
-        sentences.append(f"{plural(len(missed_limits), 'limit')} not kept: {_names(missed_limits)}.")
-    baseline_misses = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
-    worse = [verdict.criterion for verdict in baseline_misses if verdict.status == "failed"]
-    if worse:
-        sentences.append(f"Worse than the baseline: {_names(worse)}.")
-    if lost := [verdict.criterion for verdict in baseline_misses if verdict.status != "failed"]:
-        sentences.append(f"Not comparable with the baseline: {_names(lost)}.")
-    for outcome in outcomes:
-        suite = f"{one_line(outcome.suite.name, _MAX_NAME)}: " if len(outcomes) > 1 else ""
-        sentences += [f"{suite}{one_line(warning, _MAX_SENTENCE)}" for warning in outcome.warnings]
-    return " ".join(sentences)
+        verb = "passes" if len(cases) == 1 else "pass"
+        all_cases = f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} {verb}"
+        good.append(all_cases + (f", {undecided:,} of them undecided" if undecided else ""))
+    limits = [verdict.name for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
+    bad += [f"{plural(len(limits), 'limit')} exceeded: {_names(limits)}"] if limits else []
+    against = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
+    if worse := [verdict.criterion for verdict in against if verdict.status == "failed"]:
+        bad.append(f"Worse than the baseline: {_names(worse)}")
+    if unknown := [verdict.criterion for verdict in against if verdict.status != "failed"]:
+        bad.append(f"Not comparable with the baseline: {_names(unknown)}")
+    return bad + good or ["No case was run"]
 
 
 def _names(names: Sequence[str]) -> str:
-    return _listed(list(dict.fromkeys(one_line(name, _MAX_NAME) for name in names)))
+    known = list(dict.fromkeys(one_line(name, _NAME) for name in names))
+    more = f" and {len(known) - _MAX_NAMED:,} more" if len(known) > _MAX_NAMED else ""
+    return ", ".join(known[:_MAX_NAMED]) + more
 
 
-def _listed(parts: Sequence[str]) -> str:
-    more = f" and {len(parts) - _MAX_NAMED:,} more" if len(parts) > _MAX_NAMED else ""
-    return ", ".join(parts[:_MAX_NAMED]) + more
+def _path(outcome: Outcome) -> str:
+    """Return the suite's path, relative if it is below the working directory."""
+    path = outcome.suite.path
+    return str(path.absolute().relative_to(Path.cwd()) if path.absolute().is_relative_to(Path.cwd()) else path)
 
 
-def totals(outcomes: Sequence[Outcome]) -> str:
-    """Summarise several suites, and say how many there are."""
-    many = f"{plural(len(outcomes), 'suite')}: " if len(outcomes) > 1 else ""
-    return f"{many}{suite_summary(outcomes)}"
+def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        suite = f"{one_line(outcome.suite.name, _NAME)}: " if len(outcomes) > 1 else ""
+        if outcome.trouble:
+            yield outcome.trouble if str(outcome.suite.path) in outcome.trouble else f"{suite}{outcome.trouble}"
+        yield from (f"{suite}{one_line(text, _SENTENCE)}" for text in (*outcome.warnings, *outcome.notes))
 
 
-def changed(change: Change) -> list[str]:
-    """Return the first changed lines of two prompts, safe to print, and say how many more there are."""
-    lines = [escape_controls(line).replace("\n", " ") for line in change.diff[:_MAX_DIFF_LINES]]
-    more = len(change.diff) - _MAX_DIFF_LINES
-    return [*lines, f"… {plural(more, 'more line')}"] if more > 0 else lines
+# The summary
+
+
+def _summary(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
+    if failing:
+        yield Bullets(tuple(_failure(outcome, verdict) for outcome, verdict in failing[:_TOP]))
+    flaky = sorted(
+        ((verdict.flaky, verdict.name) for outcome in outcomes for verdict in outcome.verdicts if verdict.flaky),
+        key=lambda case: -case[0],
+    )
+    if flaky:
+        excerpts = (Excerpt(f"{share:.0%}", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
+        yield Excerpts("Flaky", tuple(excerpts))
+
+
+def _failure(outcome: Outcome, verdict: Verdict) -> str:
+    """Write a failing verdict in two lines: the case and its place, then what was expected and found."""
+    mark, _ = _MARKS[verdict.status]
+    return f"{mark} {one_line(verdict.name, _NAME)} ({_path(outcome)}:{verdict.line}):\n{_message(verdict)}"
+
+
+def _message(verdict: Verdict) -> str:
+    reason = one_line(verdict.reason, _SENTENCE)
+    counts = " (counts as passed)" if verdict.met and verdict.status == "undecided" else ""
+    if verdict.status == "error" and verdict.detail.startswith(verdict.reason):  # an error, then its message
+        reason = one_line(verdict.detail.partition("\n")[0], _SENTENCE)
+    measured = ": ".join(filter(None, [one_line(verdict.found, _SENTENCE), reason]))
+    return f"expected {one_line(verdict.expected, _SENTENCE)}, found {measured}{counts}"
+
+
+def _footer(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
+    if len(failing) > _TOP:
+        yield f"{plural(len(failing) - _TOP, 'more failure')}: --full"
+    passed = Counter(verdict.subject for outcome in outcomes for verdict in outcome.verdicts if verdict.met)
+    nouns = {"case": "case", "limit": "limit", "baseline": "baseline comparison"}
+    counts = [plural(passed[subject], noun) for subject, noun in nouns.items() if passed[subject]]
+    took = seconds(sum(outcome.seconds for outcome in outcomes))
+    yield " · ".join([f"{listed(counts)} passed" if counts else "nothing passed", took])
+
+
+def _next(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
+    paths = shlex.join(_path(outcome) for outcome in outcomes)
+    if failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
+        yield f"judge test {paths} --update-baseline"
+    if failing:
+        yield f"judge test {shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))} --full"
+
+
+# Every verdict
+
+
+def _section(outcome: Outcome, several: bool) -> Section:
+    name = one_line(outcome.suite.name, _NAME)
+    return Section(f"suite-{name}", name if several else "Cases", lambda: _blocks(outcome, several))
+
+
+def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
+    if several:
+        yield Paragraph(". ".join(summarize([outcome])))
+    yield Details(plural(len(outcome.verdicts), "verdict"), (_table(outcome),))
+    for verdict in outcome.verdicts:
+        if verdict.detail and not verdict.met:
+            yield Heading(one_line(verdict.name, _NAME), 4)
+            yield Code(verdict.detail[:_REPLY].strip())
+    if outcome.comparison is not None:
+        compared = plugins.document(outcome.comparison)
+        blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
+        blocks += [Notice(notice) for notice in compared.notices]
+        blocks += [block for block in compared.summary if not (isinstance(block, Table) and block.short)]
+        for section in compared.sections:
+            blocks += [Heading(section.title), *section.blocks]
+        yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
+
+
+def _table(outcome: Outcome) -> Table:
+    rows = []
+    for verdict in outcome.verdicts:
+        mark, tone = _MARKS[verdict.status]
+        reason = one_line(verdict.reason, _SENTENCE)
+        if verdict.met and verdict.status == "undecided":
+            reason = f"{reason} (counts as passed)".lstrip()
+        before = f"baseline {one_line(verdict.before, _SENTENCE)}" if verdict.before else ""
+        name = f"{mark} {one_line(verdict.name, _NAME)}"
+        rows.append(
+            (
+                Cell(name, tone="" if verdict.met else tone, title=f"{_path(outcome)}:{verdict.line}"),
+                Cell(one_line(verdict.expected, _SENTENCE)),
+                Cell(one_line(verdict.found, _SENTENCE), note=before),
+                Cell(reason),
+            )
+        )
+    key = "✓ passed · ✗ failed · ? undecided · ! error"
+    heads = tuple(document.Column(head, numeric=False) for head in ("case", "expected", "found", "reason"))
+    return Table(heads, tuple(rows), "Verdicts.", key, "cases")
+
+
+# Programs
+
+
+def _data(outcome: Outcome) -> dict[str, Any]:
+    result = outcome.result or outcome.ranked
+    return {
+        "name": outcome.suite.name,
+        "path": str(outcome.suite.path),
+        "passed": outcome.passed,
+        "summary": ". ".join(summarize([outcome])),
+        "trouble": outcome.trouble,
+        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "warnings": outcome.warnings,
+        "notes": outcome.notes,
+        "model": result and result.info.get("model"),
+        "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
+        "seconds": outcome.seconds,
+    }
+
+
+def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    record = {"suite": outcome.suite.name, "path": _path(outcome), **asdict(verdict)}
+    estimate = record.pop("estimate") or {}
+    return record | {name: estimate.get(name) for name in ("value", "low", "high", "n", "p", "method")}
+
+
+def _test_suite(outcome: Outcome) -> TestSuite:
+    path = _path(outcome)
+    cases = [TestCase("suite", "error", outcome.trouble, kind="trouble")] if outcome.trouble else []
+    for verdict in outcome.verdicts:
+        status: Literal["passed", "failed", "error"]
+        status = "passed" if verdict.met else "error" if verdict.status == "error" else "failed"
+        message = _message(verdict)
+        if status != "passed":
+            message = "\n".join(filter(None, [message, f"{path}:{verdict.line}", verdict.detail[:_REPLY].strip()]))
+        cases.append(TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line))
+    return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)

@@ -1,4 +1,4 @@
-"""What a case of a suite may expect: one class each, in a module of its own, and their union."""
+"""The expectations of cases: one class per module, and their union."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.suite.expectations.score_range import ScoreRange
 
 
 def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:
-    """The classes that a case with these keys may be of; exactly one unless it is written wrongly."""
+    """Return the classes that match these keys; exactly one for a valid case."""
     return [expectation for expectation in EXPECTATIONS if expectation.matches(keys)]
 
 

@@ -1,4 +1,4 @@
-"""Expect a minimal correlation of the judge with people's ratings."""
+"""Expect a minimal correlation of the judge with human ratings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judge.stats.coefficients import Coefficient, Level
 from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, matrix, usual_level
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.stats.power import items_needed
-from judge.suite.evidence import NEAR, Undecidable, format_estimate, would_take
+from judge.suite.evidence import NEAR, Undecidable, format_estimate, needs
 from judge.suite.expectations.case import (
     Case,
     CaseContext,
@@ -34,13 +34,13 @@ _OVER: Mapping[Level, str] = {"document": "within items", "item": "over all text
 
 
 class Minimum(Keys):
-    """The least that a coefficient has to be."""
+    """The minimum of a coefficient."""
 
     min: Annotated[Number, Field(ge=-1, le=1)]
 
 
 class Coefficients(Keys):
-    """How far the scores go with people's ratings of that name."""
+    """Minimal correlations of the scores with human ratings of that name."""
 
     model_config = at_least_one_of("spearman", "kendall", "pearson")
 
@@ -49,8 +49,8 @@ class Coefficients(Keys):
     pearson: Minimum | None = None
     level: Level | None = Field(
         default=None,
-        description="document: within items, between the texts of each (default where most items have three rated "
-        "texts or more); item: over all texts (default else); system: between the systems' means.",
+        description="document: within items (default if most items have three rated texts or more); item: over all "
+        "texts (otherwise the default); system: between the systems' means.",
     )
 
     @property
@@ -66,7 +66,7 @@ class Coefficients(Keys):
 
 
 class Agreement(Case):
-    """The scores correlate with people's ratings of the criterion."""
+    """The scores correlate with human ratings of the criterion."""
 
     kind: ClassVar[str] = "agreement"
     needs_ratings: ClassVar[bool] = True
@@ -75,19 +75,19 @@ class Agreement(Case):
 
     def check_keys(self) -> None:
         if self.text:
-            self.mistake("people's ratings are the data's; leave text out", "text")
+            self.mistake("human ratings are in the data; leave text out", "text")
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         rated = {name: None for sample in texts for name in sample.human}
         if criterion.name not in rated:
-            has = f"they rated {', '.join(rated)}" if rated else "the data has no ratings"
+            has = f"rated: {', '.join(rated)}" if rated else "the data has no ratings"
             raise ConfigError(
-                f"human: no text has people's rating {criterion.name!r} ({has}); name its column with "
+                f"human: no text has a human rating {criterion.name!r} ({has}); name its column with "
                 f"map: {{human.{criterion.name}: COLUMN}}"
             )
 
     def describe(self) -> str:
-        return f"{self.about()} goes with people's ratings"
+        return f"{self.about()} agrees with human ratings"
 
     def expected(self, context: CaseContext) -> str:
         return ", ".join(f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items())
@@ -98,9 +98,9 @@ class Agreement(Case):
         samples = scored.result.table.samples
         rated = [s for s in samples if (s.item, s.system) in texts and criterion in s.human]
         if not rated:
-            raise Undecidable(f"none of the texts has a rating by people for {display_name(criterion)}")
+            raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
         lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
-        lacking, detail = scored.lacking(lost) if lost else ("", "")
+        lacking, detail = scored.describe_missing(lost) if lost else ("", "")
         level = self.human.level or usual_level(rated)
         values = {(s.item, s.system): score.value for s in rated if (score := scored.score(s.item, s.system))}
         ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
@@ -119,7 +119,7 @@ class Agreement(Case):
         over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
         return Decision(
             status,
-            joined(*dict.fromkeys(decision.said for decision in decisions), over, lacking),
+            joined(*dict.fromkeys(decision.reason for decision in decisions), over, lacking),
             ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
             estimate=first,
             detail=detail,
@@ -128,17 +128,17 @@ class Agreement(Case):
 
 def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> Decision:
     if e.n < FEWEST:
-        return Decision("undecided", f"too few {UNITS[level]}s to tell: {FEWEST} or more")
+        return Decision("undecided", f"too few {UNITS[level]}s: at least {FEWEST} needed")
     if (
         e.low is None or e.high is None or items < MIN_CORRELATION_ITEMS
-    ):  # of two, drawn anew, there are three different resamples
-        return Decision("undecided", f"too few items to tell: {MIN_CORRELATION_ITEMS} or more")
+    ):  # two items have only three different resamples
+        return Decision("undecided", f"too few items: at least {MIN_CORRELATION_ITEMS} needed")
     if e.low >= least - NEAR:
         return Decision("passed")
     if e.high < least - NEAR:
         return Decision("failed", f"{e.name} below {short(least)}")
-    n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # what is drawn anew are items
+    n, unit = (items, "item") if level == "system" else (e.n, UNITS[level])  # resampling is over items
     margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
     return Decision(
-        "undecided", f"{e.name} not told apart from {short(least)}{would_take(items_needed(margin), n, unit)}"
+        "undecided", f"no significant difference from {e.name} {short(least)}{needs(items_needed(margin), n, unit)}"
     )

@@ -41,17 +41,17 @@ _FLAKY = 0.05, 0.95
 _NAME = 60  # characters of a name
 _CLIP, _NAMED = 40, 3  # characters of a text, and items, in a case's name
 _MAX_NAMES = 20  # items or systems in a message
-_QUOTES = "YAML takes it for {}; put it in quotes"
+_QUOTES = "YAML reads it as {}; put it in quotes"
 
 
 def _parse_name(value: Any) -> str:
-    """A label, an item or another name; a whole number is one too, what YAML made of `no` or 1.0 is not."""
+    """Parse a name: text or a whole number. Refuses what YAML makes of `no` or 1.0."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value.strip():
         return value
     if value is None or isinstance(value, str):
-        raise ValueError("nothing stands here")
+        raise ValueError("the value is empty")
     if isinstance(value, list | dict):
         raise ValueError("write a name")
     raise ValueError(_QUOTES.format(_describe_scalar(value)))
@@ -63,12 +63,12 @@ def _describe_scalar(value: Any) -> str:
 
 
 def _parse_columns(columns: Any) -> dict[str, Any]:
-    """The columns of a text that stands in the case."""
+    """Parse the columns of a text inside the case."""
     if not isinstance(columns, dict):
         raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
     for name, value in columns.items():
         if name in ("item", "system", "human"):
-            raise ValueError(f"{name} is a column of the data; here stands what the criterion's template reads")
+            raise ValueError(f"{name} is a column of the data; write the columns that the criterion's template reads")
         if not isinstance(value, str | int | float | list | dict | None):
             raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
     return columns
@@ -107,18 +107,18 @@ def required_keys(model: type[BaseModel]) -> list[str]:
 
 
 def at_least_one_of(*names: str) -> ConfigDict:
-    """For the schema: one of these keys has to be there."""
+    """Return the schema's rule that one of these keys is required."""
     return ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in names]})
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the numbers say of a case, a limit (kind `limit`) or a criterion against the baseline (kind `baseline`).
+    """The verdict on a case, a limit (kind `limit`) or a criterion compared with the baseline (kind `baseline`).
 
-    `met`: whether it counts as passed. `expected` and `found` are short (`≥ 4`; `4.62 [4.31, 4.93]`), `said` is the
-    sentence (`worse (p < .01)`; `not told apart (would take n ≈ 400)`). `flaky` is the share of single replies after
-    which a case about one text would have come out the other way, where that is from .05 to .95. `before` is what
-    was found in the baseline. `detail` is a failure's message or the judge's reply, for below the table.
+    `met`: whether it counts as passed. `expected` and `found` are short (`≥ 4`; `4.62 [4.31, 4.93]`), `reason`
+    explains it (`worse (p < .01)`; `no significant difference (needs about 400 items)`). `flaky` is the share of single
+    replies that turn the verdict on one text, if it is from .05 to .95. `before` is the baseline's value. `detail` is
+    a failure's message and the judge's reply.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Verdict:
     met: bool
     expected: str
     found: str
-    said: str = ""
+    reason: str = ""
     flaky: float | None = None
     estimate: Estimate | None = None
     before: str = ""
@@ -137,16 +137,16 @@ class Verdict:
 
     @property
     def subject(self) -> str:
-        """What it is about: `case`, `limit` or `baseline`."""
+        """The subject: `case`, `limit` or `baseline`."""
         return self.kind if self.kind in ("limit", "baseline") else "case"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an expectation decides from the scores: some fields of a verdict."""
+    """The decision of an expectation: some fields of a verdict."""
 
     status: Status
-    said: str = ""
+    reason: str = ""
     found: str = ""
     flaky: float | None = None
     estimate: Estimate | None = None
@@ -156,7 +156,7 @@ class Decision:
     def verdict(
         self, kind: str, name: str, line: int, expected: str, *, criterion: str = "", undecided: Policy = "fail"
     ) -> Verdict:
-        """The verdict on a case, a limit or a comparison, by how an undecided one counts."""
+        """Return the verdict; `undecided` says how an undecided one counts."""
         met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
         fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
         return Verdict(name, line, kind, criterion, met=met, expected=expected, **fields)
@@ -164,7 +164,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class CaseContext:
-    """The texts that a case is about, and where their scores are."""
+    """The texts of a case and the results with their scores."""
 
     criterion: str
     texts: Sequence[Text]
@@ -183,37 +183,37 @@ class CaseContext:
 
     @property
     def pairwise(self) -> bool:
-        """Whether the texts were compared two by two: they have names of their own among the comparisons."""
+        """Whether the texts were compared in pairs; their items then have other names."""
         return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
 
     def scored(self) -> CaseScores:
-        """The rows of the texts' items. Raises Undecidable without texts, and for a criterion that was not judged."""
+        """Return the rows of the texts' items. Raises Undecidable without texts and for a criterion without scores."""
         if not self.texts:
-            raise Undecidable("the case is about no text")
+            raise Undecidable("the case has no texts")
         return CaseScores.for_criterion(self.ranked if self.pairwise else self.result, self.criterion, self.by_item)
 
 
 class Case(Keys):
-    """A case of a suite. Its texts are those of the data that `item` and `system` choose, or stand in the case.
+    """A case of a suite. `item` and `system` choose texts of the data, or the case has texts of its own.
 
-    A subclass is an expectation. Its required keys are those by which a file chooses it.
+    Each subclass is an expectation; a file selects it by its required keys.
     """
 
     kind: ClassVar[str]
-    """What reports and `Verdict.kind` call it."""
+    """Its name in reports and `Verdict.kind`."""
     undecided_is: ClassVar[Policy] = "fail"
-    """How an undecided case counts if neither the case nor the suite says it."""
+    """How an undecided case counts by default."""
     compares_texts: ClassVar[bool] = False
     """Whether a criterion that compares two texts may decide it."""
     needs_baseline: ClassVar[bool] = False
     needs_ratings: ClassVar[bool] = False
 
-    name: Name = Field(default="", description="What reports call it (default: what it says).")
+    name: Name = Field(default="", description="Name in reports (default: the expectation).")
     criterion: Name = Field(default="", description="A built-in name or a .jinja file (default: the only one).")
-    item: Names = Field(default=(), description="Of the data only these items.")
-    system: Names = Field(default=(), description="Of the data only these systems' texts.")
-    text: Columns = Field(default={}, description="A text of its own: output, and what the criterion reads.")
-    undecided: Policy | None = Field(default=None, description="What it counts as where the numbers show neither.")
+    item: Names = Field(default=(), description="Only these items of the data.")
+    system: Names = Field(default=(), description="Only texts of these systems.")
+    text: Columns = Field(default={}, description="A text in the case: output and the criterion's other columns.")
+    undecided: Policy | None = Field(default=None, description="Treat an undecided case as pass or fail.")
 
     _line: int = PrivateAttr(0)
     _texts: tuple[Sample, ...] = PrivateAttr(())
@@ -222,7 +222,7 @@ class Case(Keys):
 
     @classmethod
     def matches(cls, keys: Mapping[str, Any]) -> bool:
-        """Whether a case with these keys is of this class."""
+        """Return whether a case with these keys is of this class."""
         return any(keys.get(name) is not None for name in required_keys(cls))
 
     @model_validator(mode="after")
@@ -231,7 +231,7 @@ class Case(Keys):
         inline = self.inline()
         if inline and (chosen := "item" if self.item else "system" if self.system else ""):
             first = "text" if self.text else next(iter(inline))
-            self.mistake(f"{chosen} chooses texts of the data, and {first} stands in the case: leave one out")
+            self.mistake(f"{chosen} chooses texts of the data, but {first} is in the case: leave one out")
         texts: list[Sample] = []
         for name, columns in inline.items():
             if not isinstance(columns.get("output"), str):
@@ -244,25 +244,25 @@ class Case(Keys):
         return self
 
     def check_keys(self) -> None:
-        """Call `mistake` if the keys do not go together."""
+        """Call `mistake` if the keys contradict each other."""
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
-        """The columns of the texts that stand in the case, by the key that they stand under."""
+        """Return the columns of the texts inside the case, by their keys."""
         return {"text": self.text} if self.text else {}
 
     def mistake(self, message: str, *keys: str) -> NoReturn:
-        """Raise an error about the value that `keys` lead to."""
+        """Raise an error about the value at `keys`."""
         raise PydanticCustomError(MISTAKE, "{message}", {"message": message, "keys": keys})
 
     def located(self, criterion: str, line: int, places: Mapping[str, str]) -> Self:
-        """The case as it is in its file, with its criterion; `places` are where the texts in it stand."""
+        """Return the case with its criterion, its line and the places of its texts in the file."""
         case = self.model_copy(update={"criterion": criterion})
         case._line = line
         case._texts = tuple(replace(text, where=places[text.system]) for text in self._texts)
         return case
 
     def named(self, name: str) -> Self:
-        """The case with a name, which is also the item of the texts in it."""
+        """Return the case with a name, which is also the item of its own texts."""
         case = self.model_copy(update={"name": name})
         case._texts = tuple(replace(text, item=name) for text in self._texts)
         return case
@@ -271,33 +271,33 @@ class Case(Keys):
 
     @property
     def line(self) -> int:
-        """Where in the file the case begins."""
+        """The line where the case begins."""
         return self._line
 
     @property
     def texts(self) -> tuple[Sample, ...]:
-        """The texts that stand in the case; their item is its name, their system the key that they stand under."""
+        """The texts inside the case; their item is its name, their system their key."""
         return self._texts
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The systems whose texts of the data it is about; none for all."""
+        """The systems whose texts it chooses; empty for all."""
         return self.system
 
     @property
     def bounds_mean(self) -> bool:
-        """Whether it limits how far the mean over all texts may move from the baseline's."""
+        """Whether it limits the change of the mean over all texts."""
         return False
 
     def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
-        """The texts of the data that it is about. Raises ConfigError if there are none."""
+        """Return the chosen texts of the data. Raises ConfigError if there are none."""
         matching = self.matching(by_item, systems)
         if not matching:
             raise ConfigError(f"none of these items has a text of {' or '.join(map(repr, self.systems))}")
         return matching
 
     def matching(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
-        """The texts of its items and systems. Raises ConfigError for one that the data lack."""
+        """Return the texts of its items and systems. Raises ConfigError for an unknown one."""
         for column, names, known in (("item", self.item, by_item), ("system", self.systems, systems)):
             for name in names:
                 if name not in known:
@@ -310,28 +310,28 @@ class Case(Keys):
         return [sample for sample in of_items if not self.systems or sample.system in self.systems]
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        """Raise ConfigError for what cannot be expected of these texts on this criterion's scale."""
+        """Raise ConfigError for an expectation that these texts or the criterion's scale cannot meet."""
 
     # Describe
 
     def describe(self) -> str:
-        """The expectation as a sentence, the default name of a case."""
+        """Return the expectation as a sentence, the default name of a case."""
         raise NotImplementedError
 
     def expected(self, context: CaseContext) -> str:
-        """The expectation in short: `≥ 4`."""
+        """Return the short expectation: `≥ 4`."""
         raise NotImplementedError
 
     def about(self) -> str:
-        """Its criterion and texts: `coherence of a1 by lead`."""
+        """Return its criterion and texts: `coherence of a1 by lead`."""
         return f"{self.stem()} of {self.which()}"
 
     def stem(self) -> str:
-        """Its criterion without the folder."""
+        """Return its criterion without the folder."""
         return Path(self.criterion).stem
 
     def which(self) -> str:
-        """Its texts in few words."""
+        """Describe its texts in few words."""
         if self._texts:
             return quoted(self._texts[0].output)
         items = ", ".join(self.item) if len(self.item) <= _NAMED else plural(len(self.item), "item")
@@ -345,14 +345,14 @@ class Case(Keys):
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text."""
+    """Return the beginning of a text in quotes."""
     return f"“{one_line(text, _CLIP)}”"
 
 
 def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
-    """Every item's mean over its systems; what is said of texts without a score, and the first failure.
+    """Return every item's mean over its systems, a note on texts without a score, and the first failure.
 
-    Raises Undecidable where no text has one.
+    Raises Undecidable if no text has a score.
     """
     items: list[Parts] = []
     lost = []
@@ -368,20 +368,20 @@ def missing(
     scored: CaseScores, lost: Sequence[tuple[str, str, str]], scored_items: Sequence[object]
 ) -> tuple[str, str]:
     """Describe rows without a score, and the first failure. Raises Undecidable if there are no scored items."""
-    message, detail = scored.lacking(lost) if lost else ("", "")
+    message, detail = scored.describe_missing(lost) if lost else ("", "")
     if not scored_items:
         raise Undecidable(message if len(lost) > 1 else detail.partition(":")[0], detail)
     return message, detail
 
 
 def missing_texts(scored: CaseScores, texts: Sequence[Text]) -> tuple[str, str]:
-    """As `missing`, of texts."""
+    """As `missing`, for texts."""
     without = [(*text, "") for text in texts if scored.score(*text) is None]
     return missing(scored, without, [text for text in texts if (*text, "") not in without])
 
 
 def flaky(odds: float) -> bool:
-    """Whether a share of single replies is neither few nor nearly all of them."""
+    """Return whether a share of single replies is neither small nor nearly all."""
     return _FLAKY[0] <= odds <= _FLAKY[1]
 
 
@@ -395,22 +395,22 @@ def display_name(text: str) -> str:
 
 
 def short(value: float) -> str:
-    """`4`, `−0.5`."""
+    """Write `4`, `−0.5`."""
     return f"{value:g}".replace("-", "−")
 
 
 def percentage(value: float) -> str:
-    """`60%`, `62.5%`, for limits that people wrote."""
+    """Write `60%`, `62.5%`, for limits that people wrote."""
     return f"{round(100 * value, 1):g}%"
 
 
 def places(column: Column) -> int:
-    """Decimals that suit a column's scale."""
+    """Return the decimals for a column's scale."""
     return decimals([end for end in (column.low, column.high) if end is not None])
 
 
 def most(names: Iterable[str], limit: int = 5) -> str:
-    """The first names, and how many more there are."""
+    """List the first names, and count the others."""
     names = list(names)
     more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more

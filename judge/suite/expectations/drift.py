@@ -1,4 +1,4 @@
-"""Limit how far the scores may move from those of a baseline run."""
+"""Limit the change of scores from a baseline run."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
 
 
 class Moves(Keys):
-    """How far the scores may have moved from the baseline's."""
+    """Limits of the change from the baseline."""
 
     model_config = at_least_one_of("max_shift", "max_drop", "max_flips")
 
-    max_shift: Points | None = Field(default=None, description="Of the mean, either way, in points of the scale.")
-    max_drop: Points | None = Field(default=None, description="Of the mean, to the worse, in points of the scale.")
-    max_flips: Share | None = Field(
-        default=None, description="Share of the texts whose likeliest label is another one."
+    max_shift: Points | None = Field(
+        default=None, description="Change of the mean, up or down, in points of the scale."
     )
+    max_drop: Points | None = Field(default=None, description="Worsening of the mean, in points of the scale.")
+    max_flips: Share | None = Field(default=None, description="Share of the texts whose likeliest label changes.")
 
     @model_validator(mode="after")
     def _check_limits(self) -> Moves:
@@ -51,7 +51,7 @@ class Moves(Keys):
 
 
 class _Limit(NamedTuple):
-    """A limit on a move: `sign` is 1 for a move down and −1 for one up, `verb` names a larger one."""
+    """A limit on a change: `sign` is 1 for a fall and −1 for a rise, `verb` names a larger change."""
 
     sign: int
     most: float
@@ -59,7 +59,7 @@ class _Limit(NamedTuple):
 
 
 class Drift(Case):
-    """The scores stay near those of the baseline; flipped labels are counted, not estimated."""
+    """The scores stay near the baseline; flipped labels are counted, not estimated."""
 
     kind: ClassVar[str] = "drift"
     undecided_is: ClassVar[Policy] = "pass"
@@ -73,7 +73,7 @@ class Drift(Case):
         return limits_mean and not (self.item or self.system or self.texts)
 
     def describe(self) -> str:
-        return f"{self.about()} stays as it was"
+        return f"{self.about()} stays the same"
 
     def expected(self, context: CaseContext) -> str:
         limits = (
@@ -85,13 +85,13 @@ class Drift(Case):
 
     def decide(self, context: CaseContext) -> Decision:
         if context.baseline is None:
-            raise Undecidable("there is no baseline: name one with --baseline, or make one with --update-baseline")
+            raise Undecidable("no baseline: name one with --baseline, or make one with --update-baseline")
         scored = context.scored()
         lacking, detail = missing_texts(scored, context.texts)
         runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
         limits: list[_Limit] = []
         if (shift := self.drift.max_shift) is not None:
-            limits += [_Limit(1, shift, "moved"), _Limit(-1, shift, "moved")]
+            limits += [_Limit(1, shift, "changed"), _Limit(-1, shift, "changed")]
         if (drop := self.drift.max_drop) is not None:
             limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drop, "fell"))
         still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
@@ -110,10 +110,10 @@ class Drift(Case):
                 flipped = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
                 decisions.append(Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}"))
             estimate = still.estimate if limits else wilson_interval(len(flips), n)
-        said = dict.fromkeys(decision.said for decision in decisions)
+        reason = dict.fromkeys(decision.reason for decision in decisions)
         return Decision(
             min((decision.status for decision in decisions), key=_WORST.index),
-            joined(*said, *remarks, runs.some, lacking),
+            joined(*reason, *remarks, runs.some, lacking),
             ", ".join(measured),
             estimate=estimate,
             before=number(runs.mean_before(), decimals),
@@ -129,6 +129,7 @@ def _check_limit(test: MeanTest, limit: _Limit) -> Decision:
     e = test.estimate
     if min(limit.sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
         return Decision(
-            "undecided", f"not told apart from a move by {short(-limit.sign * limit.most)}{test.items_needed}"
+            "undecided",
+            f"no significant difference from a change of {short(-limit.sign * limit.most)}{test.items_needed}",
         )
     return Decision("passed")

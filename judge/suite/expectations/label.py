@@ -35,7 +35,7 @@ class LikeliestLabel(Keys):
 
     label: Name = Field(description="The likeliest label.")
     share: Annotated[Share, Field(gt=0)] = Field(
-        default=1.0, description="Of several texts, the share that has the label (default: 1)."
+        default=1.0, description="Share of several texts that must have the label (default: 1)."
     )
 
 
@@ -56,7 +56,7 @@ class Label(Case):
         if label not in labels:
             raise ConfigError(f"label: {unknown_name_message(f'label of {criterion.name}', label, list(labels))}")
         if self.expect.share < 1 and len(texts) == 1:
-            raise ConfigError("share: it is for several texts, and this case has one: leave it out")
+            raise ConfigError("share is for several texts, and this case has one: leave it out")
 
     def describe(self) -> str:
         share = self.expect.share
@@ -72,11 +72,11 @@ class Label(Case):
         shares_by_text = {text: scored.shares(*text) for text in context.texts}
         lacking, detail = missing_texts(scored, context.texts)
         if not any(shares_by_text.values()):
-            raise Undecidable(f"scores of {display_name(scored.column.name)} are made of no labels: expect min or max")
+            raise Undecidable(f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max")
         if len(shares_by_text) == 1:
             ((text, shares),) = shares_by_text.items()
             return self._decide_single(scored, text, shares)
-        # Counted over all texts: one without a score has not that label.
+        # Counted over all texts: one without a score does not have the label.
         tops = {text: likeliest(shares) for text, shares in shares_by_text.items()}
         others = {text: top for text, top in tops.items() if top != self.expect.label}
         hits, n = len(tops) - len(others), len(tops)
@@ -95,14 +95,14 @@ class Label(Case):
         )
 
     def _decide_single(self, scored: CaseScores, text: Text, shares: Mapping[str, float]) -> Decision:
-        """By the label's lead over the likeliest other one, over the draws or whatever was not seen."""
+        """Decide by the label's lead over the likeliest other one, within the uncertainty of the replies."""
         label = self.expect.label
         rivals = {name: shares.get(name, 0.0) for name in (*scored.column.labels, *shares) if name != label}
         rival = max(rivals, key=rivals.__getitem__)
         (lead,) = mean([scored.leads(*text, label, rival)], 0.0)
         top = likeliest(shares)
         side = (1 if top == label else -1) if lead.single else lead.significant_direction
-        doubt = "" if side else f"not told apart from {display_name(rival)}{lead.items_needed}"
+        doubt = "" if side else f"no significant difference from {display_name(rival)}{lead.items_needed}"
         odds, flakiness = None, ""
         turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
         if not lead.single and flaky(turned):
@@ -110,5 +110,5 @@ class Label(Case):
             answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
             odds, flakiness = turned, f"flaky: {turned:.0%} of single replies say {answer}"
         measured = display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
-        said = joined(doubt, "one reply" if lead.single else "", flakiness)
-        return Decision(STATUS[side], said, measured, odds, lead.estimate)
+        reason = joined(doubt, "one reply" if lead.single else "", flakiness)
+        return Decision(STATUS[side], reason, measured, odds, lead.estimate)

@@ -32,16 +32,16 @@ _EVEN = 0.5
 
 
 class Order(Case):
-    """Texts of a system, or a text, score above those of another one.
+    """Texts of a system, or a text, score higher than those of another one.
 
-    By a criterion that compares two texts: `better` wins more than half of the comparisons.
+    With a pairwise criterion, `better` wins more than half of the comparisons.
     """
 
     kind: ClassVar[str] = "order"
     compares_texts: ClassVar[bool] = True
 
     better: Side = Field(description="A system of the data, or the columns of a text.")
-    worse: Side = Field(description="What better has to be better than.")
+    worse: Side = Field(description="The system or text that must score lower.")
     margin: Points = Field(
         default=0.0, description="By more than this: points of the scale, or share of the comparisons above one half."
     )
@@ -51,7 +51,7 @@ class Order(Case):
             self.mistake("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
         if isinstance(self.better, dict):
             if "output" in self.text:
-                self.mistake("output stands in better and worse; leave it out of text", "text", "output")
+                self.mistake("output is in better and worse; leave it out of text", "text", "output")
         elif self.better == self.worse:
             self.mistake(f"better and worse are both {self.better}", "worse")
         elif self.text:
@@ -65,17 +65,17 @@ class Order(Case):
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Those of the two sides: in a text that stands in the case they are called `better` and `worse`."""
+        """The systems of the two sides; texts inside the case are called `better` and `worse`."""
         sides = (("better", self.better), ("worse", self.worse))
         return tuple(side if isinstance(side, str) else name for name, side in sides)
 
     def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
-        """The texts of items that have both."""
+        """Return the texts of items that have both."""
         better, worse = self.systems
         matching = self.matching(by_item, systems)
         there = {(sample.item, sample.system) for sample in matching}
         if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
-            raise ConfigError(f"item {lone!r} has not a text of both {better!r} and {worse!r}")
+            raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
         matching = [sample for sample in matching if {(sample.item, better), (sample.item, worse)} <= there]
         if not matching:
             raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
@@ -144,17 +144,17 @@ class Order(Case):
             return margin.untested_reason
         if side == 0:
             lead = f" from a lead of {short(self.margin)}" if self.margin else ""
-            return f"not told apart{lead}{margin.items_needed}"
+            return f"no significant difference{lead}{margin.items_needed}"
         if zero.significant_direction < 0:
             return f"worse{zero.tested}"
         return f"not better by {short(self.margin)}{margin.tested}" if self.margin else "not better"
 
 
 def _side(test: MeanTest) -> int:
-    """1 above the limit, −1 not above it, 0 where it is not told.
+    """Return 1 if above the limit, −1 if not above it, 0 if undecided.
 
-    One reply decides by its value, and so does a tie. Of two to five items with one reply each nothing is told, and of
-    so many without draws no lead.
+    A single reply and a tie decide by their value. Two to five items with one reply each decide nothing, and without
+    draws they show no lead.
     """
     e = test.estimate
     if test.too_few_reason:
@@ -165,7 +165,7 @@ def _side(test: MeanTest) -> int:
 
 
 def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
-    """`+1.30 [1.00, 1.60]`, or the share of comparisons won."""
+    """Write `+1.30 [1.00, 1.60]`, or the share of comparisons won."""
     if pairwise:
         low, high = e.low, e.high
         ends = ""

@@ -93,17 +93,19 @@ class ScoreRange(Case):
             estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
         decision = self._decide_ends(means)
         odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
-        said = joined(
-            decision.said,
+        reason = joined(
+            decision.reason,
             "" if not means[0].single else "one reply" if lone else "one reply each",
             means[0].alike,
             flakiness,
             lacking,
         )
-        return Decision(decision.status, said, format_estimate(estimate, places(column)), odds, estimate, detail=detail)
+        return Decision(
+            decision.status, reason, format_estimate(estimate, places(column)), odds, estimate, detail=detail
+        )
 
     def _decide_ends(self, means: Sequence[MeanTest]) -> Decision:
-        """Inside where every end holds; what is said is of the end that does not, or not for certain."""
+        """Pass if every end holds; the reason is about the end that does not, or not for certain."""
         ends = [(end, sign) for end, sign in ((self.expect.min, 1), (self.expect.max, -1)) if end is not None]
         doubt = ""
         for test, (end, sign) in zip(means, ends, strict=True):
@@ -112,11 +114,11 @@ class ScoreRange(Case):
             if test.significant_direction == -sign:
                 return Decision("failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}")
             if least < -NEAR:
-                doubt = doubt or f"not told apart from {short(end)}{test.items_needed}"
+                doubt = doubt or f"no significant difference from {short(end)}{test.items_needed}"
         return Decision("undecided", doubt) if doubt else Decision("passed")
 
     def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
-        """The share of single replies that would have turned the verdict, if it is neither few nor nearly all."""
+        """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
         each = [
             flip_probability(score, self.expect.__contains__, counts(column, scored.result.info))
             for score, column in scored.each(*text)
@@ -132,7 +134,7 @@ class ScoreRange(Case):
         if high is None and low is not None:
             where = f"{'fall below' if inside else 'reach'} {short(low)}"
         elif low is None and high is not None:
-            where = f"{'go above' if inside else 'keep to'} {short(high)}"
+            where = f"{'go above' if inside else 'stay within'} {short(high)}"
         else:
             where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
         return turned, f"flaky: {turned:.0%} of single replies {where}"

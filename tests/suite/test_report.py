@@ -1,0 +1,165 @@
+"""The report of `judge test`: what comes first, every format, hostile names, and characters that XML forbids."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.cells import cell_len
+
+from judge.core.errors import ConfigError
+from judge.core.format import escape_controls, one_line
+from judge.suite.evaluate import Outcome, Outcomes
+from judge.suite.expectations.case import Verdict
+from judge.suite.schema import Suite
+
+PASSED = Verdict("a", 1, "score_range", "c", "passed", True, "≥ 4", "4.5")
+PARSER = MarkdownIt("commonmark").enable("table")
+BARE = Suite(Path("a.judge.yaml"), "a", {}, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "full"),
+    [
+        ("console.txt", "console", False),
+        ("full.txt", "console", True),
+        ("summary.md", "markdown", False),
+        ("junit.xml", "junit", False),
+    ],
+)
+def test_golden(
+    outcomes: list[Outcome], golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str, full: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    golden(name, Outcomes(outcomes).report(format, full=full))
+
+
+def console(*outcomes: Outcome, **options: Any) -> str:
+    return Outcomes(outcomes).report(**options)
+
+
+def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = console(*outcomes[:1]).rstrip("\n").split("\n")
+    assert len(lines) <= 25
+    assert max(map(cell_len, lines)) <= 80
+    assert lines[0].startswith("3 of 6 cases fail: 1 failed, 1 undecided, 1 error")
+    assert "  1 limit exceeded: failures." in lines
+    assert "  Worse than the baseline: relevance." in lines
+    assert "- ✗ the bridge is relevant (suites/summaries.judge.yaml:5):" in lines
+    assert "Flaky    the bridge is relevant 65% · the bridge is a 4 35%" in lines
+    assert lines[-1] == "Next     judge test suites/summaries.judge.yaml --full"
+
+
+def test_a_suite_that_passes_needs_two_lines(outcomes: list[Outcome]) -> None:
+    first, last = console(outcomes[1]).split("\n\n")
+    assert first.split("  ")[0] == "1 case passes"
+    assert last == "1 case and 1 limit passed · 0.5\u00a0s\n"
+
+
+def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
+    plain, coloured = console(*outcomes, full=True), console(*outcomes, full=True, colour=True)
+    assert "\x1b" not in plain
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.split("\n")] == plain.split("\n")
+    assert coloured != stripped
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "headline"),
+    [
+        ([PASSED, PASSED], "All 2 cases pass"),
+        ([PASSED, replace(PASSED, kind="drift", status="undecided")], "All 2 cases pass, 1 of them undecided"),
+        ([PASSED, replace(PASSED, status="failed", met=False)], "1 of 2 cases fail"),
+        ([PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)], "1 limit exceeded: cost"),
+        ([replace(PASSED, kind="baseline", status="error", met=False)], "Not comparable with the baseline: c"),
+    ],
+)
+def test_failures_come_first(verdicts: list[Verdict], headline: str) -> None:
+    assert console(Outcome(BARE, tuple(verdicts))).startswith(headline)
+
+
+def test_only_changes_from_the_baseline_can_become_the_baseline() -> None:
+    worse = replace(PASSED, kind="baseline", status="failed", met=False)
+    assert "judge test a.judge.yaml --update-baseline" in console(Outcome(BARE, (worse,)))
+    assert "--update-baseline" not in console(Outcome(BARE, (worse, replace(worse, kind="label"))))
+
+
+def test_an_undecided_case_that_counts_as_passed_says_so() -> None:
+    verdict = replace(PASSED, status="undecided", reason="no significant difference from 4")
+    assert "(counts as passed)" in " ".join(console(Outcome(BARE, (verdict,)), full=True).split())
+
+
+def test_a_path_below_this_folder_is_written_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "x/a.judge.yaml" in console(Outcome(replace(BARE, path=tmp_path / "x" / "a.judge.yaml"), (PASSED,)))
+    assert f"{tmp_path.parent}/b.yaml" in console(Outcome(replace(BARE, path=tmp_path.parent / "b.yaml"), (PASSED,)))
+
+
+def test_nothing_in_a_name_or_reply_becomes_markup(outcomes: list[Outcome]) -> None:
+    page = PARSER.render(Outcomes(outcomes).report("markdown"))
+    assert "<script" not in page
+    assert "<strong>b</strong>" not in page
+    assert "\x1b" not in page
+
+
+def test_markdown_fits_a_comment(outcomes: list[Outcome]) -> None:
+    many = tuple(replace(outcomes[0].verdicts[k % 8], name=f"case {k}") for k in range(180))
+    for number in (1, 30, 200):
+        page = Outcomes([replace(outcomes[0], verdicts=many)] * number).report("markdown")
+        assert page.count("<details>") == page.count("</details>")
+        assert len(page) <= 60_000
+        assert page.startswith("## ✗ judge test: summaries")
+
+
+any_text = st.text(st.characters(codec=None), max_size=40)
+
+
+@given(any_text, any_text, st.sampled_from(["failed", "error", "passed"]))
+def test_any_text_is_xml(name: str, reason: str, status: Any) -> None:
+    verdict = Verdict(
+        name, 1, "label", "c", status, status == "passed", "≥ 4", reason, reason, detail=f"{reason}\n{name}"
+    )
+    text = Outcomes([Outcome(BARE, (verdict,))]).report("junit")
+    case = ElementTree.fromstring(text.encode()).find(".//testcase")
+    assert case is not None
+    assert case.get("name") == one_line(name, 80).replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+    assert escape_controls(text) == text
+
+
+def test_json_is_strict_and_whole(outcomes: list[Outcome]) -> None:
+    found = json.loads(Outcomes(outcomes).report("json"), parse_constant=pytest.fail)
+    assert (found["schema"], found["passed"]) == ("judge.test/1", False)
+    first, second, third = found["suites"]
+    assert (first["model"], first["comparison"]["schema"]) == ("small-judge", "judge.compare/1")
+    assert [verdict["status"] for verdict in first["verdicts"]][:4] == ["failed", "passed", "undecided", "error"]
+    verdict = second["verdicts"][0]
+    assert (verdict["expected"], verdict["found"], verdict["reason"]) == ("3 to 5", "3.65 [3.42, 3.88]", "")
+    assert (verdict["estimate"]["value"], verdict["before"]) == (3.65, "4.00")
+    assert (third["trouble"][:29], third["comparison"]) == ("suites/stuck.judge.yaml:4: ca", None)
+
+
+def test_csv_has_a_row_per_verdict(outcomes: list[Outcome]) -> None:
+    rows = list(csv.DictReader(StringIO(Outcomes(outcomes).report("csv"))))
+    assert [row["name"] for row in rows] == [verdict.name for outcome in outcomes for verdict in outcome.verdicts]
+    assert (rows[0]["suite"], rows[0]["line"], rows[0]["flaky"], rows[0]["value"]) == ("summaries", "5", "0.65", "3.65")
+
+
+def test_latex_has_every_case(outcomes: list[Outcome]) -> None:
+    text = Outcomes(outcomes).report("latex")
+    assert all(name in text for name in ("the bridge is relevant", "edited beats draft", "nothing moves much"))
+
+
+def test_another_format_is_refused(outcomes: list[Outcome]) -> None:
+    with pytest.raises(ConfigError, match="unknown format 'junt'; did you mean 'junit'"):
+        Outcomes(outcomes).report("junt")
