@@ -1,13 +1,11 @@
 """Compute BLEU (Papineni et al. 2002) of single texts and of systems, by sacrebleu's rules (Post 2018).
 
 The first part is shared with the metrics of diversity: tokenizers by name or script, options, and the score of counts.
-Tokens, smoothing and formula are sacrebleu's. The counts are computed here, once per reference for all systems; every
-value equals sacrebleu's.
+Tokens, counts, smoothing and formula are sacrebleu's.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,18 +14,20 @@ from itertools import chain
 from typing import Any, ClassVar, TypedDict
 
 from judge import text
-from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.errors import DataError, MissingExtra
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
+    Options,
     Rate,
+    ReferenceMetric,
     as_samples,
-    bool_option,
-    by_references,
+    by_system,
     choice_option,
     joined,
     list_function,
     reference_count,
+    setting,
     whole_number,
 )
 from judge.metrics.common import references as usable
@@ -62,48 +62,48 @@ def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note
 
 def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
     """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=name) does. Raise MissingExtra."""
-    tokenizer = _tokenizer(name)
-    mecab = name.endswith("-mecab")
+    tokenizer = _scorer(name).tokenizer
 
     def cut(string: str) -> list[str]:
-        if lowercase:
-            string = string.lower()
-        if mecab:  # takes UTF-8 only and stops at a NUL
-            string = whole(string).replace("\0", " ")
-        tokenized: str = tokenizer(string.rstrip())
+        tokenized: str = tokenizer(_readable(string.lower() if lowercase else string, name).rstrip())
         return tokenized.split()
 
     return cut
 
 
+def _readable(string: str, tokenizer: str) -> str:
+    """Return a text that the tokenizer accepts: MeCab takes UTF-8 only and stops at a NUL."""
+    return whole(string).replace("\0", " ") if tokenizer.endswith("-mecab") else string
+
+
 def tokenizer_signature(name: str) -> str:
     """Return a tokenizer's own signature. Raise MissingExtra."""
-    return str(_tokenizer(name).signature())
+    return str(_scorer(name).tokenizer.signature())
 
 
-def validate_tokenizer(option: str, name: Any) -> str:
+def tokenizer_option(option: str, name: Any) -> str:
     """Return an option's tokenizer name. Raise ConfigError, or MissingExtra if its packages are missing."""
     from sacrebleu.metrics.bleu import BLEU
 
-    if not isinstance(name, str) or name not in BLEU.TOKENIZERS:
-        raise ConfigError(f"{option} must be one of {', '.join(sorted(BLEU.TOKENIZERS))}, not {name!r}")
-    _tokenizer(name)
-    return name
+    choice_option(option, name, sorted(BLEU.TOKENIZERS))
+    _scorer(name)
+    return str(name)
 
 
-@lru_cache(maxsize=16)  # one per kind, because sacrebleu's cache the texts
-def _tokenizer(name: str) -> Any:
+@lru_cache(maxsize=16)  # one per kind, because tokenizers cache the texts
+def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
+    """Return sacrebleu's BLEU whose scores carry unsmoothed counts."""
     from sacrebleu.metrics.bleu import BLEU
 
     try:
-        return BLEU(tokenize=name).tokenizer
+        return BLEU(lowercase, True, name, "none", None, max_order, True)
     except (RuntimeError, ImportError) as error:
         extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
         raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
 
 
 _SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
-_HIGHEST_ORDER = 9
+HIGHEST_ORDER = 9
 
 
 class BleuOptions(TypedDict, total=False):
@@ -117,20 +117,14 @@ class BleuOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class Tokens(Options):
     """The tokenization options of a metric; metrics inherit them.
 
     `tokenize` is a tokenizer of sacrebleu (None: by script). Raises ConfigError and MissingExtra.
     """
 
-    name: ClassVar[str]
-    tokenize: str | None = None
+    tokenize: str | None = setting(None, tokenizer_option)
     lowercase: bool = False
-
-    def __post_init__(self) -> None:
-        if self.tokenize is not None:
-            validate_tokenizer(f"{self.name}.tokenize", self.tokenize)
-        bool_option(f"{self.name}.lowercase", self.lowercase)
 
     def tokenizer_for(self, texts: Iterable[str]) -> str:
         """Return the tokenizer for these texts, which all share it."""
@@ -149,15 +143,24 @@ class Tokens:
 class Settings(Tokens):
     """The maximum n-gram order and the smoothing of BLEU."""
 
-    smooth: str = "exp"
-    max_order: int = 4
+    smooth: str = setting("exp", choice_option, tuple(_SMOOTH_SIGNATURES))
+    max_order: int = setting(4, whole_number, 1, HIGHEST_ORDER)
     effective_order: bool = field(default=True, init=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        order(f"{self.name}.max_order", self.max_order)
-        choice_option(f"{self.name}.smooth", self.smooth, tuple(_SMOOTH_SIGNATURES))
-        bool_option(f"{self.name}.effective_order", self.effective_order)
+    def counts(self, output: str, references: Sequence[str], tokenizer: str) -> list[int]:
+        """Return sacrebleu's statistics of an output: its length, the closest reference's, matches, n-grams."""
+        scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
+        found = scorer.sentence_score(_readable(output, tokenizer), [_readable(each, tokenizer) for each in references])
+        return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+
+    def bleu(self, counts: Sequence[int]) -> float:
+        """Return BLEU (0–100) of the counts of one text, or of the sum over several texts, by sacrebleu."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        order = self.max_order
+        hits, total = list(counts[2 : 2 + order]), list(counts[2 + order :])
+        value = BLEU.compute_bleu(hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order)
+        return min(float(value.score), 100.0)  # equal texts would get 100.00000000000004
 
     def signature(self, tokenizers: Iterable[str]) -> str:
         """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
@@ -183,30 +186,6 @@ class DiversitySettings(Settings):
         return "|".join([self.signed_effective_order, f"order={self.max_order}", case, tok, smooth, signed_version()])
 
 
-def order(option: str, value: Any) -> int:
-    """Return an order of n-grams. Raise ConfigError for anything else."""
-    return whole_number(option, value, 1, _HIGHEST_ORDER)
-
-
-def score(hits: Sequence[int], total: Sequence[int], lengths: tuple[int, int], settings: Settings) -> float:
-    """Return BLEU (0–100) of one text or of pooled counts, by sacrebleu: matches and n-grams for each order from 1.
-
-    `lengths` are the tokens of the text and of its closest reference.
-    """
-    from sacrebleu.metrics.bleu import BLEU
-
-    bleu = BLEU.compute_bleu(
-        correct=list(hits),
-        total=list(total),
-        sys_len=lengths[0],
-        ref_len=lengths[1],
-        smooth_method=settings.smooth,
-        effective_order=settings.effective_order,
-        max_ngram_order=settings.max_order,
-    )
-    return min(float(bleu.score), 100.0)  # equal texts would get 100.00000000000004
-
-
 def signed_version() -> str:
     """Return the part of a signature that names sacrebleu."""
     return f"sacrebleu {version('sacrebleu')}"
@@ -214,14 +193,11 @@ def signed_version() -> str:
 
 __all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
 
-Words = Callable[[str], list[str]]
-Counts = Counter[tuple[str, ...]]
-
 _RESAMPLES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bleu(Settings):
+class Bleu(Settings, ReferenceMetric):
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
     The script of the references picks the tokenizer, so all systems of an item share it: `zh` for Chinese, `ja-mecab`
@@ -231,26 +207,21 @@ class Bleu(Settings):
     """
 
     name: ClassVar[str] = "bleu"
-    rowwise: ClassVar[bool] = True
+    high: ClassVar[float | None] = 100.0
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
-        used: set[str] = set()
 
-        def prepare(targets: tuple[str, ...]) -> Rate:
+        def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
-            count = _reference_counter(targets, self.words(tokenizer), self.max_order)
-            return lambda output: _bleu(count(output), self)
+            return lambda output: self.bleu(self.counts(output, targets, tokenizer))
 
-        rows = by_references(samples, "bleu", prepare)
-        signature = f"bleu|sentence|nrefs={reference_count(samples)}|{self.signature(used)}"
-        column = Column("bleu", "metric", signature, low=0.0, high=100.0)
-        notes: tuple[Note, ...] = ()
-        if self.tokenize:  # may leave texts in one piece
-            texts = (string for sample in samples for string in (sample.output, *usable(sample)))
-            notes = (count_unsegmented("bleu", self.tokenize, texts),)
-        return MetricResult((column,), rows, notes)
+        return self.compare(samples, prepare, self.signature)
+
+    def notes(self, texts: Iterable[str]) -> tuple[Note, ...]:
+        """Return how many texts the chosen tokenizer leaves in one piece."""
+        return (count_unsegmented(self.name, self.tokenize, texts),) if self.tokenize else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,11 +235,7 @@ class CorpusBleu(Settings):
 
     name: ClassVar[str] = "bleu_corpus"
     effective_order: bool = field(default=False, init=False)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number("bleu_corpus.seed", self.seed, 0, 2**32 - 1)
+    seed: int = setting(0, whole_number, 0, 2**32 - 1)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per system, in order of first appearance.
@@ -276,25 +243,26 @@ class CorpusBleu(Settings):
         A system without any reference is a `Failure`, and so is one that matches its references but has no text as long
         as the longest n-gram, because corpus BLEU has no effective order.
         """
-        tokenizers = _tokenizers_by_system(samples, self)
-        texts = Counter(sample.system for sample in samples)
-        stats: dict[str, list[list[int]]] = {system: [] for system in texts}
-        for sample, counted in zip(samples, _sample_stats(samples, tokenizers, self), strict=True):
-            stats[sample.system] += [counted] if counted else []
-        rows = tuple(self._row(system, system_stats) for system, system_stats in stats.items())
-        used = {tokenizers[system] for system, system_stats in stats.items() if system_stats}
+        rows: list[Score | Failure] = []
+        left_out = 0
+        used: set[str] = set()
+        texts: dict[str, set[str]] = {}
+        for system, own_samples in by_system(samples).items():
+            tokenizer = self.tokenizer_for(chain.from_iterable(map(usable, own_samples)))
+            texts.setdefault(tokenizer, set()).update(*((each.output, *usable(each)) for each in own_samples))
+            compared = [(each.output, targets) for each in own_samples if (targets := usable(each))]
+            rows.append(self._row(system, [self.counts(*pair, tokenizer) for pair in compared]))
+            if compared:
+                used.add(tokenizer)
+                left_out += len(own_samples) - len(compared)
         signature = (
             f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}"
             f"|{self.signature(used)}"
         )
         column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
-        left_out = sum(not usable(sample) for sample in samples if stats[sample.system])
         notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
-        for tokenizer in dict.fromkeys(tokenizers.values()):
-            own_samples = [sample for sample in samples if tokenizers[sample.system] == tokenizer]
-            own_texts = (string for sample in own_samples for string in (sample.output, *usable(sample)))
-            notes.append(count_unsegmented("bleu_corpus", tokenizer, own_texts))
-        return MetricResult((column,), rows, tuple(notes))
+        notes += [count_unsegmented("bleu_corpus", *cut) for cut in texts.items()]
+        return MetricResult((column,), tuple(rows), tuple(notes))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
         who = f"system {system}" if system else "the system"
@@ -309,7 +277,7 @@ class CorpusBleu(Settings):
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
             return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
-        value = _bleu(total, self)
+        value = self.bleu(total)
         return Score("", system, "bleu_corpus", value, self._interval(stats))
 
     def _interval(self, stats: list[list[int]]) -> Provenance:
@@ -326,7 +294,7 @@ class CorpusBleu(Settings):
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
             total = [int(number) for number in drawn @ counts]
             if _is_defined(total):
-                resampled.append(_bleu(total, self))
+                resampled.append(self.bleu(total))
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
         low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
@@ -360,74 +328,15 @@ def corpus(
     """
     metric = CorpusBleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
     samples = as_samples(outputs, references)
-    counts = _sample_stats(samples, _tokenizers_by_system(samples, metric), metric)
-    stats = [counted for counted in counts if counted]
+    tokenizer = metric.tokenizer_for(chain.from_iterable(map(usable, samples)))
+    stats = [metric.counts(sample.output, usable(sample), tokenizer) for sample in samples]
     total = [sum(column) for column in zip(*stats, strict=True)]
     if not stats or not _is_defined(total):
         raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
-    return _bleu(total, metric)
-
-
-def _bleu(stats: Sequence[int], settings: Settings) -> float:
-    """Return BLEU (0–100) from sufficient statistics: output length, reference length, matches and totals by order."""
-    at = 2 + settings.max_order
-    return score(stats[2:at], stats[at:], (stats[0], stats[1]), settings)
+    return metric.bleu(total)
 
 
 def _is_defined(total: Sequence[int]) -> bool:
     """Return whether corpus BLEU is defined: with matches but no n-gram of the highest order, its precision is 0/0."""
     order = len(total) // 2 - 1
     return total[-1] > 0 or not any(total[2 : 2 + order])
-
-
-def _tokenizers_by_system(samples: Sequence[Sample], tokens: Tokens) -> dict[str, str]:
-    """Return the tokenizer of each system, chosen from all its references together."""
-    references_by_system: dict[str, list[tuple[str, ...]]] = {}
-    for sample in samples:
-        references_by_system.setdefault(sample.system, []).append(usable(sample))
-    return {system: tokens.tokenizer_for(chain.from_iterable(each)) for system, each in references_by_system.items()}
-
-
-def _sample_stats(samples: Sequence[Sample], tokenizers: dict[str, str], settings: Settings) -> list[list[int] | None]:
-    """Return the sufficient statistics of every sample, None for a sample without a reference."""
-    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for index, sample in enumerate(samples):
-        if targets := usable(sample):
-            groups.setdefault((tokenizers[sample.system], targets), []).append(index)
-    result: list[list[int] | None] = [None] * len(samples)
-    for (tokenizer, targets), indices in groups.items():
-        count = _reference_counter(targets, settings.words(tokenizer), settings.max_order)
-        for index in indices:
-            result[index] = count(samples[index].output)
-    return result
-
-
-def _reference_counter(references: Sequence[str], words: Words, order: int) -> Callable[[str], list[int]]:
-    """Return a function from an output to its sufficient statistics (Papineni et al. 2002, 2.1–2.2).
-
-    An n-gram counts as often as in the reference that has it most often. The reference length is the closest one, the
-    shorter of two equally close.
-    """
-    allowed: Counts = Counter()
-    lengths = []
-    for reference in references:
-        tokens = words(reference)
-        lengths.append(len(tokens))
-        for ngram, times in Counter(chain.from_iterable(_ngrams(tokens, order))).items():
-            allowed[ngram] = max(allowed[ngram], times)
-
-    def count(output: str) -> list[int]:
-        tokens = words(output)
-        length = len(tokens)
-        closest = min(lengths, key=lambda candidate: (abs(candidate - length), candidate))
-        correct = [
-            sum(min(times, allowed[ngram]) for ngram, times in Counter(ngrams).items() if ngram in allowed)
-            for ngrams in _ngrams(tokens, order)
-        ]
-        return [length, closest, *correct, *(max(0, length - n) for n in range(order))]
-
-    return count
-
-
-def _ngrams(tokens: list[str], order: int) -> Iterable[Iterable[tuple[str, ...]]]:
-    return (zip(*(tokens[start:] for start in range(n)), strict=False) for n in range(1, order + 1))

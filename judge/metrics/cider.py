@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 from judge import text
-from judge.core.records import Column, Sample
+from judge.core.records import Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
+    ReferenceMetric,
     as_samples,
-    bool_option,
-    by_references,
     format_number,
     joined,
     number,
-    reference_count,
-    tokenizer_loss,
+    setting,
     values,
     whole_number,
 )
@@ -34,7 +33,8 @@ Ngram = tuple[str, ...]
 Counts = Mapping[Ngram, int]
 
 
-class Cider:
+@dataclass(frozen=True, kw_only=True)
+class Cider(ReferenceMetric):
     """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a length penalty.
 
     The idf of an n-gram counts the items whose references contain it, each item once for all systems, so values belong
@@ -43,13 +43,13 @@ class Cider:
     `max_order` the longest n-gram (1–9).
     """
 
-    def __init__(
-        self, *, stem: bool = False, sigma: float = 6.0, max_order: int = 4, tokenizer: str | None = None
-    ) -> None:
-        self._stem = bool_option("cider.stem", stem)
-        self._sigma = number("cider.sigma", sigma, 0.01, 1e6)
-        self._order = whole_number("cider.max_order", max_order, 1, 9)
-        self._tokenizer = tokenizer_option("cider.tokenizer", tokenizer)
+    name: ClassVar[str] = "cider"
+    rowwise: ClassVar[bool] = False
+    high: ClassVar[float | None] = 10.0
+    stem: bool = False
+    sigma: float = setting(6.0, number, 0.01, 1e6)
+    max_order: int = setting(4, whole_number, 1, 9)
+    tokenizer: str | None = setting(None, tokenizer_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an output without a matching n-gram scores 0.
@@ -67,9 +67,8 @@ class Cider:
             name = self._tokenizer_for(tuple(item_texts))
             frequency.update(set().union(*(self._counts(name, string) for string in item_texts)))
         idf = {ngram: math.log(items / count) for ngram, count in frequency.items()}
-        used: set[str] = set()
 
-        def prepare(reference_texts: tuple[str, ...]) -> Rate:
+        def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
             if items < 2:
                 raise CannotScore(
                     "TooFewItems",
@@ -85,7 +84,7 @@ class Cider:
 
             def rate(output: str) -> float:
                 tokenizer = name
-                if self._tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
+                if self.tokenizer is None and text.drops_most_letters(output, text.words(name)(output)):
                     tokenizer = text.tokenizer_for([output])  # the item's tokenizer would drop the output
                 vectors = self._vectors(self._counts(tokenizer, output), idf, items)
                 mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
@@ -93,31 +92,28 @@ class Cider:
 
             return rate
 
-        rows = by_references(samples, "cider", prepare)
-        tok = joined(map(text.signature, used))
-        signature = (
-            f"cider|D|nrefs={reference_count(samples)}|items={items}|n={self._order}|sigma={format_number(self._sigma)}"
-            f"|{'stem' if self._stem else 'nostem'}|tok={tok}|refs=mean|judge {__version__}"
-        )
-        all_texts = (string for sample in samples for string in (sample.output, *usable(sample)))
-        notes = (tokenizer_loss("cider", self._tokenizer, all_texts),) if self._tokenizer else ()
-        return MetricResult((Column("cider", "metric", signature, low=0.0, high=10.0),), rows, notes)
+        def sign(used: set[str]) -> str:
+            options = f"n={self.max_order}|sigma={format_number(self.sigma)}|{'stem' if self.stem else 'nostem'}"
+            tok = joined(map(text.signature, used))
+            return f"items={items}|{options}|tok={tok}|refs=mean|judge {__version__}"
+
+        return self.compare(samples, prepare, sign, level="D")
 
     def _tokenizer_for(self, texts: Sequence[str]) -> str:
-        return self._tokenizer or text.tokenizer_for(texts)
+        return self.tokenizer or text.tokenizer_for(texts)
 
     def _counts(self, name: str, string: str) -> Counts:
         words = text.words(name)(string)
-        if self._stem:
+        if self.stem:
             words = [text.porter.stem(word) for word in words]
         return Counter(
             ngram
-            for n in range(1, self._order + 1)
+            for n in range(1, self.max_order + 1)
             for ngram in zip(*(words[start:] for start in range(n)), strict=False)
         )
 
     def _vectors(self, counts: Counts, idf: Mapping[Ngram, float], items: int) -> _Vectors:
-        weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self._order)]
+        weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self.max_order)]
         for ngram, times in counts.items():
             weights[len(ngram) - 1][ngram] = times * idf.get(ngram, math.log(items))
         norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
@@ -128,14 +124,14 @@ class Cider:
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
         """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
         cosines = 0.0
-        for n in range(self._order):
+        for n in range(self.max_order):
             norm = output.norms[n] * target.norms[n]
             if norm:
                 theirs = target.weights[n]
                 shared = output.weights[n].keys() & theirs.keys()
                 cosines += math.fsum(min(output.weights[n][g], theirs[g]) * theirs[g] for g in shared) / norm
         apart = output.length - target.length
-        return cosines / self._order * math.exp(-(apart**2) / (2 * self._sigma**2))
+        return cosines / self.max_order * math.exp(-(apart**2) / (2 * self.sigma**2))
 
 
 class _Vectors(NamedTuple):

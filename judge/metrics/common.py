@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from inspect import signature
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec
 
 from judge import text
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
-from judge.core.records import Failure, Provenance, Sample, Score
-from judge.metrics import Metric, Note
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics import Metric, MetricResult, Note
 
 Ask = Callable[[Sequence["ModelQuestion"]], list["str | ModelError"]]
 """Asks a judge model many prompts at once, with the run's cache, retries and counts; returns what `read` accepted."""
@@ -103,6 +103,14 @@ def no_reference(sample: Sample, name: str) -> Failure:
     return failure(sample, name, "NoReference", f"has {problem}: {advice}")
 
 
+def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """Return the samples of each system, in order of first appearance."""
+    groups: dict[str, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(sample.system, []).append(sample)
+    return groups
+
+
 def by_references(
     samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
 ) -> tuple[Score | Failure, ...]:
@@ -182,19 +190,19 @@ def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
     return numbers
 
 
-Options = ParamSpec("Options")
+Parameters = ParamSpec("Parameters")
 
 
 def list_function(
-    metric: Callable[Options, Metric], doc: str
-) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Options], list[float]]:
+    metric: Callable[Parameters, Metric], doc: str
+) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], list[float]]:
     """Return the function of a one-column metric for lists of texts, with the metric's options and this docstring."""
 
     def score(
         outputs: Sequence[str],
         references: Sequence[str | Sequence[str]],
-        *args: Options.args,
-        **options: Options.kwargs,
+        *args: Parameters.args,
+        **options: Parameters.kwargs,
     ) -> list[float]:
         return values(metric(*args, **options), as_samples(outputs, references))
 
@@ -253,3 +261,60 @@ def tokenizer(option: str, value: Any) -> str | None:
     name = choice_option(option, value, text.TOKENIZERS)
     text.signature(name)  # raises if its packages are missing
     return name
+
+
+def setting(default: Any, check: Callable[..., Any], *allowed: Any) -> Any:
+    """Return a field of `Options` whose value `check(option, value, *allowed)` checks and converts."""
+    return field(default=default, metadata={"check": check, "allowed": allowed})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of a metric: fields by `setting`, and booleans. None passes where it is the default.
+
+    Raises ConfigError.
+    """
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            check = each.metadata.get("check", bool_option if str(each.type) in ("bool", "bool | None") else None)
+            if check and not (value is None and each.default is None):
+                value = check(f"{self.name}.{each.name}", value, *each.metadata.get("allowed", ()))
+                object.__setattr__(self, each.name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceMetric(Options):
+    """A metric of one column, from 0, that compares each output with its references."""
+
+    rowwise: ClassVar[bool] = True
+    high: ClassVar[float | None] = None
+    better: ClassVar[Literal["higher", "lower"]] = "higher"
+
+    def compare(
+        self,
+        samples: Sequence[Sample],
+        prepare: Callable[[tuple[str, ...], set[str]], Rate],
+        sign: Callable[[set[str]], str],
+        *,
+        level: str = "sentence",
+    ) -> MetricResult:
+        """Return one row per sample, see `by_references`.
+
+        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the end of the signature
+        from it.
+        """
+        used: set[str] = set()
+        rows = by_references(samples, self.name, lambda targets: prepare(targets, used))
+        signed = f"{self.name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
+        column = Column(self.name, "metric", signed, low=0.0, high=self.high, better=self.better)
+        all_texts = (string for sample in samples for string in (sample.output, *references(sample)))
+        return MetricResult((column,), rows, self.notes(all_texts))
+
+    def notes(self, texts: Iterable[str]) -> tuple[Note, ...]:
+        """Return what a reader has to know of the texts."""
+        named = getattr(self, "tokenizer", None)
+        return (tokenizer_loss(self.name, named, texts),) if named else ()

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, log1p
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import choices_option, failure, joined, tokenizer_loss
+from judge.metrics.common import Options, choices_option, failure, joined, setting, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
@@ -108,7 +108,14 @@ _COLUMNS = {
 CRITERIA = tuple(_SIGNS)
 
 
-class Heuristic:
+def _text_option(option: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{option} must be text, not {value!r}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heuristic(Options):
     """An offline baseline of nine surface features (-3 to 3, 0 the average of SummEval's systems); no language model.
 
     `criteria` names the columns: relevance, coherence, consistency (column `extractive_support`: it measures copying,
@@ -117,38 +124,34 @@ class Heuristic:
     source. `tokenizer` or the script defines words; `prefix` precedes the columns' names.
     """
 
+    name: ClassVar[str] = "heuristic"
     rowwise: ClassVar[bool] = True
-
-    def __init__(
-        self, *, criteria: str | Sequence[str] = CRITERIA, prefix: str = "heuristic_", tokenizer: str | None = None
-    ) -> None:
-        expected = f"heuristic.criteria must be distinct values of {', '.join(CRITERIA)}"
-        self._criteria = choices_option("the criterion of heuristic", criteria, CRITERIA, expected)
-        if not isinstance(prefix, str):
-            raise ConfigError(f"heuristic.prefix must be text, not {prefix!r}")
-        self._prefix = prefix
-        self._tokenizer = tokenizer_option("heuristic.tokenizer", tokenizer)
+    criteria: str | Sequence[str] = setting(
+        CRITERIA, choices_option, CRITERIA, f"heuristic.criteria must be distinct values of {', '.join(CRITERIA)}"
+    )
+    prefix: str = setting("heuristic_", _text_option)
+    tokenizer: str | None = setting(None, tokenizer_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return a row per sample and criterion: an index with its features as reason, or a `Failure` "Abstained"."""
         used: set[str] = set()
-        features = measured(samples, tokenizer=self._tokenizer, used=used)
+        features = measured(samples, tokenizer=self.tokenizer, used=used)
         rows: list[Score | Failure] = []
         for sample, sample_features in zip(samples, features, strict=True):
             if reason := out_of_domain_reason(sample_features):
                 problem = f"is outside the range of {NAME}: {reason}"
-                rows += [failure(sample, self._name(criterion), ABSTAINED, problem) for criterion in self._criteria]
+                rows += [failure(sample, self._column(criterion), ABSTAINED, problem) for criterion in self.criteria]
             else:
-                rows += [self._score(sample, criterion, sample_features) for criterion in self._criteria]
+                rows += [self._score(sample, criterion, sample_features) for criterion in self.criteria]
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
         columns = []
-        for criterion in self._criteria:
-            name = self._name(criterion)
+        for criterion in self.criteria:
+            name = self._column(criterion)
             signs = "".join(f"{'-' if sign < 0 else '+'}{feature}" for feature, sign in _SIGNS[criterion].items())
             columns.append(
                 Column(
                     name,
-                    "metric" if self._prefix else "criterion",
+                    "metric" if self.prefix else "criterion",
                     f"{name}|{NAME}|{signs}|{signed}",
                     low=-_WIDEST,
                     high=_WIDEST,
@@ -160,11 +163,11 @@ class Heuristic:
         foreign = {source for source in sources if text.is_cjk(source)}
         note = Note("heuristic", sum(sample.source in foreign for sample in samples), len(samples), _OTHER_SCRIPT)
         all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
-        losses = (tokenizer_loss("heuristic", self._tokenizer, all_texts),) if self._tokenizer else ()
+        losses = (tokenizer_loss("heuristic", self.tokenizer, all_texts),) if self.tokenizer else ()
         return MetricResult(tuple(columns), tuple(rows), (NOTICE, note, *losses))
 
-    def _name(self, criterion: str) -> str:
-        return self._prefix + _COLUMNS[criterion]
+    def _column(self, criterion: str) -> str:
+        return self.prefix + _COLUMNS[criterion]
 
     def _score(self, sample: Sample, criterion: str, features: Features) -> Score:
         signed = _signed(features, criterion)
@@ -175,7 +178,7 @@ class Heuristic:
             measured_value, typical = scale.format(scale.value(features)), scale.format(scale.mean)
             reasons.append(f"{scale.label} {measured_value} (typical {typical}) {round(signed[name], 1) + 0.0:+.1f}")
         provenance = Provenance(NAME, reason="; ".join(reasons))
-        return Score(sample.item, sample.system, self._name(criterion), _mean(signed), provenance)
+        return Score(sample.item, sample.system, self._column(criterion), _mean(signed), provenance)
 
 
 def score_index(features: Features, criterion: str) -> float:

@@ -9,6 +9,7 @@ matches the last one of the reference, as in NLTK; the papers minimise crossings
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -17,31 +18,39 @@ from typing import Any, ClassVar
 
 from judge import text
 from judge.core.errors import MissingExtra
-from judge.core.records import Column, Sample
+from judge.core.records import Sample
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
+    ReferenceMetric,
     bool_option,
-    by_references,
     format_number,
     joined,
     list_function,
     number,
-    reference_count,
-    tokenizer_loss,
+    setting,
 )
-from judge.metrics.common import references as usable
 from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Meteor", "score"]
+
+
+def _wordnet_option(option: str, value: Any) -> bool:
+    if bool_option(option, value) and not _has_wordnet():
+        raise MissingExtra(
+            f"{option} needs NLTK and its WordNet: pip install nltk, then python -m nltk.downloader wordnet"
+        )
+    return bool(value)
+
 
 Stage = Callable[[str], Iterable[str]]
 """Maps a word of the output to the forms that it may match."""
 
 
-class Meteor:
+@dataclass(frozen=True, kw_only=True)
+class Meteor(ReferenceMetric):
     """METEOR (0–1): a mean of precision and recall that favours recall, with a penalty for matches out of order.
 
     Words come from `text.words`, by `tokenizer` or by script; the best reference counts. `alpha` weighs recall, the
@@ -50,36 +59,22 @@ class Meteor:
     them.
     """
 
-    rowwise: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.9,
-        beta: float = 3.0,
-        gamma: float = 0.5,
-        tokenizer: str | None = None,
-        wordnet: bool | None = None,
-    ) -> None:
-        self._alpha = number("meteor.alpha", alpha, 0, 1)
-        self._beta = number("meteor.beta", beta, 0, 100)
-        self._gamma = number("meteor.gamma", gamma, 0, 1)
-        self._tokenizer = tokenizer_option("meteor.tokenizer", tokenizer)
-        self._wordnet = None if wordnet is None else bool_option("meteor.wordnet", wordnet)
-        if self._wordnet and not _has_wordnet():
-            raise MissingExtra(
-                "meteor.wordnet needs NLTK and its WordNet: pip install nltk, then python -m nltk.downloader wordnet"
-            )
+    name: ClassVar[str] = "meteor"
+    high: ClassVar[float | None] = 1.0
+    alpha: float = setting(0.9, number, 0, 1)
+    beta: float = setting(3.0, number, 0, 100)
+    gamma: float = setting(0.5, number, 0, 1)
+    tokenizer: str | None = setting(None, tokenizer_option)
+    wordnet: bool | None = setting(None, _wordnet_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an output without a match scores 0.
 
         A `Failure`: a sample without a reference, or whose references have no words by the tokenizer.
         """
-        synonyms = _has_wordnet() if self._wordnet is None else self._wordnet
-        used: set[str] = set()
+        synonyms = _has_wordnet() if self.wordnet is None else self.wordnet
 
-        def prepare(targets: tuple[str, ...]) -> Rate:
+        def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             @lru_cache(maxsize=4)
             def reference_words(tokenizer: str) -> list[list[str]]:
                 if words := [cut for target in targets if (cut := text.words(tokenizer)(target))]:
@@ -87,23 +82,20 @@ class Meteor:
                 raise CannotScore("NoTokens", f"its references have no words by the tokenizer {tokenizer}")
 
             def rate(output: str) -> float:
-                name = self._tokenizer or text.tokenizer_for([output, *targets])
+                name = self.tokenizer or text.tokenizer_for([output, *targets])
                 used.add(name)
                 words = text.words(name)(output)
                 return max(self._value(words, reference, synonyms) for reference in reference_words(name))
 
             return rate
 
-        rows = by_references(samples, "meteor", prepare)
-        tok = joined(map(text.signature, used))
-        signature = (
-            f"meteor|sentence|nrefs={reference_count(samples)}|stages=exact+stem{_wordnet() if synonyms else ''}"
-            f"|alpha={format_number(self._alpha)}|beta={format_number(self._beta)}|gamma={format_number(self._gamma)}|tok={tok}|refs=best"
-            f"|judge {__version__}"
-        )
-        all_texts = (string for sample in samples for string in (sample.output, *usable(sample)))
-        notes = (tokenizer_loss("meteor", self._tokenizer, all_texts),) if self._tokenizer else ()
-        return MetricResult((Column("meteor", "metric", signature, low=0.0, high=1.0),), rows, notes)
+        def sign(used: set[str]) -> str:
+            options = "|".join(f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma"))
+            tok = joined(map(text.signature, used))
+            stages = f"stages=exact+stem{_wordnet() if synonyms else ''}"
+            return f"{stages}|{options}|tok={tok}|refs=best|judge {__version__}"
+
+        return self.compare(samples, prepare, sign)
 
     def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
         # Pairs of positions in output and reference; each position occurs at most once.
@@ -120,9 +112,9 @@ class Meteor:
         if not pairs:
             return 0.0
         precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
-        mean = precision * recall / (self._alpha * precision + (1 - self._alpha) * recall)
+        mean = precision * recall / (self.alpha * precision + (1 - self.alpha) * recall)
         chunks = 1 + sum((at + 1, there + 1) != following for (at, there), following in pairwise(pairs))
-        return float((1 - self._gamma * (chunks / len(pairs)) ** self._beta) * mean)
+        return float((1 - self.gamma * (chunks / len(pairs)) ** self.beta) * mean)
 
 
 score = list_function(

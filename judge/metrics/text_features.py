@@ -20,7 +20,7 @@ from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.common import choices_option, failure, joined, texts, tokenizer_loss
+from judge.metrics.common import Options, choices_option, failure, joined, setting, texts, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.text.languages import HAN, HANGUL, KANA
 
@@ -454,19 +454,23 @@ _MISSING = {
 }
 
 
-class Stats:
+def _columns_option(option: str, value: Any) -> tuple[str, ...]:
+    expected = f"{option} must be `all` or a list of distinct names"
+    return NAMES if value == "all" else choices_option(option, value, NAMES, expected)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats(Options):
     """Summary statistics of each output: length, copying from the source, novelty, repetition, surface defects.
 
     They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is `all`. Words come from
     `text.words`, by `tokenizer` or by the script of the source.
     """
 
+    name: ClassVar[str] = "stats"
     rowwise: ClassVar[bool] = True
-
-    def __init__(self, *, columns: str | Sequence[str] = DEFAULT, tokenizer: str | None = None) -> None:
-        expected = "stats.columns must be `all` or a list of distinct names"
-        self._names = NAMES if columns == "all" else choices_option("stats.columns", columns, NAMES, expected)
-        self._tokenizer = tokenizer_option("stats.tokenizer", tokenizer)
+    columns: str | Sequence[str] = setting(DEFAULT, _columns_option)
+    tokenizer: str | None = setting(None, tokenizer_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return a row per sample and column. Without words in the output, all are `Failure`s.
@@ -475,8 +479,8 @@ class Stats:
         otherwise 0.
         """
         used: set[str] = set()
-        features = measured(samples, tokenizer=self._tokenizer, used=used)
-        rows = [_row(*each, name) for each in zip(samples, features, strict=True) for name in self._names]
+        features = measured(samples, tokenizer=self.tokenizer, used=used)
+        rows = [_row(*each, name) for each in zip(samples, features, strict=True) for name in self.columns]
         signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
         columns = tuple(
             Column(
@@ -487,10 +491,10 @@ class Stats:
                 high=None if name in _UNBOUNDED else 1.0,
                 better=_BETTER.get(name, ""),
             )
-            for name in self._names
+            for name in self.columns
         )
         all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
-        notes = (tokenizer_loss("stats", self._tokenizer, all_texts),) if self._tokenizer else ()
+        notes = (tokenizer_loss("stats", self.tokenizer, all_texts),) if self.tokenizer else ()
         return MetricResult(columns, tuple(rows), notes)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu import sentence_bleu
 from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.tokenizers import tokenizer_ja_mecab
 
 from judge import text
+from judge.core import plugins
 from judge.core.errors import DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bleu, parallel
@@ -222,11 +225,30 @@ def test_corpus_interval_covers() -> None:
     assert held >= 35
 
 
-def test_corpus_signature() -> None:
-    (column,) = CorpusBleu(seed=7).score([sample("x", "y")]).columns
-    assert column.signature.startswith(
-        "bleu_corpus|corpus|nrefs=1|bs=1000|seed=7|case=mixed|eff=no|tok=13a|smooth=exp|"
-    )
+@pytest.mark.parametrize(
+    ("name", "options", "signature"),
+    [
+        ("bleu", {}, "bleu|sentence|nrefs=1|case=mixed|eff=yes|tok=13a|smooth=exp"),
+        (
+            "bleu",
+            {"smooth": "add-k", "max_order": 2, "lowercase": True, "tokenize": "char"},
+            "bleu|sentence|nrefs=1|case=lc|eff=yes|tok=char|smooth=add-k[1.00]|order=2",
+        ),
+        ("bleu_corpus", {"seed": 7}, "bleu_corpus|corpus|nrefs=1|bs=1000|seed=7|case=mixed|eff=no|tok=13a|smooth=exp"),
+        ("self_bleu", {}, "self_bleu|system|eff=yes|order=4|case=mixed|tok=13a|smooth=exp"),
+        (
+            "self_bleu",
+            {"smooth": "floor", "max_order": 2, "lowercase": True, "effective_order": False},
+            "self_bleu|system|eff=no|order=2|case=lc|tok=13a|smooth=floor[0.10]",
+        ),
+        ("source_bleu", {"smooth": "none"}, "source_bleu|sentence|eff=yes|order=4|case=mixed|tok=13a|smooth=none"),
+    ],
+)
+def test_signatures_stay_what_they_are(name: str, options: dict[str, object], signature: str) -> None:
+    """Stored runs compare by them: each has its own order of parts."""
+    texts = [Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",)) for item in "12"]
+    (column,) = plugins.load("metrics", name)(**options).score(texts).columns
+    assert column.signature == f"{signature}|sacrebleu {version('sacrebleu')}"
 
 
 def test_one_tokenizer_for_a_system() -> None:
@@ -260,12 +282,10 @@ def test_no_texts_no_rows() -> None:
         bleu.corpus([], [])
 
 
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sacrebleu.tokenizers.tokenizer_ja_mecab as theirs
-
-    bleu._tokenizer.cache_clear()
-    monkeypatch.setattr(theirs, "MeCab", None)
-    with pytest.raises(MissingExtra, match=r"ja-mecab needs .*pip install 'textjudge\[cjk\]'"):
+def test_missing_packages_give_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    bleu._scorer.cache_clear()
+    with pytest.raises(MissingExtra, match=r"tokenizer ja-mecab needs .*: pip install 'textjudge\[cjk\]'$"):
         Bleu(tokenize="ja-mecab")
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
 
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
-from judge.metrics.bleu import BleuOptions, DiversitySettings, Settings, Tokens, order, score, signed_version
-from judge.metrics.common import CannotScore, choice_option, failure
+from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
+from judge.metrics.common import CannotScore, by_system, choice_option, failure, setting, whole_number
 from judge.metrics.common import texts as text_list
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
@@ -43,7 +42,14 @@ __all__ = [
     "source_bleu",
 ]
 
-_PER = ("ngrams", "tokens")
+
+def _orders_option(option: str, value: Any) -> tuple[int, ...]:
+    numbers = tuple(value) if isinstance(value, Sequence) else (value,)
+    for number in numbers:
+        whole_number(option, number, 1, HIGHEST_ORDER)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ConfigError(f"{option} must be one or more different numbers, not {value!r}")
+    return numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,34 +64,22 @@ class Distinct(Tokens):
     """
 
     name: ClassVar[str] = "distinct"
-    orders: int | Sequence[int] = (1, 2, 3, 4)
-    per: str = "ngrams"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        numbers = self._orders
-        for number in numbers:
-            order("distinct.orders", number)
-        if not numbers or len(set(numbers)) < len(numbers):
-            raise ConfigError(f"distinct.orders must be one or more different numbers, not {self.orders!r}")
-        choice_option("distinct.per", self.per, _PER)
-
-    @property
-    def _orders(self) -> tuple[int, ...]:
-        return tuple(self.orders) if isinstance(self.orders, Sequence) else (self.orders,)
+    orders: int | Sequence[int] = setting((1, 2, 3, 4), _orders_option)
+    per: str = setting("ngrams", choice_option, ("ngrams", "tokens"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return a row for each system and order, or a `Failure` if no text is long enough.
 
         A text without a token adds nothing and is counted in the row's note.
         """
+        numbers = _orders_option("distinct.orders", self.orders)
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own_samples in ngrams.by_system(samples).items():
+        for system, own_samples in by_system(samples).items():
             cuts[system] = cut(self, [sample.output for sample in own_samples])
             corpus = cuts[system].corpus
-            distinct_counts = _distinct_counts(corpus, max(self._orders))
-            for n in self._orders:
+            distinct_counts = _distinct_counts(corpus, max(numbers))
+            for n in numbers:
                 try:
                     share = _share(corpus, distinct_counts, n, self.per)
                 except CannotScore as error:
@@ -104,7 +98,7 @@ class Distinct(Tokens):
                 low=0.0,
                 high=1.0,
             )
-            for n in self._orders
+            for n in numbers
         )
         notes = ngrams.notes("distinct", cuts, "they add nothing to it") + ngrams.unequal_counts_note("distinct", rows)
         return MetricResult(columns, tuple(rows), notes)
@@ -119,7 +113,7 @@ def distinct(
     sacrebleu, by default chosen by the script of all texts. Raise DataError if no text has n tokens, ConfigError for
     invalid options.
     """
-    order("distinct.n", n)
+    whole_number("distinct.n", n, 1, HIGHEST_ORDER)
     metric = Distinct(per=per, tokenize=tokenize, lowercase=lowercase)
     corpus = cut(metric, texts).corpus
     return _share(corpus, _distinct_counts(corpus, n), n, per)
@@ -161,7 +155,7 @@ class SelfBleu(DiversitySettings):
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own_samples in ngrams.by_system(samples).items():
+        for system, own_samples in by_system(samples).items():
             cuts[system] = system_cut = cut(self, [sample.output for sample in own_samples])
             try:
                 values = _bleu_of_each(system_cut.corpus, self)
@@ -220,10 +214,8 @@ def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     below, above = around[place], around[place + 2]
     nearest = np.where(texts.lengths - below <= above - texts.lengths, below, above)
     closest = np.where(count[place] > 1, texts.lengths, nearest)
-    lengths = zip(texts.lengths.tolist(), closest.tolist(), strict=True)
     return [
-        score(matches, ngram_totals, pair, settings)
-        for matches, ngram_totals, pair in zip(zip(*hits, strict=True), zip(*total, strict=True), lengths, strict=True)
+        settings.bleu(counts) for counts in zip(texts.lengths.tolist(), closest.tolist(), *hits, *total, strict=True)
     ]
 
 
@@ -273,7 +265,7 @@ class SourceBleu(DiversitySettings):
                 continue
             name = self.tokenizer_for([sample.source])
             names.add(name)
-            number = _bleu(sample.output, sample.source, name, self)
+            number = self.bleu(self.counts(sample.output, [sample.source], name))
             rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
         signature = f"{_SOURCE_BLEU}|sentence|{self.signature(sorted(names))}"
         return MetricResult((Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows))
@@ -296,24 +288,9 @@ def source_bleu(
         if not source.strip():
             raise DataError(f"source {place} is blank: there is nothing to compare its output with")
     return [
-        _bleu(output, source, metric.tokenizer_for([source]), metric)
+        metric.bleu(metric.counts(output, [source], metric.tokenizer_for([source])))
         for output, source in zip(outputs, sources, strict=True)
     ]
-
-
-def _bleu(output: str, source: str, tokenizer: str, settings: Settings) -> float:
-    words = settings.words(tokenizer)
-    mine, theirs = words(output), words(source)
-    matches, total = [], []
-    for n in range(1, settings.max_order + 1):
-        grams = _grams(mine, n)
-        matches.append((grams & _grams(theirs, n)).total())
-        total.append(grams.total())
-    return score(matches, total, (len(mine), len(theirs)), settings)
-
-
-def _grams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(tokens[start:] for start in range(order)), strict=False))
 
 
 MOST = 20_000
@@ -337,19 +314,14 @@ class PairwiseBleu(DiversitySettings):
     """
 
     name: ClassVar[str] = _NAMES[0]
-    groups: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.groups is not None:
-            choice_option("pairwise_bleu.groups", self.groups, ("source", "system"))
+    groups: str | None = setting(None, choice_option, ("source", "system"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return two rows per system, or `Failure`s: fewer than two texts, no token, over 20,000 texts in a group."""
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
-        for system, own_samples in ngrams.by_system(samples).items():
+        for system, own_samples in by_system(samples).items():
             kind, groups = self._groups(own_samples)
             kinds.add(kind)
             cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
@@ -433,24 +405,40 @@ def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> tuple
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         )
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
-    sizes = np.array(groups, dtype=np.int64)
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    shared = [_feature_matrix(grams, len(group)) for grams in orders(texts, settings.max_order, group)]
-    sums, hits = np.zeros(len(sizes)), np.zeros(settings.max_order, dtype=np.int64)
-    # Blocks of about `_PAIRS` pairs bound the memory.
-    pairs = sizes[group]
-    number = (np.cumsum(pairs) - 1) // _PAIRS
-    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(pairs)]
-    for first, last in pairwise(edges):
-        rows, columns, matches = _count_matches(shared, slice(first, last))
-        values = _bleu_of_pairs(matches, texts.lengths[rows], texts.lengths[columns], settings)
-        sums += np.bincount(group[rows], weights=values, minlength=len(sums))
+    means: list[float] = []
+    pooled = np.zeros(2 + 2 * settings.max_order, dtype=np.int64)
+    last = 0
+    for size in groups:
+        first, last = last, last + size
+        ends = texts.lengths[:first].sum(), texts.lengths[:last].sum()
+        group = Corpus(texts.ids[slice(*ends)], texts.lengths[first:last], texts.kinds)
+        mean, counts = _pairs(group, settings)
+        means.append(mean)
+        pooled += counts
+    return means, settings.bleu(pooled.tolist())
+
+
+def _pairs(texts: Corpus, settings: Settings) -> tuple[float, Ints]:
+    """Return the mean BLEU of the texts' ordered pairs, and the sufficient statistics of all pairs together."""
+    import numpy as np
+
+    number, lengths = len(texts.lengths), texts.lengths
+    shared = [_feature_matrix(grams, number) for grams in orders(texts, settings.max_order)]
+    value, hits = 0.0, np.zeros(settings.max_order, dtype=np.int64)
+    step = max(_PAIRS // number, 1)
+    for start in range(0, number, step):
+        block = slice(start, start + step)
+        matches = [(matrix[block] @ matrix.T).toarray() for matrix in shared]
+        for of_order in matches:
+            of_order[np.arange(len(of_order)), np.arange(number)[block]] = 0  # a text with itself
+        value += _bleu_of_pairs(matches, lengths[block, None], lengths, settings).sum()
         hits += [int(of_order.sum()) for of_order in matches]
-    others = sizes[group] - 1
-    total = [int((others * totals(texts.lengths, order)).sum()) for order in range(1, settings.max_order + 1)]
-    length = int((others * texts.lengths).sum())  # every text is an output as often as a reference
-    means = np.minimum(sums / (sizes * (sizes - 1)), 100.0)
-    return means.tolist(), score(hits.tolist(), total, (length, length), settings)
+    total = [totals(lengths, order).sum() for order in range(1, settings.max_order + 1)]
+    # Every text is an output as often as a reference.
+    counts = np.array([0, 0, *hits, *[0] * len(total)]) + (number - 1) * np.array(
+        [lengths.sum(), lengths.sum(), *[0] * len(total), *total]
+    )
+    return min(value / (number * (number - 1)), 100.0), counts
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:
@@ -470,33 +458,6 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     return csr_array((ones, (np.repeat(grams.text, grams.count), feature)), shape=(texts, max(len(kinds), 1)))
 
 
-def _count_matches(shared: Sequence[Matrix], block: slice) -> tuple[Ints, Ints, list[Ints]]:
-    """Return the pairs of a block's texts with texts that share a token, and their shared n-grams by order."""
-    import numpy as np
-
-    number = shared[0].shape[0]
-    keys, first = _nonzero_products(shared[0], block)
-    all_matches = [first]
-    for matrix in shared[1:]:
-        own_keys, values = _nonzero_products(matrix, block)
-        matches = np.zeros(len(keys), dtype=np.int64)
-        matches[np.searchsorted(keys, own_keys)] = values  # texts that share an n-gram share its tokens
-        all_matches.append(matches)
-    rows, columns = keys // number, keys % number
-    apart = rows != columns
-    return rows[apart], columns[apart], [of_order[apart] for of_order in all_matches]
-
-
-def _nonzero_products(matrix: Matrix, block: slice) -> tuple[Ints, Ints]:
-    """Return the nonzero cells of a block of matrix · matrixᵀ: sorted row · number of texts + column, and values."""
-    import numpy as np
-
-    product = (matrix[block] @ matrix.T).tocsr()
-    product.sort_indices()
-    rows = np.repeat(np.arange(block.start, block.stop), np.diff(product.indptr))
-    return rows * matrix.shape[0] + product.indices, product.data.astype(np.int64)
-
-
 def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings) -> Floats:
     """Compute `score` for many texts at once; `hits[n - 1]` are their matching n-grams of order n.
 
@@ -504,7 +465,7 @@ def _bleu_of_pairs(hits: Sequence[Ints], lengths: Ints, closest: Ints, settings:
     """
     import numpy as np
 
-    logs, used, halved = np.zeros(len(lengths)), np.zeros(len(lengths)), np.ones(len(lengths))
+    logs, used, halved = np.zeros(hits[0].shape), np.zeros(lengths.shape), np.ones(hits[0].shape)
     with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of no match; orders longer than the text
         for n, matches in enumerate(hits, start=1):
             added = _ADD_K if settings.smooth == "add-k" and n > 1 else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from judge.core.records import Failure, Provenance, Sample, Score
+from judge.core.records import Failure, Provenance, Score
 from judge.metrics import Note, bleu
 from judge.metrics.bleu import Tokens
 from judge.metrics.common import CannotScore
@@ -53,11 +53,10 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     return Corpus(flat, lengths, len(ids))
 
 
-def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator[Grams]:
+def orders(texts: Corpus, max_order: int) -> Iterator[Grams]:
     """Return the n-grams of order 1, 2 … max_order; none crosses texts.
 
-    With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory and (except for
-    sorting) time are linear in the number of tokens, for any order.
+    Memory and (except for sorting) time are linear in the number of tokens, for any order.
     """
     import numpy as np
 
@@ -66,14 +65,12 @@ def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator
     ends = np.cumsum(texts.lengths)[owner]
     at = np.arange(len(texts.ids))  # starts of the n-grams
     gram = texts.ids
-    if group is not None:
-        gram = _renumber(group[owner] * texts.kinds + gram)
     for order in range(1, max_order + 1):
-        if order > 1:
-            stays = at + order <= ends[at]
-            at = at[stays]
-            # An n-gram is its first n - 1 tokens and one more: one number for any length.
-            gram = _renumber(gram[stays] * texts.kinds + texts.ids[at + order - 1])
+        stays = at + order <= ends[at]
+        at = at[stays]
+        # An n-gram is its first n - 1 tokens and one more: one number for any length.
+        keys = gram[stays] * texts.kinds + (texts.ids[at + order - 1] if order > 1 else 0)
+        gram = np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
         pairs, count = np.unique(gram * number + owner[at], return_counts=True)
         yield Grams(pairs // number, pairs % number, count)
 
@@ -83,12 +80,6 @@ def totals(lengths: Ints, order: int) -> Ints:
     import numpy as np
 
     return np.maximum(lengths - order + 1, 0)
-
-
-def _renumber(keys: Ints) -> Ints:
-    import numpy as np
-
-    return np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +99,6 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
     read = corpus(list(map(tokens.words(name), checked_texts)))
     return Cut(read, name, bleu.count_unsegmented(tokens.name, name, checked_texts))
-
-
-def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
-    """Return the samples of each system, in order of first appearance."""
-    groups: dict[str, list[Sample]] = {}
-    for sample in samples:
-        groups.setdefault(sample.system, []).append(sample)
-    return groups
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
