@@ -164,8 +164,9 @@ def test_frames_and_failures_are_the_tables(result: Result) -> None:
 
 def test_an_empty_result_has_every_report() -> None:
     empty = Result(Table((), (), ()))
-    for format in ("console", "markdown", "html", "json", "csv"):
+    for format in ("console", "markdown", "html", "json", "svg"):
         assert empty.report(format)
+    assert empty.report("csv") == ""
 
 
 def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
