@@ -37,15 +37,15 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note that concerns `some` of `of` texts; `what` follows the two numbers. It is dropped if `some` is 0."""
+    """A note that concerns `some` of `total` texts; `text` follows the two numbers. It is dropped if `some` is 0."""
 
     metric: str
     some: int
-    of: int
-    what: str
+    total: int
+    text: str
 
     def __str__(self) -> str:
-        return f"{self.metric}: {self.some:,} of {self.of:,} texts {self.what}"
+        return f"{self.metric}: {self.some:,} of {self.total:,} texts {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

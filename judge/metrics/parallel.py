@@ -90,10 +90,10 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     notes: dict[tuple[str, str], str | Note] = {}
     for note in (note for result in results for note in result.notes):
         if isinstance(note, Note):
-            key = note.metric, note.what
+            key = note.metric, note.text
             so_far = notes.get(key)
             if isinstance(so_far, Note):
-                note = replace(note, some=note.some + so_far.some, of=note.of + so_far.of)
+                note = replace(note, some=note.some + so_far.some, total=note.total + so_far.total)
             notes[key] = note
         else:
             notes["", note] = note

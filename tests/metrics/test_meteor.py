@@ -191,4 +191,4 @@ def test_references_without_a_word_are_no_zero() -> None:
     assert isinstance(row, Failure)
     assert (row.error, "the tokenizer en" in row.message) == ("NoTokens", True)
     (note,) = Meteor(tokenizer="en").score([Sample("1", "a", "ship", references=("船は港へ着いた", "ship"))]).notes
-    assert (note.some, note.of) == (1, 2)  # type: ignore[union-attr]
+    assert (note.some, note.total) == (1, 2)  # type: ignore[union-attr]

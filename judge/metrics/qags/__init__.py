@@ -26,9 +26,9 @@ from judge.metrics.qags.cloze import Cloze, Lexical
 from judge.metrics.qags.models import GENERATOR, READER, TEMPLATE, ExtractiveReader, Generator, locate, runtime
 from judge.metrics.qags.pipeline import (
     Answers,
-    Asked,
     Job,
     Outcome,
+    QagsLine,
     Questions,
     Similarities,
     Stages,
@@ -172,7 +172,7 @@ class QagsValue:
     """
 
     similarity: dict[str, float]
-    asked: tuple[Asked, ...]
+    lines: tuple[QagsLine, ...]
     note: str | None = None
 
 
@@ -227,7 +227,7 @@ class Qags(Options):
         limits = (_LIMITS,) * (self.stage_names.answers == LEXICAL)
         # Outputs that a judge failed are counted as failures instead.
         lines = [
-            line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.asked
+            line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.lines
         ]
         left_out = sum(bool(line.left_out) for line in lines)
         notes = (f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}",) * bool(left_out)
@@ -295,7 +295,7 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
         rows = _rows(sample, outcome, metric.similarities)
         failed = next((row for row in rows if isinstance(row, Failure)), None)
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
-        results.append(failed or QagsValue(values, outcome.asked, outcome.note))
+        results.append(failed or QagsValue(values, outcome.lines, outcome.note))
     return results
 
 
@@ -311,7 +311,7 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     """Return the sample's row in each column; the first row also carries the questions and answers as JSON."""
     lines = [
         [line.theme, line.question, line.from_source, line.from_output, line.similarity, line.left_out]
-        for line in outcome.asked
+        for line in outcome.lines
     ]
     working = json.dumps({"qags": lines}, ensure_ascii=False) if lines else None
     rows: list[Score | Failure] = []

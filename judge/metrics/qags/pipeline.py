@@ -61,7 +61,7 @@ def similarities(
     If only one text answers (UNANSWERABLE), or only one answer has a token, every similarity is 0. A pair without a
     BERTScore lacks these names. Each distinct pair is compared once. Raise ConfigError, MissingExtra.
     """
-    return Similarities(names, low=low, high=high, bert=bert).of(pairs, languages)
+    return Similarities(names, low=low, high=high, bert=bert).compare(pairs, languages)
 
 
 class Similarities:
@@ -86,7 +86,7 @@ class Similarities:
         self._tokenizers: set[str] = set()
         self._signed_bert = ""
 
-    def of(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
+    def compare(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
         keys = []
         for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
@@ -129,7 +129,7 @@ class Similarities:
         ]
 
     def signature(self, name: str) -> str:
-        """Return what computed the similarity of this name in the calls of `of` so far."""
+        """Return what computed the similarity of this name in the calls of `compare` so far."""
         if name in _BERT:
             span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
             signature = self._signed_bert
@@ -219,7 +219,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QagsLine:
     """A theme with its question and the answers from the source and from the output.
 
     `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0); empty if the
@@ -269,19 +269,19 @@ class Outcome:
     `counted` are the lines that count; `note` says how many others there are, and why.
     """
 
-    asked: tuple[Asked, ...] = ()
+    lines: tuple[QagsLine, ...] = ()
     trouble: ModelError | None = None
     note: str | None = None
 
     @property
-    def counted(self) -> tuple[Asked, ...]:
-        return tuple(line for line in self.asked if not line.left_out)
+    def counted(self) -> tuple[QagsLine, ...]:
+        return tuple(line for line in self.lines if not line.left_out)
 
 
 class _Attempt(NamedTuple):
     """A line and what went wrong with it."""
 
-    asked: Asked
+    line: QagsLine
     trouble: ModelError | None = None
 
 
@@ -310,18 +310,18 @@ def ask(
     ]
     answers = _ask_distinct(to_answer, stages.answers.answers)
     tell(3, 4)
-    lines = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
+    attempts = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
     language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
-    attempted = ((job, line.asked) for job, listed in zip(jobs, lines, strict=True) for line in listed)
+    attempted = ((job, attempt.line) for job, listed in zip(jobs, attempts, strict=True) for attempt in listed)
     counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
     pairs = [(line.from_source, line.from_output) for _, line in counted]
-    values = iter(alike.of(pairs, [language for language, _ in counted]))
+    values = iter(alike.compare(pairs, [language for language, _ in counted]))
     compared = [
         [
-            line if line.asked.left_out else line._replace(asked=replace(line.asked, similarity=next(values)))
-            for line in listed
+            attempt if attempt.line.left_out else attempt._replace(line=replace(attempt.line, similarity=next(values)))
+            for attempt in listed
         ]
-        for listed in lines
+        for listed in attempts
     ]
     tell(4, 4)
     return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
@@ -355,7 +355,7 @@ def _attempt(
     if not question:
         question = ModelError("NoQuestion", "the question came back empty")
     if isinstance(question, ModelError):
-        return _Attempt(Asked(theme, "", "", "", {}, _reason(question)), question)
+        return _Attempt(QagsLine(theme, "", "", "", {}, _reason(question)), question)
     both = answers[question, job.source], answers[question, job.output]
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
     trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
@@ -366,14 +366,14 @@ def _attempt(
         left_out = NEITHER
     elif consistent and normalised(output) != normalised(theme):
         left_out = OTHERWISE
-    return _Attempt(Asked(theme, question, source, output, {}, left_out), trouble)
+    return _Attempt(QagsLine(theme, question, source, output, {}, left_out), trouble)
 
 
 def _reason(trouble: ModelError) -> str:
     return f"{trouble.error}: {trouble.message}"
 
 
-def kinds(lines: Iterable[Asked]) -> str:
+def kinds(lines: Iterable[QagsLine]) -> str:
     """Count the lines left out by kind of reason: `1 NoQuestion, 2 answered by neither`."""
     counts = Counter(line.left_out.partition(":")[0] for line in lines if line.left_out)
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
@@ -385,21 +385,21 @@ def _outcome(themes: list[str] | ModelError, attempts: Sequence[_Attempt]) -> Ou
     if not themes:
         message = "has no themes (nouns, names, amounts) to ask about: it is not measured"
         return Outcome(trouble=ModelError("NoThemes", message))
-    asked = tuple(attempt.asked for attempt in attempts)
+    lines = tuple(attempt.line for attempt in attempts)
     parts = [f"{len(attempts)} of {len(themes)} themes asked"] if len(attempts) < len(themes) else []
-    if left_out := sum(bool(line.left_out) for line in asked):
-        parts.append(f"{left_out} of {len(attempts)} questions left out: {kinds(asked)}")
+    if left_out := sum(bool(line.left_out) for line in lines):
+        parts.append(f"{left_out} of {len(attempts)} questions left out: {kinds(lines)}")
     note = "; ".join(parts) or None
     count = f"{len(attempts)} theme{'s' * (len(attempts) > 1)}"
     troubles = [attempt.trouble for attempt in attempts if attempt.trouble]
     if failed := [trouble for trouble in troubles if trouble.failed]:
         first = failed[0]
         message = f"is not measured: for {len(failed)} of {count} the judge gave no question or answer: {first.message}"
-        return Outcome(asked, ModelError(first.error, message, failed=True), note)
-    if not all(line.left_out for line in asked):
-        return Outcome(asked, None, note)
+        return Outcome(lines, ModelError(first.error, message, failed=True), note)
+    if not all(line.left_out for line in lines):
+        return Outcome(lines, None, note)
     if len(troubles) == len(attempts) and len({trouble.error for trouble in troubles}) == 1:
-        message = f"has {count}, none of which could be asked about: {troubles[0].message}"
-        return Outcome(asked, ModelError(troubles[0].error, message), note)
-    message = f"is not measured, as no question says anything: {note}"
-    return Outcome(asked, ModelError("NothingAsked", message), note)
+        message = f"has {count}, and none gave a question: {troubles[0].message}"
+        return Outcome(lines, ModelError(troubles[0].error, message), note)
+    message = f"is not measured, because no question counts: {note}"
+    return Outcome(lines, ModelError("NothingAsked", message), note)

@@ -149,10 +149,10 @@ class Rouge:
         self._exceptions = _parse_exceptions(exceptions, script and stem)
         self._package = choice_option("rouge.implementation", implementation, ("judge", PACKAGE)) == PACKAGE
         if self._package:
-            given: dict[str, object] = {"preset": preset, "tokenizer": tokenizer, "stopwords": stopwords}
-            given |= {"exceptions": exceptions, "alpha": alpha, "beta": beta}
-            given["multi"] = None if multi == "best_f" else multi
-            unknown = [f"rouge.{name}" for name, value in given.items() if value is not None]
+            options: dict[str, object] = {"preset": preset, "tokenizer": tokenizer, "stopwords": stopwords}
+            options |= {"exceptions": exceptions, "alpha": alpha, "beta": beta}
+            options["multi"] = None if multi == "best_f" else multi
+            unknown = [f"rouge.{name}" for name, value in options.items() if value is not None]
             unknown += [f"the type {kind.name}" for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
             if unknown:
                 raise ConfigError(
@@ -187,7 +187,7 @@ class Rouge:
             return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
         try:
-            read = [words.kept(target) for target in targets]
+            read = [words.read_cached(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
@@ -202,7 +202,7 @@ class Rouge:
                 scores_by_name = _package_scorer(names, self._stem).score_multi(lines[1:], lines[0])
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
-            candidate = words.kept(output)
+            candidate = words.read_cached(output)
             texts = candidate, *read
         except CannotScore as error:
             return [error] * len(self.kinds)

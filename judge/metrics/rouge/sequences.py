@@ -145,7 +145,7 @@ class Vocabulary:
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 
-    def kept(self, string: str) -> Text:
+    def read_cached(self, string: str) -> Text:
         """Read a text and cache it, because a reference returns with every system."""
         if (known := self._kept.get(string)) is None:
             known = self.read(string)

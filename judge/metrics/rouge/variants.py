@@ -175,7 +175,9 @@ class Rouge155(Variant):
                 (
                     _weigh_runs(
                         line,
-                        reduce(or_, (sequences.weighted_path(line, other, weight) for other in output.lines), 0),
+                        reduce(
+                            or_, (sequences.weighted_path(line, candidate, weight) for candidate in output.lines), 0
+                        ),
                         weight,
                         (remaining, available),
                     )

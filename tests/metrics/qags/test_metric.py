@@ -18,7 +18,7 @@ from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
-from judge.metrics.qags.pipeline import Asked, spread
+from judge.metrics.qags.pipeline import QagsLine, spread
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."
@@ -88,7 +88,9 @@ def test_the_mean_of_the_similarities_of_the_answers() -> None:
     (value,) = score([WRONG], [SOURCE], similarity="exact, f1")
     assert isinstance(value, QagsValue)
     assert value.similarity == {"exact": pytest.approx(1 / 3), "f1": pytest.approx(5 / 9)}
-    assert value.asked[1] == Asked("Bergen", "Berg sailed to ____ on Friday.", "Oslo", "Bergen", {"exact": 0, "f1": 0})
+    assert value.lines[1] == QagsLine(
+        "Bergen", "Berg sailed to ____ on Friday.", "Oslo", "Bergen", {"exact": 0, "f1": 0}
+    )
 
 
 def test_columns_are_signed() -> None:
@@ -157,7 +159,7 @@ def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_el
         "1 of 2 questions left out: 1 QuestionTooLong",
     ]
     assert isinstance(rows[2], Failure)
-    assert rows[2].message.endswith("has 1 theme, none of which could be asked about: the question has 900 tokens")
+    assert rows[2].message.endswith("has 1 theme, and none gave a question: the question has 900 tokens")
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -235,7 +237,7 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(monkeypatch: p
     def without(self: object, pairs: Sequence[object], languages: object = None) -> list[dict[str, float]]:
         return [{"f1": 1.0} if n else {"f1": 1.0, "exact": 1.0} for n in range(len(pairs))]
 
-    monkeypatch.setattr(qags.pipeline.Similarities, "of", without)
+    monkeypatch.setattr(qags.pipeline.Similarities, "compare", without)
     f1, exact = Qags(similarity=["f1", "exact"]).score([sample(FAITHFUL)]).rows
     assert isinstance(f1, Score)
     assert isinstance(exact, Failure)
@@ -321,7 +323,7 @@ def test_the_notebooks_function() -> None:
     found = score([FAITHFUL, "They were there.", FAITHFUL], [SOURCE, SOURCE, ""])
     assert isinstance(found[0], QagsValue)
     assert found[0].similarity == {"f1": 1.0}
-    assert [one.theme for one in found[0].asked] == ["ferry", "three hours"]
+    assert [one.theme for one in found[0].lines] == ["ferry", "three hours"]
     assert [(one.item, one.error) for one in found[1:] if isinstance(one, Failure)] == [
         ("1", "NoThemes"),
         ("2", "NoSource"),

@@ -97,7 +97,7 @@ def test_f1_of_other_scripts_goes_by_their_tokens() -> None:
         {"exact": 0, "f1": pytest.approx(2 / 3)},
     ]
     alike = Similarities(["f1", "rouge1"])
-    assert alike.of([("喫茶店", "茶店"), ("a b", "a")], ["ja", "ja"])[0]["f1"] == 0
+    assert alike.compare([("喫茶店", "茶店"), ("a b", "a")], ["ja", "ja"])[0]["f1"] == 0
     assert similarities([("喫茶店", "茶店")])[0]["f1"] == pytest.approx(4 / 5)  # Han alone: as Chinese, by character
     assert alike.signature("f1") == f"f1|tok=squad+{text.signature('ja')}"
     assert alike.signature("rouge1") == f"rouge1|f|stem|tok=en+{text.signature('ja')}"
@@ -140,7 +140,7 @@ def test_bertscore_is_asked_once_for_each_distinct_pair() -> None:
 @pytest.mark.usefixtures("fake_bert")
 def test_bertscores_options_and_signature() -> None:
     alike = Similarities(["corrected"], low=0.5, bert={"model": "tiny"})
-    assert alike.of([("x", "0.5")]) == [{"corrected": 0.0}]
+    assert alike.compare([("x", "0.5")]) == [{"corrected": 0.0}]
     assert made[0].options == {"model": "tiny", "low": 0.5, "high": 0.85, "cache": None}
     assert alike.signature("corrected") == "corrected|low=0.5|high=0.85|tiny@1|v1"
     assert Similarities(["bertscore"]).signature("bertscore") == "bertscore|tiny@1|v1"
