@@ -9,37 +9,33 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.report.renderers import suite as suites
-from judge.report.renderers.markdown import escape, summary
+from judge.report.document import Details, Document, Paragraph
+from judge.report.formats.markdown import escape, render
+from judge.suite.evaluate import Outcome, Outcomes
+from judge.suite.expectations.case import Verdict
+from judge.suite.schema import Suite
 
 HOSTILE = "</summary><img src=x onerror=alert(1)><b>"
 EXTRAS = st.text(st.sampled_from("ab日é@#1<>&\"'`*_[]()!|~\\/:.wW-= \n\r\t\x1b$"), max_size=40)
 
 
-def test_a_suites_name_is_no_html_in_a_summary() -> None:
-    page = suites._folded(f"{HOSTILE}: 3 verdicts", "text")
-    assert page.count("<") == page.count("<details>") + page.count("</details>") + page.count("<summary>") + 1
-    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+def summary(text: str) -> str:
+    """The title of a folded part of a report."""
+    page = render(Document("A report", summary=(Details(text, (Paragraph("text"),)),)))
+    return page.partition("<summary>")[2].partition("</summary>")[0]
 
 
-def test_every_fold_of_a_suite_goes_through_it() -> None:
-    change = SimpleNamespace(columns=(HOSTILE,), before="a", after="b", diff=["-a", "+b"])
-    found = SimpleNamespace(changes=[change], report=lambda format: "## page\n")
-    shown = SimpleNamespace(name=HOSTILE, passed=True, trouble="", unmet=[], flaky="", notes=[], rows=[])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suites, "changed", lambda change: ["-a", "+b"])
-        patch.setattr(suites, "suite_view", lambda outcome: shown)
-        patch.setattr(suites, "totals", lambda outcomes: "1 suite")
-        page = suites.render_markdown([SimpleNamespace(comparison=found)])  # type: ignore[list-item]
-    assert page.count("<details>") == 2
-    assert "<img" not in page
-    assert "<b>" not in page
+def test_a_suites_name_is_no_html() -> None:
+    verdict = Verdict(HOSTILE, 1, "label", HOSTILE, "failed", False, HOSTILE, HOSTILE, HOSTILE)
+    suites = [Outcome(Suite(Path("a.judge.yaml"), HOSTILE, {}, ()), (verdict,))] * 2
+    page = Outcomes(suites).report("markdown")
+    assert page.count("<details>") == page.count("</details>") == page.count("<summary>") == 2
+    assert not re.search(r"(?<!\\)<(?:img|b)\b", page)
 
 
 @given(EXTRAS)
