@@ -373,7 +373,9 @@ def test_a_model_that_is_typed_is_asked_once_for_a_suite(folder: pytest.Pytester
     folder.makepyfile(SCORE)
     folder.makefile(".judge.yaml", suite=ASKING)
     folder.makeini("[pytest]\naddopts = --judge-model another\njudge_model = a-third")
-    run(folder, "--judge-model=gpt-5.4-mini", passed=4).stdout.fnmatch_lines(["judge: gpt-5.4-mini may receive requests"])
+    run(folder, "--judge-model=gpt-5.4-mini", passed=4).stdout.fnmatch_lines(
+        ["judge: gpt-5.4-mini may receive requests"]
+    )
     assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (1 + 2)
 
 

@@ -62,7 +62,7 @@ def report_command(
         result = result.where(**load_config(given=options).where)
     if format in _DRAWN:
         from judge.core import plugins
-        from judge.report.formats.svg import write as draw
+        from judge.report.renderers.svg import write as draw
 
         for path in draw(plugins.document(result), output or run / CHARTS, format):
             typer.echo(str(path))

@@ -44,20 +44,20 @@ ENGINES = {
     "ray": "judge.execution.engines.ray:RayEngine",
 }
 FORMATS = {
-    "console": "judge.report.formats.console:render",
-    "markdown": "judge.report.formats.markdown:render",
-    "html": "judge.report.formats.html:render",
-    "latex": "judge.report.formats.latex:render",
-    "csv": "judge.report.formats.csv:render",
-    "json": "judge.report.formats.json:render",
-    "junit": "judge.report.formats.junit:render",
-    "svg": "judge.report.formats.svg:render",
+    "console": "judge.report.renderers.console:render",
+    "markdown": "judge.report.renderers.markdown:render",
+    "html": "judge.report.renderers.html:render",
+    "latex": "judge.report.renderers.latex:render",
+    "csv": "judge.report.renderers.csv:render",
+    "json": "judge.report.renderers.json:render",
+    "junit": "judge.report.renderers.junit:render",
+    "svg": "judge.report.renderers.svg:render",
 }
 REPORTS = {
-    "plot": "judge.report.formats.svg:plot",
-    "png": "judge.report.formats.svg:png",
+    "plot": "judge.report.renderers.svg:plot",
+    "png": "judge.report.renderers.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "fragment": "judge.report.formats.html:fragment",
+    "fragment": "judge.report.renderers.html:fragment",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {
@@ -126,7 +126,7 @@ def document(finished: Any) -> Any:
 
 def fragment(finished: Any) -> str:
     """Return the finding and the summary of a finished thing as HTML for a notebook."""
-    return str(import_module("judge.report.formats.html").fragment(document(finished)))
+    return str(import_module("judge.report.renderers.html").fragment(document(finished)))
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:

@@ -12,7 +12,7 @@ import judge
 from judge.core.format import number
 from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
-from judge.report.formats import markdown
+from judge.report.renderers import markdown
 from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts, scatter_charts
 from judge.report.views.drivers import drivers_blocks, drivers_sentence
 from judge.report.views.matrices import correlation_blocks, difference_blocks

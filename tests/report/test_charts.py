@@ -14,7 +14,7 @@ from judge.report.charts.heat_map import Heat, heat_map
 from judge.report.charts.intervals import Bar, Panel, bars, intervals
 from judge.report.charts.squares import Bin, calibration, scatter
 from judge.report.document import Chart, Document
-from judge.report.formats import svg
+from judge.report.renderers import svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIVE = ("1", "2", "3", "4", "5")

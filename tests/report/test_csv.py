@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Estimate, Sample
-from judge.report.formats.csv import escape
+from judge.report.renderers.csv import escape
 from judge.results.result import Result
 from judge.table import Table
 

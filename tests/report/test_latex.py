@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Estimate, Sample
-from judge.report.formats.latex import escape
+from judge.report.renderers.latex import escape
 from judge.results.result import Result
 from judge.table import Table
 

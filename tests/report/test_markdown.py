@@ -14,7 +14,7 @@ from judge.core.records import Column, Estimate, Failure, Sample
 from judge.report.document import Cell, Document
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
-from judge.report.formats.markdown import LIMIT, escape
+from judge.report.renderers.markdown import LIMIT, escape
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.pairwise import rankings

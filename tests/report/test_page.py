@@ -13,7 +13,7 @@ import pytest
 from judge.core import plugins
 from judge.report import document as blocks
 from judge.report.document import Bar, Cell, Column, Document, Section, Table
-from judge.report.formats.html import fragment, render
+from judge.report.renderers.html import fragment, render
 from judge.report.views.items import browser
 from judge.results.result import Result
 

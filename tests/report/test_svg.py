@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError, MissingExtra, StorageError
 from judge.report.charts.axes import scale
 from judge.report.charts.intervals import Bar, Panel, intervals
 from judge.report.document import Chart, Details, Document, Section
-from judge.report.formats import svg
+from judge.report.renderers import svg
 from judge.results.result import Result
 
 EVIL = "evil|<b>*sys*"

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.report.document import Details, Document, Paragraph
-from judge.report.formats.markdown import escape, render
+from judge.report.renderers.markdown import escape, render
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.expectations.case import Verdict
 from judge.suite.schema import Suite

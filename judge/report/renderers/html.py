@@ -23,7 +23,7 @@ from judge.core.format import escape_controls, one_line, plural
 from judge.criteria.render import fence_digest
 from judge.report import document as blocks
 from judge.report.document import Document
-from judge.report.formats import csv
+from judge.report.renderers import csv
 
 _ASSETS = Path(__file__).parents[1] / "html"
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
