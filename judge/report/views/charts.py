@@ -91,7 +91,7 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     ):
         if drawn:
             file, panels = name.replace(" ", "-"), [Panel(axis, [drawn.get(system) for system in systems])]
-            yield intervals(f"{file}-{ranking.column}", f"{label}: {name}", systems, panels)
+            yield intervals(f"{file}-{ranking.column}", f"{name.capitalize()}: {label}", systems, panels)
 
 
 def matrix_chart(table: Table, title: str) -> Chart:

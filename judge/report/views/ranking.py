@@ -151,9 +151,9 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
         yield Notice(one_line(ranking.note))
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
-        table, title = win_rate_matrix(ranking), "Win rates in per cent, row against column"
-        yield matrix_chart(table, title)
-        yield Details(title, (table,))
+        table = win_rate_matrix(ranking)
+        yield matrix_chart(table, "Win rates in per cent, row against column")
+        yield Details("Table of win rates, row against column (%)", (table,))
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
