@@ -62,7 +62,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 picture: demo  ## docs/report.png, the screenshot in the README
 	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir=$$(mktemp -d) --hide-scrollbars \
-	  --window-size=1240,1120 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
+	  --window-size=1280,900 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
 
 clean:
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -61,7 +62,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_cleaned,
     )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
+    environment.policies["json.dumps_function"] = _dumps
     environment.filters |= {
         "count": plural,
         "digest": fence_digest,
@@ -76,8 +77,16 @@ def _environment() -> Environment:
 
 
 def _cleaned(value: Any) -> Any:
-    """Escape the controls of every text that a template writes; its own markup stays."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else escape_controls(value)
+    """Escape the controls of every text in a value that a template writes; its own markup stays."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return escape_controls(value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(inner) for name, inner in value.items()}
+    return [_cleaned(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _dumps(value: Any, **_: Any) -> str:
+    return json.dumps(_cleaned(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, list[blocks.Block]]]:

@@ -107,12 +107,12 @@ class Measure:
         """Return what the page's script reads, with a value for each output. Four digits are enough to sort by."""
         values = (self.values.get(text) for text in outputs)
         return {
-            "name": escape_controls(self.name),
-            "column": escape_controls(self.column.name),
+            "name": self.name,
+            "column": self.column.name,
             "low": self.column.low,
             "high": self.column.high,
             "better": self.column.better,
-            "labels": [escape_controls(label) for label in self.column.labels] if in_words(self.column) else [],
+            "labels": self.column.labels if in_words(self.column) else (),
             "ends": self.column.values,
             "places": self.places,
             "leads": self.leads,
@@ -187,14 +187,12 @@ class Items:
         outputs = [(item.name, output.sample.system) for item in self.items for output in item.outputs]
         place = {system: k for k, system in enumerate(self.systems)}
         return {
-            "items": [escape_controls(item.name) for item in self.items],
+            "items": [item.name for item in self.items],
             "failed": [item.failed for item in self.items],
-            "systems": [escape_controls(system) for system in self.systems],
+            "systems": self.systems,
             "system": [place[system] for _, system in outputs],
             "measures": [measure.data(outputs) for measure in self.measures],
-            "sheets": [
-                [[role, [escape_controls(part) for part in parts]] for role, parts in sheet] for sheet in self.sheets
-            ],
+            "sheets": self.sheets,
             "prompts": self.used,
         }
 
