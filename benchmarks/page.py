@@ -8,13 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from judge.report.formats.html import render
 from playwright.sync_api import Browser, sync_playwright
 
 from judge import criteria
 from judge.commands import run_metadata
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.execution.pending import Judgment
+from judge.report.renderers.html import render
 from judge.report.views import items
 from judge.report.views.leaderboard import view
 from judge.results.result import Result
