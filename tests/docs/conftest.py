@@ -1,13 +1,13 @@
-"""How a page of the documentation is read and run; `test_commands.py` says what a page may hold."""
+"""Read and run a page of the documentation; `test_commands.py` describes the blocks of a page."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import doctest
-import importlib
 import io
 import os
+import pkgutil
 import re
 import shlex
 import shutil
@@ -58,12 +58,12 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a page in order, those without a language too."""
+    """Yield the blocks of a page in order."""
     why = re.compile(r"<!--\s*not run:\s*(.+?)\s*-->", re.DOTALL)
     left_out = ""
     for token in MarkdownIt().parse(text):
-        if token.type == "html_block" and (found := why.search(token.content)):
-            left_out = found[1]
+        if token.type == "html_block" and (reason := why.search(token.content)):
+            left_out = reason[1]
         elif token.type in ("fence", "code_block"):
             language = token.info.split()[0] if token.info.strip() else ""
             exits, title = re.search(r"\bexit=(\d+)", token.info), re.search(r'\btitle="([^"]+)"', token.info)
@@ -74,32 +74,32 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a block, each with what the page shows of its output; a backslash joins a line to the next."""
-    found: list[tuple[str, str]] = []
+    """Return the commands of a block with their output as shown; a backslash joins a line to the next."""
+    result: list[tuple[str, str]] = []
     goes_on = False
     for line in block.text.splitlines():
         starts = line.startswith("$ ")
         if goes_on:
-            found[-1] = (found[-1][0].rstrip("\\") + line.removeprefix("> ").strip(), "")
+            result[-1] = (result[-1][0].rstrip("\\") + line.removeprefix("> ").strip(), "")
         elif starts:
-            found.append((line.removeprefix("$ ").strip(), ""))
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+            result.append((line.removeprefix("$ ").strip(), ""))
+        elif result:
+            result[-1] = (result[-1][0], result[-1][1] + line + "\n")
         goes_on = (goes_on or starts) and line.endswith("\\")
-    return found
+    return result
 
 
 def plain(text: str) -> str:
-    """Text without rules, and without the white space about which a terminal's width decides."""
+    """Return the text without rules and with single spaces."""
     return " ".join(re.sub(r"[\u2500-\u257f]", " ", text).split())
 
 
 def missing(shown: str, printed: str) -> str:
-    """The first part of what is shown that was not printed in its place; "" where all of it was."""
+    """Return the first part of the shown output that was not printed in this order, or ""."""
     rest = plain(printed)
     for part in filter(None, map(plain, shown.split("…"))):
-        _, found, rest = rest.partition(part)
-        if not found:
+        _, match, rest = rest.partition(part)
+        if not match:
             return part
     return ""
 
@@ -112,7 +112,7 @@ def command_tree() -> TyperGroup:
 
 
 def unknown(command: str) -> str:
-    """What is wrong with a command that is not run: what judge's own parser says, "" where it would take it."""
+    """Return why judge's parser rejects a command that is not run, or ""."""
     words = shlex.split(command, comments=True)
     if words[:1] == ["make"]:
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
@@ -138,7 +138,7 @@ def unknown(command: str) -> str:
 
 
 def unknown_names(text: str) -> list[str]:
-    """The names below `judge` that a Python block imports or reads and that are not there."""
+    """Return the names below `judge` that a Python block uses and that do not exist."""
     tree, wanted = ast.parse(text), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "judge":
@@ -147,46 +147,39 @@ def unknown_names(text: str) -> list[str]:
             wanted.add(name)
     if any(arg.arg == "judge" for node in ast.walk(tree) if isinstance(node, ast.arguments) for arg in node.args):
         return []  # in a test `judge` is the fixture
-    return sorted(name for name in wanted if not _there(name))
+    return sorted(name for name in wanted if not _exists(name))
 
 
-def _there(name: str) -> bool:
-    whole, *parts = name.split(".")
-    found: Any = importlib.import_module(whole)
-    for part in parts:
-        whole = f"{whole}.{part}"
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            try:
-                found = importlib.import_module(whole)
-            except ImportError:
-                return False
+def _exists(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return False
     return True
 
 
 @contextlib.contextmanager
-def said() -> Iterator[Callable[[], str]]:
-    """What is printed meanwhile, on both streams in order."""
-    kept = io.BytesIO()
-    stream = io.TextIOWrapper(kept, encoding="utf-8", write_through=True)
+def captured() -> Iterator[Callable[[], str]]:
+    """Capture both streams in order."""
+    buffer = io.BytesIO()
+    stream = io.TextIOWrapper(buffer, encoding="utf-8", write_through=True)
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
-        yield lambda: kept.getvalue().decode("utf-8")
+        yield lambda: buffer.getvalue().decode("utf-8")
 
 
-def judged(words: list[str]) -> tuple[int, str]:
-    """How `judge` ended in this process, and what it printed."""
-    with said() as printed, pytest.MonkeyPatch.context() as patch:
+def run_judge(words: list[str]) -> tuple[int, str]:
+    """Run `judge` in this process; return its exit code and output."""
+    with captured() as printed, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", words)
         try:
             main()
-        except SystemExit as left:
-            return (left.code if isinstance(left.code, int) else int(left.code is not None)), printed()
+        except SystemExit as end:
+            return (end.code if isinstance(end.code, int) else int(end.code is not None)), printed()
         return 0, printed()
 
 
 class Ground:
-    """The folder in which a page is run; the process stands in it. `names` are those of its Python blocks."""
+    """The folder in which a page runs, and the names of its Python blocks."""
 
     def __init__(self, folder: Path, page: str) -> None:
         self.folder = folder
@@ -200,39 +193,39 @@ class Ground:
             (self._tools / name).chmod(0o755)
 
     def run(self, command: str) -> tuple[int, str]:
-        """How a command ended, and what it printed; in this process, unless it takes a shell."""
+        """Run a command, in this process unless it needs a shell; return its exit code and output."""
         words = shlex.split(command, comments=True)
         assert words[0] in STARTED, f"{words[0]} is not started from a test: put <!-- not run: REASON --> before it"
         if words[0] == "judge" and not re.search(r"[|&;<>$*`]", " ".join(words)):
-            return judged(words)
+            return run_judge(words)
         path, modules = f"{self._tools}:/usr/bin:/bin", f"{self._tools}:{ROOT}"
         surroundings = {**os.environ, "PATH": path, "PYTHONPATH": modules, "HOME": str(self.folder.parent)}
         done = subprocess.run(["bash", "-c", command], env=surroundings, capture_output=True, timeout=300)
         return done.returncode, (done.stdout + done.stderr).decode("utf-8")
 
     def python(self, text: str) -> None:
-        with said():
+        with captured():
             exec(compile(text, self.page, "exec"), self.names)
 
     def session(self, text: str) -> None:
-        """Run what stands behind `>>>`. Raises AssertionError with the differences."""
+        """Run the lines after `>>>`. Raises AssertionError with the differences."""
         runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        told: list[str] = []
+        differences: list[str] = []
         session = doctest.DocTestParser().get_doctest(text.replace("…", "..."), self.names, self.page, self.page, 0)
         assert session.examples, f"{self.page}: a pycon block without a line that begins with >>>"
-        runner.run(session, out=told.append, clear_globs=False)
-        assert not runner.failures, "".join(told)
+        runner.run(session, out=differences.append, clear_globs=False)
+        assert not runner.failures, "".join(differences)
         self.names.update(session.globs)
 
     def write(self, name: str, text: str) -> None:
         target = (self.folder / name).resolve()
-        assert target.is_relative_to(self.folder), f"{self.page}: {name} lies outside"
+        assert target.is_relative_to(self.folder), f"{self.page}: {name} is outside the folder"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
 
 
 def run_page(text: str, ground: Ground) -> None:
-    """Run a page, block by block. Raises AssertionError with the line at the first thing that is not as it says."""
+    """Run a page, block by block. Raises AssertionError with the line of the first error."""
     for block in blocks(text):
         at = f"{ground.page}:{block.line}"
         placed = "\n" * block.line + block.text
@@ -251,17 +244,17 @@ def run_page(text: str, ground: Ground) -> None:
 
 
 def _run_commands(block: Block, ground: Ground, at: str) -> None:
-    found = commands(block)
-    assert found, f"{at}: a console block without a line that begins with $"
-    for place, (command, shown) in enumerate(found, 1):
-        expected = block.exit if place == len(found) else 0
+    listed = commands(block)
+    assert listed, f"{at}: a console block without a line that begins with $"
+    for place, (command, shown) in enumerate(listed, 1):
+        expected = block.exit if place == len(listed) else 0
         if block.left_out:
             assert not (wrong := unknown(command)), f"{at}: {command}: {wrong}"
             continue
         code, printed = ground.run(command)
-        assert code == expected, f"{at}: {command}\nleft with {code}, not {expected}:\n{printed}"
+        assert code == expected, f"{at}: {command}\nexited with {code}, not {expected}:\n{printed}"
         assert not (part := missing(shown, printed)), (
-            f"{at}: {command}\ndoes not print, at its place:\n{part}\nbut:\n{printed}"
+            f"{at}: {command}\ndoes not print in this order:\n{part}\nbut:\n{printed}"
         )
 
 
@@ -278,7 +271,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "examples", folder / "examples")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        code, printed = judged(DEMO)
+        code, printed = run_judge(DEMO)
     assert code == 0, printed
     return folder
 
@@ -287,7 +280,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_ground(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Callable[[str], Ground]:
-    """The ground for a page of this name; what is no page begins without a demo."""
+    """Return a function that prepares a page; only real pages start with the demo's runs."""
 
     def make(page: str) -> Ground:
         folder = tmp_path / "clone"
@@ -299,7 +292,7 @@ def make_ground(
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         for name in [n for n in os.environ if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))]:
             monkeypatch.delenv(name)
-        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.chdir(folder)
         return Ground(folder, page)
 

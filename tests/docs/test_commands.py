@@ -5,7 +5,7 @@ without keys and with no network beyond loopback. Its blocks are
 
 - ```console: lines `$ COMMAND`, each followed by its output. Commands exit with 0; with `console exit=1`, the last one
   exits with 1. The output must appear in this order; `…` stands for anything, and white space and rules do not count.
-  The terminal has 120 columns.
+  The terminal has 80 columns.
 - ```python: run one after the other in one module. ```pycon: lines `>>> CODE` in this module, with their output.
 - `title="FILE"` behind any language: the file is written.
 
@@ -55,7 +55,7 @@ def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) ->
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """A command and all below it."""
+    """Yield a command and its subcommands."""
     yield node
-    for one in getattr(node, "commands", {}).values():
-        yield from walk(one)
+    for command in getattr(node, "commands", {}).values():
+        yield from walk(command)

@@ -1,4 +1,4 @@
-"""What runs the pages finds what is wrong with one."""
+"""The harness detects errors in a page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 
 def page(text: str) -> str:
-    """A page whose fences are written as three apostrophes."""
+    """Return a page whose fences are written as three apostrophes."""
     return textwrap.dedent(text).replace("'''", "```")
 
 
-def test_blocks_are_found_with_what_is_said_about_them(harness: ModuleType) -> None:
+def test_blocks_have_their_attributes(harness: ModuleType) -> None:
     text = page("""
         '''yaml title="my.run.yaml"
         data: data.jsonl
@@ -50,7 +50,7 @@ def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness:
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         ("judge run data.jsonl --model NAME", ""), ("judge run data.jsonl --modle NAME", "No such option"),
         ("judge run", "Missing argument"), ("judge criteria frobnicate", "no command judge criteria frobnicate"),
@@ -58,19 +58,19 @@ def test_what_is_shown_was_printed(shown: str, printed: str, part: str, harness:
         ("make demo", ""), ("make coffee", "no target coffee"), ("pip install .", ""),
     ],
 )  # fmt: skip
-def test_what_is_not_run_is_parsed(command: str, told: str, harness: ModuleType) -> None:
-    found = harness.unknown(command)
-    assert told in found
-    assert bool(told) == bool(found)
+def test_what_is_not_run_is_parsed(command: str, message: str, harness: ModuleType) -> None:
+    rejection = harness.unknown(command)
+    assert message in rejection
+    assert bool(message) == bool(rejection)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("'''console\n$ judge criteria show nothing\n'''", "left with 2, not 0"),
-        ("'''console exit=1\n$ judge criteria list\n'''", "left with 0, not 1"),
+        ("'''console\n$ judge criteria show nothing\n'''", "exited with 2, not 0"),
+        ("'''console exit=1\n$ judge criteria list\n'''", "exited with 0, not 1"),
         ("'''console\n$ judge criteria list\nsarcasm\n'''", "does not print"),
-        ("'''console\n$ judge criteria list | grep sarcasm\n'''", "left with 1, not 0"),
+        ("'''console\n$ judge criteria list | grep sarcasm\n'''", "exited with 1, not 0"),
         ("'''console\n$ pip install everything\n'''", "not started from a test"),
         ("'''console\njudge criteria list\n'''", "without a line that begins with"),
         ("<!-- not run: why -->\n'''console\n$ judge run data.jsonl --sped 3\n'''", "No such option"),
@@ -80,13 +80,13 @@ def test_what_is_not_run_is_parsed(command: str, told: str, harness: ModuleType)
         ("'''python\nassert 1 + 1 == 3, 'wrong'\n'''", "wrong"),
         ("'''pycon\n>>> 1 + 1\n3\n'''", "Got:"),
         ("'''pycon\n1 + 1\n'''", "without a line that begins with"),
-        ("'''yaml title=\"../out.yaml\"\na: 1\n'''", "lies outside"),
+        ("'''yaml title=\"../out.yaml\"\na: 1\n'''", "is outside the folder"),
     ],
 )
-def test_a_page_that_is_wrong_is_found_out(
-    text: str, told: str, harness: ModuleType, make_ground: Callable[[str], Any]
+def test_an_error_in_a_page_fails(
+    text: str, message: str, harness: ModuleType, make_ground: Callable[[str], Any]
 ) -> None:
-    with pytest.raises(AssertionError, match=re.escape(told)):
+    with pytest.raises(AssertionError, match=re.escape(message)):
         harness.run_page(page(text), make_ground("a page"))
 
 

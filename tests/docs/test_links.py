@@ -1,4 +1,4 @@
-"""The pages of the documentation lead somewhere: files and headings are there, and the index names every page."""
+"""Links lead to files and headings that exist, the index names every page, and pages are short."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ PAGES = [
 
 
 def inline(page: Path) -> list[tuple[Token, Token]]:
-    """Each piece of a page's text with the token before it, which says whether it is a heading."""
+    """Return each text token with the token before it, which shows whether it is a heading."""
     tokens = MarkdownIt().enable("table").parse(page.read_text("utf-8"))
     return [(before, token) for before, token in pairwise(tokens) if token.type == "inline"]
 
 
 def links(page: Path) -> list[str]:
-    """Where a page's links and pictures lead, but for the web."""
+    """Return the targets of links and pictures, without the web."""
     children = [child for _, token in inline(page) for child in token.children or ()]
-    found = [str(child.attrGet("href") or child.attrGet("src") or "") for child in children]
-    return [link for link in found if link and not re.match(r"[a-z]+:", link)]
+    targets = [str(child.attrGet("href") or child.attrGet("src") or "") for child in children]
+    return [link for link in targets if link and not re.match(r"[a-z]+:", link)]
 
 
 def headings(page: Path) -> set[str]:
-    """The names under which GitHub reaches a page's headings."""
-    told = [token.content.replace("`", "") for before, token in inline(page) if before.type == "heading_open"]
-    names = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in told]
+    """Return GitHub's anchors of a page's headings."""
+    texts = [token.content.replace("`", "") for before, token in inline(page) if before.type == "heading_open"]
+    names = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts]
     return {f"{name}-{names[:n].count(name)}" if name in names[:n] else name for n, name in enumerate(names)}
 
 
@@ -55,6 +55,13 @@ def test_the_index_names_every_page() -> None:
     named = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
     pages = {page for page in (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/adding/*.md")) if page != index}
     assert sorted(page.name for page in pages - named) == []
+
+
+def test_pages_are_short() -> None:
+    words = {page.name: len(page.read_text("utf-8").split()) for page in ROOT.glob("docs/*.md")}
+    del words["reference.md"]  # written from the docstrings
+    assert {name: count for name, count in words.items() if count > 2500} == {}
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 1200
 
 
 def test_a_heading_is_named_as_on_github(tmp_path: Path) -> None:
