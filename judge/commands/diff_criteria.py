@@ -127,7 +127,7 @@ def plan_diff(
         raise ConfigError("no data: name a file of texts after the two criteria")
     if human and not asking:
         raise ConfigError(
-            f"{option('human')}: agreement with people takes scores; name a judge: {option('model', 'NAME')} or "
+            f"{option('human')}: agreement with people needs scores; add {option('model', 'NAME')} or "
             f"{option('replay', 'CALLS')}"
         )
     rows = [] if source is None else _load_texts(config, source, item, system)
@@ -144,7 +144,7 @@ def plan_diff(
     if not rows:
         return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
-        raise ConfigError("one of the two compares two texts and the other judges one: leave out the data")
+        raise ConfigError("one criterion judges one text, the other compares two: omit the data to compare their files")
     for side in sides:
         criteria.check_samples(side, rows)
     runs = None
@@ -228,11 +228,10 @@ def _prepare_runs(
     """Prepare a run for each criterion, under the same name."""
     if sides[0].pairwise:
         raise ConfigError(
-            "these criteria compare two texts, and a diff judges one text at a time: leave out the judge, or look at "
-            "judge rank with either"
+            "these criteria compare two texts, but a diff scores single texts: omit the judge, or use judge rank"
         )
     if any(isinstance(judge, Judge) and judge.name == HEURISTIC for judge in judges):
-        raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so two of them are the same to it")
+        raise ConfigError(f"--model {HEURISTIC}: it reads no prompt, so the wording makes no difference")
     used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     config = config.model_copy(update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None})
     unrated = [replace(row, human={}, ratings={}) for row in rows]

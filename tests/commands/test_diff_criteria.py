@@ -271,7 +271,7 @@ def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> 
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "item"
-    assert "Agrees better with people" in " ".join(comparison.report().split())
+    assert "The new wording agrees better with people" in " ".join(comparison.report().split())
 
 
 def test_the_ratings_can_have_another_name(write: Write) -> None:
@@ -386,17 +386,14 @@ def test_both_runs_have_one_deadline(write: Write, in_time: Callable[[Coroutine[
         ({"data": None, "replay": "calls.jsonl"}, ConfigError, "no data: name a file of texts"),
         ({"item": "i9"}, ConfigError, "item: unknown item 'i9'"),
         ({"system": "q"}, ConfigError, "system: unknown system 'q'"),
-        ({"human": "kind"}, ConfigError, "human: agreement with people takes scores"),
+        ({"human": "kind"}, ConfigError, "human: agreement with people needs scores"),
         ({"human": "kin", "model": "gpt-5.4-mini"}, ConfigError, "--human: unknown rating 'kin'; did you mean 'kind'"),
         ({"model": "heuristic"}, ConfigError, "--model heuristic: it reads no prompt"),
         ({"model": 42}, ConfigError, "a prompt and returns a reply; this int has no name"),
         ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),
         ({"metrics": "rouge"}, ConfigError, "metrics: a diff of criteria has no such option"),
-        ({"engine": "local"}, ConfigError, "engine: a diff of criteria has no such option"),
-        ({"calibrate": True}, ConfigError, "calibrate: a diff of criteria has no such option"),
-        ({"retry_failed": True}, ConfigError, "retry_failed: a diff of criteria has no such option"),
         ({"before": "relevanse"}, CriterionError, "unknown criterion 'relevanse'"),
-        ({"before": "overall"}, ConfigError, "one of the two compares two texts"),
+        ({"before": "overall"}, ConfigError, "one criterion judges one text, the other compares two"),
         ({"before": "nowhere.jinja"}, CriterionError, "nowhere.jinja: no such file"),
         ({"data": [{k: v for k, v in ROWS[0].items() if k != "source"}]}, DataError, "reads source"),
     ],

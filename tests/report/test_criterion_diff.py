@@ -153,11 +153,11 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
     [
         (
             shift(0.1, 0.02, 0.2, 0.004),
-            "Agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200], 12 items",
+            "The new wording agrees better with people (p = 0.004): Spearman +0.100 [0.020, 0.200], 12 items",
         ),
         (
             shift(-0.1, -0.2, -0.02, 0.0004),
-            "Agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020], 12 items",
+            "The new wording agrees worse with people (p < 0.001): Spearman −0.100 [−0.200, −0.020], 12 items",
         ),
         # The test decides, not the interval: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
         (

@@ -107,7 +107,8 @@ def _agreement_sentence(judged: Judged) -> Iterator[str]:
     size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
     if agreement.is_significant:
         tested = f" ({format_p(e.p)})" if e.p is not None else ""
-        yield f"Agrees {'better' if e.value > 0 else 'worse'} with people{tested}: {size}, {plural(e.n, unit)}."
+        better = "better" if e.value > 0 else "worse"
+        yield f"The new wording agrees {better} with people{tested}: {size}, {plural(e.n, unit)}."
     else:
         tested = _p_and_items_needed(e, e.p, unit)
         yield f"No significant change in agreement with people{tested}: {size}, {plural(e.n, unit)}."
