@@ -57,7 +57,6 @@ REPORTS = {
     "plot": "judge.report.renderers.svg:plot",
     "png": "judge.report.renderers.svg:png",
     "worst_texts": "judge.report.views.leaderboard:worst_texts",
-    "fragment": "judge.report.renderers.html:fragment",
 }
 """What writes a finished thing. Results stand below reports, so they reach these by name, and by no import."""
 VIEWS = {

@@ -278,7 +278,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
-        return str(plugins.report("fragment")(plugins.document(self)))
+        return plugins.fragment(self)
 
 
 def load(folder: str | Path) -> Result:
