@@ -13,6 +13,7 @@ import judge
 from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
+from judge.report.document import Document
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
@@ -87,6 +88,11 @@ def test_the_page_loads_without_a_message_or_a_request(kind: str, opened: Opened
     assert page.locator(".controls").is_visible()
     page.evaluate(OPEN)
     assert page.locator("article").first.is_visible()
+
+
+def test_a_page_without_items_has_its_buttons(opened: Opened) -> None:
+    page = opened(plugins.write(Document("Estimate", ("12 requests, free.",)), "html"))
+    assert page.get_by_role("button").all_inner_texts() == ["Copy link", "Print", "◐"]
 
 
 def test_only_the_pages_own_script_runs(result: Result, opened: Opened) -> None:
