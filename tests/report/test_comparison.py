@@ -96,11 +96,11 @@ def test_no_format_lets_codes_and_markup_through(two: RunComparison) -> None:
 
 def test_failures_of_one_run_are_shown_with_an_example(two: RunComparison) -> None:
     failures = table(two, "failures")
-    assert [[cell.text for cell in row[:4]] for row in failures.rows] == [
-        ["new", "Refused", "1", "一貫性"],
-        ["gone", "ParseError", "1", "coherence"],
+    assert [[cell.text for cell in row[:3]] for row in failures.rows] == [
+        ["new Refused", "1", "一貫性"],
+        ["gone ParseError", "1", "coherence"],
     ]
-    assert [row[4].text.partition(": ")[2][:17] for row in failures.rows] == ["no more `of` this", "no score in reply"]
+    assert [row[3].text.partition(": ")[2][:17] for row in failures.rows] == ["no more `of` this", "no score in reply"]
     assert "1 new failure, 1 gone" in two.report()
 
 

@@ -356,8 +356,8 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
             same = [row for row in failures if row.error == error]
             columns = _listed(dict.fromkeys(one_line(row.column) for row in same))
             place = f"{one_line(same[0].item or 'all texts', 80)}, {one_line(same[0].system, 80)}"
-            rows.append((state, one_line(error), f"{n:,}", columns, f"{place}: {one_line(same[0].message, 200)}"))
-    heads = [Column(head, numeric=head == "count") for head in ("", "error", "count", "columns", "example")]
+            rows.append((f"{state} {one_line(error)}", f"{n:,}", columns, f"{place}: {one_line(same[0].message, 200)}"))
+    heads = [Column(head, numeric=head == "count") for head in ("failure", "count", "columns", "example")]
     yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
 
