@@ -63,7 +63,8 @@ def view(validation: Validation) -> Document:
         notices=tuple(map(one_line, validation.notes)),
         summary=(_overview(rated, level),),
         sections=tuple(sections),
-        next=("judge validate RUN --full",),
+        # RUN would name only one of several runs.
+        next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
         data=_data(validation),
         records=tuple(_records(rated)),
     )
