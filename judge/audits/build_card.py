@@ -46,7 +46,7 @@ from judge.audits.sensitivity import (
     sensitivity_table,
 )
 from judge.core.format import listed, number, percent, plural, signed
-from judge.core.records import Column, Estimate, Failure, Score
+from judge.core.records import Column, Estimate
 from judge.core.version import __version__
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed
@@ -296,6 +296,13 @@ def build_card(
     }
     names = (*changes, *neutral, *attacks)
     known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
+    tested = {
+        "sensitivity": [cell.mean_change for cell in damaged],
+        "injection": [cell.mean_change for cell in beset],
+        "bias": [finding.estimate for finding in findings],
+    }
+    failures = Counter(row.error for table in evidence.judged for row in table.failures)
+    total = failures.total() + sum(len(table.scores) for table in evidence.judged)
     with_own_damage = {cell.criterion for cell in damaged if cell.targeted}
     all_criteria = dict.fromkeys(cell.criterion for cell in damaged)
     why = "no change damages what this criterion measures"
@@ -313,9 +320,9 @@ def build_card(
             **_without_scores(evidence, names, scoreless),
         },
         verdicts=summarize(damaged, beset, findings, evidence.columns, scoreless),
-        notes=tuple(_notes(evidence, damaged, beset, findings)),
-        failures=_failures(evidence),
-        info=_info(evidence, seed),
+        notes=tuple(_notes(evidence, tested, total, failures)),
+        failures=dict(failures.most_common()),
+        info=_info(evidence, seed) | {"judgments": total, "failed": failures.total()},
     )
 
 
@@ -374,53 +381,32 @@ def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collec
     return reasons
 
 
-def _judgments(evidence: AuditData) -> Iterator[Score | Failure]:
-    """Yield every judgment once; those of the originals are in more than one table."""
-    yield from evidence.changed.rows()
-    known = {(sample.item, sample.system) for sample in evidence.originals}
-    columns = {column.name for column in evidence.changed.columns}
-    for table in filter(None, (evidence.natural, evidence.wordings)):
-        yield from (row for row in table.rows() if (row.item, row.system) not in known or row.column not in columns)
-    for table in filter(None, (*evidence.repeats.values(), evidence.pairs)):
-        yield from table.rows()
-
-
-def _failures(evidence: AuditData) -> dict[str, int]:
-    counts = Counter(row.error for row in _judgments(evidence) if isinstance(row, Failure))
-    return dict(counts.most_common())
-
-
 def _notes(
     evidence: AuditData,
-    damaged: Sequence[SensitivityCell],
-    beset: Sequence[SensitivityCell],
-    findings: Sequence[BiasFinding],
+    tested: Mapping[str, Sequence[Estimate | None]],
+    total: int,
+    failures: Counter[str],
 ) -> Iterator[str]:
-    cells, texts = (*damaged, *beset), len(evidence.originals)
-    parts = (
-        ("sensitivity", [cell.mean_change for cell in damaged]),
-        ("injection", [cell.mean_change for cell in beset]),
-        ("bias", [finding.estimate for finding in findings]),
-    )
+    """Yield what limits the numbers; `tested` are the estimates of each section, corrected together."""
+    texts = len(evidence.originals)
     needed = {
         name: min_items_for_significance(sum(estimate is not None and estimate.p is not None for estimate in estimates))
-        for name, estimates in parts
+        for name, estimates in tested.items()
     }
     if few := [f"{name} needs at least {least}" for name, least in needed.items() if texts < least]:
         yield (
-            f"With {plural(texts, 'text')}, no change can be significant after Holm's correction: {listed(few)}. "
-            "Verdicts rest on shares alone."
+            f"Too few texts ({texts}) for significance after Holm's correction: {listed(few)}. Verdicts rest on shares "
+            "alone."
         )
-    failures, total = _failures(evidence), sum(1 for _ in _judgments(evidence))
-    failed = sum(failures.values())
+    failed = failures.total()
     if failed >= _NOTED_FAILURES * total > 0:
-        kinds = listed([f"{n:,} {kind}" for kind, n in list(failures.items())[:3]])
+        kinds = listed([f"{n:,} {kind}" for kind, n in failures.most_common(3)])
         yield (
             f"{failed:,} of {plural(total, 'judgment')} ({percent(failed / total)}) have no score: {kinds}. "
             "All numbers are about the others only."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
-    if endless and cells and ORIGINAL in evidence.changed.systems:
+    if endless and (tested["sensitivity"] or tested["injection"]) and ORIGINAL in evidence.changed.systems:
         place = evidence.changed.systems.index(ORIGINAL)
         for name in endless:
             column = evidence.columns[name]
@@ -445,8 +431,6 @@ def _info(evidence: AuditData, seed: int) -> dict[str, Any]:
         "texts": len(evidence.originals),
         "texts_by_change": dict(Counter(sample.system for sample in evidence.changed.samples)),
         "natural_texts": len(evidence.natural.samples) if evidence.natural else 0,
-        "judgments": sum(1 for _ in _judgments(evidence)),
-        "failed": sum(_failures(evidence).values()),
         "detected": DETECTED,
         "seed": seed,
         "version": __version__,

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from judge.core import format, plugins
 from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.pairwise import Ranking
 from judge.table import Table
 
 ALIKE = "[all alike]"
@@ -83,8 +82,8 @@ class AuditData:
     ORIGINAL and the names of changes, neutral changes and attacks. `natural` has up to two texts of each item under
     their systems' names, with human ratings and `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b`
     and `NAME~c` for other wordings of the criterion. `repeats` maps a temperature to the originals with several draws
-    each (method `samples`). `rankings` compare the natural texts in pairs and both orders, one for each criterion;
-    `pairs` is their table. `columns` maps a criterion to its column in `changed`. `model` names the judge.
+    each (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has the tables of all
+    runs, with each judgment once. `columns` maps a criterion to its column in `changed`. `model` names the judge.
     `unavailable` gives the reason for each probe (`position`, `wording`, …) that could not be run.
     """
 
@@ -96,8 +95,8 @@ class AuditData:
     natural: Table | None = None
     wordings: Table | None = None
     repeats: Mapping[float, Table] = field(default_factory=dict)
-    rankings: tuple[Ranking, ...] = ()
     pairs: Table | None = None
+    judged: tuple[Table, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -306,8 +305,6 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
     card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
     main = results[MAIN].info
     notes = dict.fromkeys(main["notes"])
-    tables = [result.table for result in results.values()]
-    failures = Counter(row.error for table in tables for row in table.failures)
     recorded = main.get("criteria") or {}
     settings: dict[str, Any] = {}
     if audit_plan.runs[MAIN].judges:  # the heuristic takes no settings
@@ -319,8 +316,6 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
     costs = [info["cost"].get("usd") for info in infos if info["requests"].get("sent")]
     options = config.model_dump(mode="json", by_alias=True, exclude_none=True)
     about = {
-        "judgments": sum(len(table.scores) + len(table.failures) for table in tables),
-        "failed": sum(failures.values()),
         "probes": list(audit_plan.probes),
         "data": {"name": _without_folders(main["data"].get("path")), "sha256": main["data"].get("sha256")},
         "endpoint": main.get("base_url"),
@@ -343,7 +338,6 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
     return replace(
         card,
         notes=(*notes, *(note for note in card.notes if note not in notes)),
-        failures=dict(failures.most_common()),
         info={**card.info, **about},
     )
 
@@ -386,7 +380,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         with_originals((*texts.originals, *texts.others), NATURAL) if bias else None,
         with_originals(texts.originals, WORDINGS) if WORDINGS in results else None,
         {temperature: result.table for temperature, result in repeats.items()},
-        pairs.rankings if pairs else (),
         pairs.table if pairs else None,
+        tuple(result.table for result in results.values()),
         lacking,
     )

@@ -47,10 +47,13 @@ def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fiel
 
 
 def evidence(changed: Table, **fields: Any) -> AuditData:
-    """Evidence of a table of originals and changed texts."""
+    """Evidence of a table of originals and changed texts; `fields` may have other tables."""
     originals = tuple(s for s in changed.samples if s.system == ORIGINAL)
     columns = {c.name: c for c in changed.columns}
-    return AuditData(originals, columns, changed, **({"model": "openai/gpt-5.4-mini", "language": "en"} | fields))
+    judged = (changed, *(value for value in fields.values() if isinstance(value, Table)))
+    judged += tuple(fields.get("repeats", {}).values())
+    known = {"model": "openai/gpt-5.4-mini", "language": "en", "judged": judged}
+    return AuditData(originals, columns, changed, **(known | fields))
 
 
 @pytest.fixture(scope="session")

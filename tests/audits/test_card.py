@@ -315,13 +315,6 @@ def test_a_card_counts_its_texts_judgments_and_failures(leaning_card: JudgeCard)
     }  # fmt: skip
 
 
-def test_a_judgment_that_stands_in_two_tables_counts_once(make: Any) -> None:
-    changed = make.table({ORIGINAL: [None, 3.0], "typos": [2.0, None]})
-    evidence = make.evidence(changed, natural=make.table({ORIGINAL: [None, 3.0], "b": [None, 1.0]}))
-    card = build_card(evidence, {"typos": "c"}, (), ())
-    assert (card.info["judgments"], card.info["failed"], card.failures) == (6, 3, {"ParseError": 3})
-
-
 def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
     values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
     evidence = make.evidence(make.table(values), unavailable={"wording": "c does not extend the layout"})
