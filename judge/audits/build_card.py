@@ -296,7 +296,7 @@ def build_card(
     }
     names = (*changes, *neutral, *attacks)
     known, texts = set(evidence.changed.systems), plural(len(evidence.originals), "text")
-    tested = {
+    tested: dict[str, list[Estimate | None]] = {
         "sensitivity": [cell.mean_change for cell in damaged],
         "injection": [cell.mean_change for cell in beset],
         "bias": [finding.estimate for finding in findings],

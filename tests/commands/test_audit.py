@@ -300,7 +300,7 @@ def test_the_heuristic_is_audited_offline_and_says_what_it_has_not() -> None:
     assert {cell.criterion for cell in card.cells} == set(TWO)
     assert {finding.probe for finding in card.findings} == {"verbosity", "extractiveness", "scale use"}
     assert card.info["model"] == "heuristic-1"
-    assert any("do not publish its numbers" in note for note in card.notes)
+    assert any("Do not publish its numbers" in note for note in card.notes)
     assert card.info["failed"] == sum(card.failures.values())
 
 
