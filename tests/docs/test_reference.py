@@ -18,7 +18,8 @@ HEAD = """# Reference
 Every public name with its docstring. [Python](python.md) has examples, [Metrics](metrics.md) has definitions, and
 `help(judge.evaluate)` prints the same text. `**options` are the keywords that several functions share; each is
 described once, under [Options](#options). `evaluate`, `rank`, `audit` and `test` have a form for async code, such as
-`await judge.evaluate_async(...)`, with the same arguments.
+`await judge.evaluate_async(...)`, with the same arguments. All results have a method `report` like that of
+`Result`: console, markdown, html, latex, csv or json; junit for `judge.test`.
 """
 OPTIONS = """## Options
 
@@ -82,6 +83,8 @@ def _entry(name: str, function: Any, depth: int) -> Iterator[str]:
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if part.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
             continue
+        if part == "report" and function is not judge.Result:  # described once, in HEAD
+            continue
         if text := inspect.getdoc(member):
             head = _signature(part, member, {}) if inspect.isfunction(member) else part
             yield f"**`.{head}`** {text}" if "\n" not in head else f"```\n.{head}\n```\n\n{text}"
@@ -124,7 +127,7 @@ def page() -> str:
     blocks += [OPTIONS, options_list(functions), METRICS]
     for name, function in _metrics():
         summary = _documented(function)[0].partition("\n\n")[0]
-        blocks += [f"### `{name}`", f"```\n{_signature(name, function, {})}\n```", summary]
+        blocks += [f"```\n{_signature(name, function, {})}\n```", summary]
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
 
 
