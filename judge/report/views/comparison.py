@@ -36,7 +36,7 @@ from judge.report.views.columns import p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.power import items_needed
-from judge.stats.run_differences import Item, MeanChange, Shift
+from judge.stats.run_differences import MeanChange, Shift
 
 SCHEMA = "judge.compare/1"
 _MAX_ROWS, _MAX_COLUMNS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 6, 3, 2  # of the summary
@@ -78,9 +78,12 @@ def view(comparison: RunComparison) -> Document:
 def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield a short table of the means and the items that changed most."""
     yield from _overview(comparison)
-    shifts = [item.shifts[0] for item in comparison.runs.changed_items[:_MAX_EXCERPTS] if item.shifts]
-    if shifts:
-        yield Excerpts("Changed", tuple(_excerpt(comparison, shift) for shift in shifts))
+    shifts = [item.shifts[0] for item in comparison.runs.changed_items[:_MAX_EXCERPTS]]
+    excerpts = [
+        Excerpt(_values(comparison, s), one_line(s.system), one_line(s.item), column_title(s.column)) for s in shifts
+    ]
+    if excerpts:
+        yield Excerpts("Changed", tuple(excerpts))
 
 
 def data(comparison: RunComparison) -> dict[str, Any]:
@@ -384,16 +387,12 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
             shown.add(shift.system)
             blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
             blocks.append(Facts(tuple((name, one_line(text)) for name, text in facts if text)))
-        yield Details(_item_title(comparison, item), tuple(blocks))
+        first = _shift_text(comparison, item.shifts[0])
+        yield Details(f"{one_line(item.item, 80)} ({100 * item.size:.0f} % of the scale): {first}", tuple(blocks))
 
 
 def _key(shift: Shift) -> tuple[str, str, str]:
     return shift.item, shift.system, shift.column
-
-
-def _item_title(comparison: RunComparison, item: Item) -> str:
-    first = f": {_shift_text(comparison, item.shifts[0])}" if item.shifts else ""
-    return f"{one_line(item.item, 80)} ({100 * item.size:.0f} % of the scale){first}"
 
 
 def _shift_text(comparison: RunComparison, shift: Shift) -> str:
@@ -404,10 +403,6 @@ def _values(comparison: RunComparison, shift: Shift) -> str:
     column = comparison.columns.get(shift.column) or Measured(shift.column, "metric", "")
     places = decimal_places(column, [shift.before, shift.after])
     return " → ".join(score_text(column, value, places) for value in (shift.before, shift.after))
-
-
-def _excerpt(comparison: RunComparison, shift: Shift) -> Excerpt:
-    return Excerpt(_values(comparison, shift), one_line(shift.system), one_line(shift.item), column_title(shift.column))
 
 
 def _not_compared(comparison: RunComparison) -> Iterator[str]:
