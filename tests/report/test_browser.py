@@ -197,6 +197,9 @@ def test_two_systems_are_compared_side_by_side_with_their_different_words(run: R
     assert marked(page, "changed") == ["a", "b"]  # The north wind of a. The north wind of b.
     page.select_option("#versus", index=0)
     assert marked(page, "changed") == []
+    page.select_option("#system", index=0)
+    page.select_option("#versus", label="a")
+    assert state(page) == {"system": ["b"], "versus": ["a"], "item": ["north"]}
 
 
 def test_words_copied_from_the_source_are_marked_in_both(run: Result, opened: Opened) -> None:

@@ -241,6 +241,9 @@ if (byId("list")) {
     event.preventDefault();
   });
   q.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(change, 80); });
+  versus?.addEventListener("change", () => { // with all systems: compare with the first of the others
+    if (chosen(versus) >= 0 && chosen(system) < 0) system.selectedIndex = chosen(versus) === 0 ? 2 : 1;
+  });
   for (const control of [system, versus, column, order, failed, copied]) control?.addEventListener("change", change);
   document.querySelector(".controls").hidden = false;
   for (const item of items) if (item.el.open) prepare(item);
