@@ -22,7 +22,7 @@ _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recordin
 @cache_app.command("stats")
 @takes("run", "cache")
 def cache_stats(*, format: Annotated[str, format_option(*BOTH)] = "console", **options: Any) -> None:
-    """Count the stored replies, and what metrics keep."""
+    """Count the stored replies and the data of metrics."""
     from judge.cache import local_dir, metrics_folder, metrics_size
 
     place = _existing_place(options)
@@ -43,25 +43,25 @@ def cache_stats(*, format: Annotated[str, format_option(*BOTH)] = "console", **o
 @takes("run", "cache")
 def cache_clear(
     *,
-    metrics: Annotated[bool, option("Clear what metrics stored, and no reply.", "--metrics")] = False,
+    metrics: Annotated[bool, option("Clear the data of metrics, and keep the replies.", "--metrics")] = False,
     **options: Any,
 ) -> None:
-    """Forget every stored reply; asking again costs again."""
+    """Delete every stored reply. Asking again costs again."""
     from judge.cache import clear_metrics, local_dir, metrics_folder, open_for_admin
 
     place = _existing_place(options)
     folder = local_dir(place)
     if metrics:
-        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB forgotten")
+        typer.echo(f"{metrics_folder(folder)}: {clear_metrics(folder) / 1e6:.1f} MB deleted")
         return
     with open_for_admin(place, beneath=False) as store:
         name = _name(place)
         count = store.stats()["responses"]
         if count and sys.stdin.isatty():
-            typer.confirm(f"Forget {count:,} paid-for replies in {name}?", abort=True)
-        typer.echo(f"{name}: {_reply_count(store.clear())} forgotten")
+            typer.confirm(f"Delete {count:,} paid replies in {name}?", abort=True)
+        typer.echo(f"{name}: {_reply_count(store.clear())} deleted")
     if place != folder and (folder / "responses").exists():
-        typer.echo(f"{_stats_line(folder)}: they stay, and go back when a run reads them (--cache DIR clears a folder)")
+        typer.echo(f"{_stats_line(folder)}: not deleted; clear this folder with --cache DIR")
 
 
 @cache_app.command("export")
@@ -70,21 +70,21 @@ def cache_export(
     file: _File,
     *,
     model: Annotated[str | None, option("Only the replies of this model.", metavar="NAME")] = None,
-    base_url: Annotated[str | None, option("Only those of this server.", metavar="URL")] = None,
+    base_url: Annotated[str | None, option("Only the replies of this server.", metavar="URL")] = None,
     **options: Any,
 ) -> None:
     """Write the stored replies into a recording.
 
-    For --replay or another's cache. No key is in it; the prompts are, with the texts that were judged.
+    Use it for --replay or another cache. It holds prompts with the judged texts, but no key.
     """
     from judge.commands.cache import export_replies
 
     export = export_replies(_existing_place(options), file, model=model, base_url=base_url)
     typer.echo(f"{file}: {_reply_count(export.written)} written")
     if export.older:
-        typer.echo(f"{_reply_count(export.older)} of an older version left out: no prompt is kept with them")
+        typer.echo(f"{_reply_count(export.older)} of an older version skipped, because their prompts are not stored")
     if export.offline:
-        typer.echo(f"{_reply_count(export.offline)} left out: scripted or replayed, not a server's")
+        typer.echo(f"{_reply_count(export.offline)} skipped, because no server sent them")
 
 
 @cache_app.command("import")
@@ -92,8 +92,8 @@ def cache_export(
 def cache_import(file: _File, **options: Any) -> None:
     """Put the replies of a recording into the cache.
 
-    A run finds them there and asks nobody. They are taken for those of the server that the file names, else of
-    --base-url ($OPENAI_BASE_URL, OpenAI).
+    A run then uses them without sending requests. They count as replies of the server that the file names, or else of
+    --base-url (default: $OPENAI_BASE_URL or OpenAI).
     """
     from judge.commands.cache import import_replies
 
@@ -101,7 +101,7 @@ def cache_import(file: _File, **options: Any) -> None:
     servers = f", as those of {' and '.join(imported.servers)}" if imported.servers else ""
     typer.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
     if imported.unfinished is not None:
-        typer.echo(f"{file}: line {imported.unfinished:,} is not finished and was left out")
+        typer.echo(f"{file}: line {imported.unfinished:,} is incomplete and was skipped")
 
 
 def _place(options: Mapping[str, Any]) -> RedisUrl | Path:

@@ -127,7 +127,7 @@ def criteria_list(*, format: _Format = "console", **options: Any) -> None:
 @criteria_app.command("show")
 @takes("run", "language")
 def criteria_show(name: _Criterion, *, format: _Format = "console", **options: Any) -> None:
-    """Print a criterion's file, and what a sample needs for it."""
+    """Print a criterion's file and the fields it needs."""
     from judge.criteria import load
 
     criterion = load(name, language=options.get("language", "en"), pairwise=None)
@@ -172,7 +172,9 @@ def criteria_render(
     rival: Annotated[str | None, option("To compare: the other system (default: the next).", metavar="NAME")] = None,
     **options: Any,
 ) -> None:
-    """Print a prompt exactly as it would be sent. For one sample or one comparison; asks no model."""
+    """Print a prompt exactly as it would be sent.
+
+    Shows one sample or one comparison. Sends nothing."""
     from judge.commands.preparation import prompt
 
     for message in prompt(name, data, item=item, system=system, rival=rival, **options).messages:
@@ -187,7 +189,9 @@ def criteria_steps(
     replace: Annotated[bool, option("Replace the steps in the file.", "--replace")] = False,
     **options: Any,
 ) -> None:
-    """Have a model draft a criterion's steps. They are written into the file's header, for you to read."""
+    """Have a model draft a criterion's steps.
+
+    Writes them into the file's header. Read them before you use them."""
     from judge.commands.loaders import draft_steps
     from judge.config import load_config
 

@@ -75,8 +75,7 @@ def _create_project(folder: Path) -> list[Path]:
     if existing:
         verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
-            f"{', '.join(existing)} {verb} there already, and nothing was written; name another folder: "
-            "judge init FOLDER"
+            f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: judge init FOLDER"
         )
     for path, file in contents.items():
         try:
@@ -117,7 +116,7 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     console = output == Path("-")
     path = Path(f"{samples.dataset_name(data)}{SUFFIX}") if output is None or console else output
     if path.exists() and not console:
-        raise ConfigError(f"{path}: is there already, and is not written over; --output FILE names another")
+        raise ConfigError(f"{path}: already exists; name another file with --output FILE")
     baseline = data if is_run else None
     text = create_suite(source.samples, path, names or source.criteria, options=source.options, baseline=baseline)
     if console:
@@ -130,7 +129,7 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     rated = {name: None for sample in source.samples for name in sample.human}
     if rated and not names and not any(case.needs_ratings for case in load(path).cases):
         typer.echo(
-            f"nothing that people rated is tested there ({', '.join(map(one_line, rated))}): judge init --suite {data} "
+            f"the suite tests no rated criterion ({', '.join(map(one_line, rated))}): judge init --suite {data} "
             f"--criteria {one_line(next(iter(rated)))}.jinja, with a criterion of that name"
         )
 

@@ -58,7 +58,7 @@ def report_command(
         return
     if options:
         if output is None and format in ("html", *_DRAWN):
-            raise ConfigError(f"--where: {run} holds the report of the whole run; name another place with --output")
+            raise ConfigError(f"--where: {run} holds the report of the whole run; name another file with --output")
         result = result.where(**load_config(given=options).where)
     if format in _DRAWN:
         from judge.core import plugins

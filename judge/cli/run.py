@@ -105,8 +105,8 @@ def run_interruptibly(
 def resume_hint(*, cached: bool) -> str:
     """How to resume work whose only stored state is the reply cache."""
     if not cached:
-        return "interrupted: without a cache the same command asks and pays for all of it again"
-    return "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."
+        return "interrupted: without a cache, the same command sends and pays for everything again"
+    return "interrupted: run the same command again to resume. The cache answers what is already paid for."
 
 
 async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) -> T:
@@ -132,7 +132,8 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
             cancel()
             return
         progress.stop()
-        print_message(f"stopping: {progress.flying:,} replies are under way and waited for; Ctrl-C stops at once")
+        in_flight = "1 reply is" if progress.flying == 1 else f"{progress.flying:,} replies are"
+        print_message(f"stopping: {in_flight} in flight; press Ctrl-C again to stop now")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
     for signal_number in (signal.SIGINT, signal.SIGTERM):  # a shell ignores SIGINT for a job behind `&`
@@ -150,7 +151,7 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
         source = ctx.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag}: the run in {folder} is taken as it is; give its data in order to run again")
+            raise ConfigError(f"{flag}: the run in {folder} is finished; name its data to run again")
 
 
 def execute(
@@ -173,16 +174,14 @@ def execute(
 
     def stopped(progress: Progress) -> str:
         if not progress.judges:
-            return "interrupted: what was measured is not kept; start the same command again"
+            return "interrupted: metric values are not saved; run the same command again"
         saved = f" and are kept in {folder}" if progress.done else ""
         message = f"interrupted: {progress.done:,} of {progress.total:,} judgments were made{saved}"
         if config.cache is False:
             return message
         if progress.awaited:
-            message += (
-                f"\nStill under way at the provider: {progress.awaited}. The same command fetches what they bring."
-            )
-        return f"{message}\nStart the same command again to go on: what is in the cache is not asked or paid again."
+            message += f"\nStill in progress at the provider: {progress.awaited}. The same command fetches the replies."
+        return f"{message}\nRun the same command again to resume. The cache answers what is already paid for."
 
     return run_interruptibly(work, stopped, quiet=quiet)
 

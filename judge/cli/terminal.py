@@ -31,7 +31,7 @@ def require_existing(data: Path) -> None:
     if data.exists() or data.is_symlink() or any(sign in str(data) for sign in "*?["):
         return
     if not folder.is_dir():
-        raise ConfigError(f"{data}: no such file: there is no folder {folder}")
+        raise ConfigError(f"{data}: no such file, because the folder {folder} does not exist")
     kinds = CONFIGS if data.suffix in CONFIGS else SUFFIXES
     beside = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in kinds)
     if near := difflib.get_close_matches(data.name, beside, n=_MOST_NAMES):
@@ -55,7 +55,7 @@ def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | N
         if path is None:
             continue
         if path.resolve() in read:
-            raise ConfigError(f"{flag} {path}: is read here as well; name another file")
+            raise ConfigError(f"{flag} {path}: is also an input; name another file")
         if (first_flag := flags.setdefault(path.resolve(), flag)) != flag:
             raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
 
@@ -64,11 +64,11 @@ def reject_input_as_output(outputs: Mapping[str, Path | None]) -> None:
     """Raise ConfigError if a report would overwrite a file whose name says data, suite or prompt."""
     for flag, path in outputs.items():
         if path is not None and path.suffix.lower() in _INPUTS and path.exists():
-            raise ConfigError(f"{flag} {path}: is there already, and by its name no report; name another file")
+            raise ConfigError(f"{flag} {path}: already exists and does not look like a report; name another file")
 
 
 def check_writable(outputs: Mapping[str, Path | None]) -> None:
-    """Raise StorageError for a file that cannot be written; its folders need not exist yet."""
+    """Raise StorageError for a file that cannot be written; its folders may be missing."""
     for flag, path in outputs.items():
         if path is None:
             continue

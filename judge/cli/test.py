@@ -108,7 +108,7 @@ def _run(
             cost_summary(run for suite in prepared_suites for run in suite.runs.values()),
         ]
         print_message(", ".join([plural(len(prepared_suites), "suite"), *filter(None, parts)]))
-    hint = " What is in the cache is not asked or paid again by the same command."
+    hint = " The cache answers what is already paid for."
     message = "interrupted: there are no verdicts." + (hint if all(suite.cached for suite in prepared_suites) else "")
     return run_interruptibly(partial(run_suites, prepared_suites), lambda _: message, quiet=quiet)
 

@@ -47,12 +47,12 @@ _DEFAULTS = SamplingOptions()
 _PRICED_TOKENS, _PRICED_JUDGMENTS = 1000, 1000
 _UNAUTHORIZED = (401, 403)
 _TOO_MANY_REQUESTS = 429
-_SHOW_REPLIES = "judge run DATA --limit 3 shows its replies"
+_SHOW_REPLIES = "see its replies with judge run DATA --limit 3"
 _STRATEGIES: Mapping[Strategy, str] = {
     "logprobs": "the probabilities of one reply's tokens",
     "decisions": "the probabilities of a typed question's answers",
     "samples": f"the mean of {_DEFAULTS.draws} draws",
-    "single": "one reply as it is written",
+    "single": "one reply",
 }
 
 
@@ -73,7 +73,7 @@ def check_environment(config: RunConfig) -> list[Finding]:
             optional = "; a server of your own may need none" if local else ""
             findings.append(Finding("keys", name, "missing", f"${variable} is not set{optional}"))
     findings += _check_cache(config)
-    effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name are asked there, and not at OpenAI"}
+    effects = {"OPENAI_BASE_URL": "is set: models without a vendor's name use this server instead of OpenAI"}
     for name in _VARIABLES:  # names only: a value may be a secret
         if os.environ.get(name) or os.environ.get(name.lower()):
             findings.append(Finding("variables", f"${name}", "ok", effects.get(name, "is set")))
@@ -145,7 +145,7 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     if (folder / "responses").exists():
         yield _stored_replies("folder", folder)
     else:
-        yield Finding("cache", "folder", "ok", f"{folder}: empty, and can be written")
+        yield Finding("cache", "folder", "ok", f"{folder}: empty and writable")
     free = shutil.disk_usage(existing).free
     yield Finding("cache", "disk", "ok", f"{free / 1e9:,.1f} GB free")
 
@@ -155,7 +155,7 @@ def _stored_replies(name: str, place: RedisUrl | Path) -> Finding:
         with open_for_admin(place, beneath=False) as store:
             stats = store.stats()
     except JudgeError as error:
-        return Finding("cache", name, "error", str(error), "name another with --cache, or do without: --no-cache")
+        return Finding("cache", name, "error", str(error), "name another with --cache, or use --no-cache")
     return Finding(
         "cache", name, "ok", f"{place}: replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
     )
@@ -195,8 +195,8 @@ def announce(checks: Sequence[ModelCheck]) -> str:
     if not requests:
         return ""
     return (
-        f"{' and '.join(requests)}, for replies of at most {_SETTINGS.max_tokens} tokens that are kept nowhere (what a "
-        "server refuses is asked once more without; a model that thinks first takes as long as it likes)"
+        f"{' and '.join(requests)}, with replies of at most {_SETTINGS.max_tokens} tokens, which are not cached (a "
+        "refused parameter costs one more request; reasoning models may write more)"
     )
 
 
@@ -208,9 +208,9 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
         if check.error is not None:
             findings.append(Finding(part, "model", "error", str(check.error)))
         elif provider is None:
-            findings.append(Finding(part, "model", "ok", "the baseline of surface features: no model is asked"))
+            findings.append(Finding(part, "model", "ok", "offline baseline; no model is asked"))
         elif provider.notice:
-            findings.append(Finding(part, "model", "ok", "its replies are read from a file: there is no server to try"))
+            findings.append(Finding(part, "model", "ok", "replies come from a file; there is no server to test"))
         else:
             try:
                 findings += await _test_provider(config, check.judge, provider)
@@ -234,7 +234,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         default = VENDORS[provider.name].key_env if provider.name in VENDORS else config.key_env
         variable = judge.key_env or (config.key_env if "key_env" in config.model_fields_set else default)
         sent = os.environ.get(variable, "").strip()
-        taken = f"${variable} is taken" if sent else f"none is asked for (${variable} is not set)"
+        taken = f"${variable} is accepted" if sent else f"not needed (${variable} is not set)"
         findings.append(Finding(part, "key", "ok", taken))
     drawn: Response | None = None
     if not (provider.decides or _exact(provider)):
@@ -243,7 +243,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         try:
             drawn = await provider.complete(replace(request, params={**request.params, "n": _SETTINGS.draws}))
         except JudgeError as error:
-            findings.append(Finding(part, "draws", "missing", f"cannot be tried: {error}"))
+            findings.append(Finding(part, "draws", "missing", f"could not be tested: {error}"))
         else:
             count = len(drawn.choices)
             state: State = "missing" if count < _SETTINGS.draws else "ok"
@@ -278,7 +278,7 @@ def _explain_error(part: str, provider: Provider, error: JudgeError) -> Iterator
         return
     yield Finding(part, "address", "ok", f"{provider.endpoint} answers")
     if status == _TOO_MANY_REQUESTS:
-        fix = "it is busy, or a limit of the account is reached: try again in a minute"
+        fix = "the server is busy or the account's limit is reached; try again in a minute"
         yield Finding(part, "model", "error", str(error), fix)
     else:
         yield Finding(part, "key" if status in _UNAUTHORIZED else "model", "error", str(error))
@@ -291,19 +291,19 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     state: State = "ok" if has_probabilities else "missing"
     yield Finding(part, "token probabilities", state, "given" if has_probabilities else "not given")
     if "reasoning" in unmet:
-        yield Finding(part, "thinking", "ok", "told not to think first, as it gives token probabilities only then")
+        yield Finding(part, "thinking", "ok", "reasoning is off, because token probabilities need that")
     elif reasoning:
-        cost = f"thinks before it writes: {reasoning:,} tokens for this reply, which are paid for"
+        cost = f"{reasoning:,} paid reasoning tokens for this reply"
         yield Finding(part, "thinking", "ok", cost)
     if "temperature" in unmet:
-        yield Finding(part, "temperature", "missing", "not taken: replies are drawn at the model's own")
+        yield Finding(part, "temperature", "missing", "refused: the model uses its own temperature")
     else:
         yield Finding(part, "temperature", "ok", "taken")
     if "max_tokens" in unmet:
-        unlimited = "no limit on a reply's length works: what one can cost is not bounded"
+        unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
         yield Finding(part, "length", "missing", unlimited)
     else:
-        yield Finding(part, "length", "ok", "a limit on a reply's length is taken")
+        yield Finding(part, "length", "ok", "a length limit is accepted")
 
 
 async def _test_json_schema(part: str, provider: Provider, criterion: Criterion) -> Finding:
@@ -312,16 +312,16 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion)
     try:
         reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single"))
     except JudgeError as error:
-        return Finding(part, name, "missing", f"cannot be tried: {error}")
+        return Finding(part, name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
-        return Finding(part, name, "missing", "not taken: --structured asks in words alone")
+        return Finding(part, name, "missing", "refused: --structured only asks in the prompt")
     try:
         obeyed = isinstance(json.loads(reply.choices[0].text), dict)
     except (ValueError, LookupError):
         obeyed = False
     if not obeyed:
-        return Finding(part, name, "missing", "taken, and not kept to")
-    return Finding(part, name, "ok", "taken, and kept to")
+        return Finding(part, name, "missing", "accepted, but not followed")
+    return Finding(part, name, "ok", "accepted and followed")
 
 
 def _auto_weighting(
@@ -339,7 +339,7 @@ def _auto_weighting(
         except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
-            unreadable = f"its reply holds no score: {error}"
+            unreadable = f"the reply has no score: {error}"
             return None, Finding(part, name, "error", unreadable, _SHOW_REPLIES)
         else:
             mass = ""
@@ -347,7 +347,7 @@ def _auto_weighting(
                 mass = f", of which {provenance.mass:.2f} is on the scale"
             summary = f"takes {strategy}: {_STRATEGIES[strategy]}{mass}{why}"
             return strategy, Finding(part, name, "ok", summary)
-    return None, Finding(part, name, "error", f"no way to a score{why}", _SHOW_REPLIES)
+    return None, Finding(part, name, "error", f"no method gives a score{why}", _SHOW_REPLIES)
 
 
 def _price(part: str, provider: Provider, strategy: Strategy, first: Response, drawn: Response | None) -> Finding:
@@ -365,4 +365,4 @@ def _price(part: str, provider: Provider, strategy: Strategy, first: Response, d
     each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
     source = pricing.price_source(decides=provider.decides)
     summary = f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
-    return Finding(part, "price", "ok", f"{summary}; judge plan DATA says it for yours")
+    return Finding(part, "price", "ok", f"{summary}; judge plan DATA estimates yours")

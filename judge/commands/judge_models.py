@@ -89,9 +89,7 @@ def open_providers(config: RunConfig, judges: Sequence[Judge | Provider]) -> dic
     else:
         named_judges = [judge for judge in judges if isinstance(judge, Judge)]
         if len(named_judges) < len(judges):
-            raise ConfigError(
-                f"{option('replay')} answers in the place of models named in text; leave out the provider object"
-            )
+            raise ConfigError(f"{option('replay')} replaces models given by name; leave out the provider object")
         whole = [judge.name for judge in named_judges]
         names = [_provider_of(_plan_of_judge(config, judge), judge)[1] for judge in named_judges]
         try:
@@ -187,9 +185,7 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], judges: Mappin
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
     if judges and config.weighting == "samples" and config.temperature == 0:
-        notes.append(
-            "Replies were drawn at temperature 0: where they differ, it is because the server does not repeat itself."
-        )
+        notes.append("Replies were drawn at temperature 0. They differ only if the server is not deterministic.")
     recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
     if 1 < recorded < config.draws and config.weighting in ("auto", "samples"):
         expected = f"not the {config.draws} asked for"

@@ -208,7 +208,7 @@ def load_previous(prepared: PreparedRun) -> Result:
             f"{option(_OPTION)}: {out} holds no run; {option('out')} names the folder of the one to go on with"
         )
     if not (prepared.judges and prepared.criteria):
-        raise ConfigError(f"{option(_OPTION)}: this run asks no judge, so there is nothing to ask again")
+        raise ConfigError(f"{option(_OPTION)}: this run has no judge, so no judgment can be repeated")
     return load(out)
 
 
@@ -220,7 +220,7 @@ def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Co
         if column.kind != "criterion":
             continue
         if not column.signature:
-            raise StorageError(f"{_OPTION}: of the run in {where} it is not known how it was asked; run without")
+            raise StorageError(f"{_OPTION}: the settings of the run in {where} are unknown; run without this option")
         if column.name not in signatures:
             raise ConfigError(f"{_OPTION}: the run in {where} has a column {column.name!r}, and this one would not")
         if signatures[column.name] != column.signature:
@@ -228,7 +228,7 @@ def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Co
             removed = [part for part in before if part not in after]
             added = [part for part in after if part not in before]
             raise ConfigError(
-                f"{_OPTION}: {column.name} was asked in another way in {where}: "
+                f"{_OPTION}: {column.name} had other settings in {where}: "
                 f"{', '.join(removed) or 'nothing'} then, {', '.join(added) or 'nothing'} now. "
                 "Name another folder, or run without"
             )

@@ -37,7 +37,7 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     )
     if names and mismatched:
         note = f"{mismatched:,} of {len(rows):,} outputs are in another script than their references"
-        notes.append(f"{note}: what compares the two there (ROUGE, BLEU, chrF) says little.")
+        notes.append(f"{note}: ROUGE, BLEU and chrF mean little there.")
     return names, notes
 
 

@@ -148,11 +148,11 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
         if prepared.config.cache is False:
             error.add_note(
-                f"{progress_text} Without a cache ({option('cache', False)}) a new run pays for all of them again."
+                f"{progress_text} Without a cache ({option('cache', False)}), a new run pays for all of them again."
             )
         else:
-            again = "Make the same call again" if in_python() else "Start the same command again"
-            error.add_note(f"{progress_text} {again} to go on: what is in the cache is not asked or paid again.")
+            again = "Make the same call again" if in_python() else "Run the same command again"
+            error.add_note(f"{progress_text} {again} to resume. The cache answers what is already paid for.")
         raise
     finally:
         if prepared.recording is not None:

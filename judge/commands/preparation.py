@@ -283,7 +283,7 @@ def _open_judges(
 
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on human ratings, and on a finished run that this one replaces."""
-    notes = [f"These are the rows with {samples.describe_filter(config.where)} alone."] if config.where else []
+    notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
@@ -297,9 +297,7 @@ def _check_calibration(config: RunConfig, rows: Sequence[Sample], chosen: Sequen
     """Raise ConfigError if there is nothing to calibrate or no rating to calibrate to."""
     names = list(config.criteria) if alone else [criterion.name for criterion in chosen]
     if isinstance(config, RankConfig) or not names:
-        raise ConfigError(
-            f"{option('calibrate')}: it brings a judge's scores to people's scale, and this run makes none"
-        )
+        raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
     if not any(name in sample.human for sample in rows for name in names):
         raise ConfigError(
             f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; name their column with "
@@ -486,7 +484,7 @@ def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) ->
         )
     if path == config.replay:
         raise ConfigError(
-            f"{option('record', str(path))}: this is the recording that is replayed; name another file, "
-            f"or a model that is asked in its place: {option('model')}"
+            f"{option('record', str(path))}: this recording is also replayed; name another file, or a "
+            f"model instead: {option('model')}"
         )
     return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))

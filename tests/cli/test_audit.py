@@ -107,8 +107,8 @@ def test_a_stopped_audit_says_how_to_go_on(judge: Callable[..., Any], monkeypatc
     monkeypatch.setattr("judge.commands.audit.run_audit", stopped)
     done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
-    assert "interrupted: start the same command again to go on. What is in the cache is not asked" in done.err
-    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("asks and pays for all of it again\n")
+    assert "interrupted: run the same command again to resume. The cache answers" in done.err
+    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith("sends and pays for everything again\n")
 
 
 @pytest.mark.parametrize(

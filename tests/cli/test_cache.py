@@ -99,8 +99,8 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     done = command("doctor", "cache", "export", "all.jsonl")
     assert done.out.splitlines() == [
         "all.jsonl: 3 replies written",
-        "12 replies of an older version left out: no prompt is kept with them",
-        "1 reply left out: scripted or replayed, not a server's",
+        "12 replies of an older version skipped, because their prompts are not stored",
+        "1 reply skipped, because no server sent them",
     ]
     assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
         "one.jsonl: 1 reply written"
@@ -166,7 +166,7 @@ def test_a_recording_is_imported_whole_or_not_at_all(folder: Path, command: Call
     done = command("doctor", "cache", "import", "calls.jsonl.part-1")
     assert done.out.splitlines() == [
         "3 replies added, 0 were there, as those of https://api.openai.com/v1",
-        "calls.jsonl.part-1: line 5 is not finished and was left out",
+        "calls.jsonl.part-1: line 5 is incomplete and was skipped",
     ]
 
 

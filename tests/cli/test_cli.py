@@ -139,7 +139,7 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
 def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., Any]) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
     assert "6 replies" in command("doctor", "cache", "stats").out
-    assert command("doctor", "cache", "clear").out == f"{folder / 'cache' / 'responses'}: 66 replies forgotten\n"
+    assert command("doctor", "cache", "clear").out == f"{folder / 'cache' / 'responses'}: 66 replies deleted\n"
     assert "0 replies" in command("doctor", "cache", "stats").out
     command("run", "data.jsonl", *SCRIPTED, "--quiet", "--no-cache")
     assert "0 replies" in command("doctor", "cache", "stats").out
@@ -152,10 +152,10 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(folder: Path, command: C
     kept.write_bytes(b"x" * 2_000_000)
     place = folder / "cache" / "metrics"
     assert f"{place}: embeddings and exported models, 2.0 MB" in command("doctor", "cache", "stats").out
-    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB forgotten\n"
+    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB deleted\n"
     assert not kept.exists()
     assert "6 replies" in command("doctor", "cache", "stats").out
-    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 0.0 MB forgotten\n"
+    assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 0.0 MB deleted\n"
 
 
 def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any]) -> None:
@@ -313,8 +313,8 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     answered = len(chat_server.bodies)
     if how != signal.SIGKILL:
         assert child.returncode == 130
-        assert "replies are under way and waited for" in said
-        assert "Start the same command again" in said
+        assert "in flight; press Ctrl-C again to stop now" in said
+        assert "Run the same command again" in said
     kept = command("report", "r", "--format", "json")
     assert kept.code == 0
     assert json.loads(kept.out)["table"][0]["n"] > 0
@@ -396,7 +396,7 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(folder: Path, cha
     while not chat_server.bodies and child.poll() is None:
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
-    while "waited for" not in child.stderr.readline():
+    while "in flight" not in child.stderr.readline():
         assert child.poll() is None
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)

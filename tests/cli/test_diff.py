@@ -134,7 +134,7 @@ def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
     before = Path("data.jsonl").read_bytes()
     done = diff("data.jsonl", "--output", "data.jsonl")
     assert (done.code, Path("data.jsonl").read_bytes()) == (2, before)
-    assert "--output data.jsonl: is read here as well" in done.err
+    assert "--output data.jsonl: is also an input" in done.err
 
 
 def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
@@ -172,8 +172,8 @@ def test_what_cannot_be_done(diff: Callable[..., Any], arguments: tuple[str, ...
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "interrupted: start the same command again to go on. What is in the cache is not asked or paid again."),
-        (("--no-cache",), "interrupted: without a cache the same command asks and pays for all of"),
+        ((), "interrupted: run the same command again to resume. The cache answers what is already paid for."),
+        (("--no-cache",), "interrupted: without a cache, the same command sends and pays for everything"),
     ],
 )
 def test_an_interrupted_diff_says_how_to_go_on(

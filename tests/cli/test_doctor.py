@@ -41,7 +41,7 @@ def test_a_model_that_answers(
     chat_server.answer = lambda body: (200, {}, make_completion("3", top={"3": 0.75, "2": 0.25}))
     done = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
     assert done.code == 0, done.err
-    assert done.err.startswith("3 small requests to my-model, for replies of at most 16 tokens that are kept nowhere")
+    assert done.err.startswith("3 small requests to my-model, with replies of at most 16 tokens, which are not cached")
     diagnosis = json.loads(done.out)
     assert diagnosis["ok"] is True
     results = {finding["name"]: finding["text"] for finding in diagnosis["findings"] if finding["part"] == "my-model"}

@@ -118,7 +118,7 @@ def test_what_nobody_knows_gets_the_nearest_name(
         ("run summarise.jsonl", "summarise.jsonl: no such file; near it: summaries.jsonl"),
         ("plan zzz.csv", "zzz.csv: no such file; there: summaries.jsonl"),
         ("run replys.yaml", "replys.yaml: no such file; near it: replies.yaml"),
-        ("run no/data.jsonl", "no/data.jsonl: no such file: there is no folder no"),
+        ("run no/data.jsonl", "no/data.jsonl: no such file, because the folder no does not exist"),
         ("criteria diff fluency relevance smmaries.jsonl", "smmaries.jsonl: no such file; near it: summaries.jsonl"),
     ],
 )

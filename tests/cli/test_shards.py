@@ -118,7 +118,7 @@ def test_suites(judge: Callable[..., Any], data: str) -> None:
 
 def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any]) -> None:
     done = judge("criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl")
-    assert (done.code, done.err) == (2, "judge: --output shards/2.jsonl: is read here as well; name another file\n")
+    assert (done.code, done.err) == (2, "judge: --output shards/2.jsonl: is also an input; name another file\n")
 
 
 @pytest.mark.parametrize(

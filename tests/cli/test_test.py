@@ -132,8 +132,8 @@ def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
 def test_files_that_would_be_lost_are_refused_before_anything_is_asked(run: Callable[..., Any]) -> None:
     Path("folder").mkdir()
     for arguments, said in (
-        (("--junit", "s.judge.yaml"), "--junit s.judge.yaml: is read here as well"),
-        (("--markdown", "data.jsonl"), "--markdown data.jsonl: is there already, and by its name no report"),
+        (("--junit", "s.judge.yaml"), "--junit s.judge.yaml: is also an input"),
+        (("--markdown", "data.jsonl"), "--markdown data.jsonl: already exists and does not look like a report"),
         (("--junit", "x", "--markdown", "./x"), "--markdown x: --junit is the same file"),
         (("--markdown", "folder"), "--markdown folder: folder is a folder"),
     ):
@@ -173,5 +173,5 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
     done = run("s.judge.yaml")
     assert done.code == 130
-    assert "interrupted: there are no verdicts. What is in the cache is not asked or paid again" in done.err
+    assert "interrupted: there are no verdicts. The cache answers what is already paid for" in done.err
     assert "not asked" not in run("s.judge.yaml", "--no-cache").err

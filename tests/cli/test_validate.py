@@ -110,7 +110,7 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
             ("data.jsonl", *SCRIPTED, "--format", "pdf"),
             "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
         ),
-        (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is taken as it is; give its data"),
+        (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is finished; name its data"),
         (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by annotator 2 is 'high', not a number"),
     ],
 )

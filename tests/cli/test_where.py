@@ -39,7 +39,7 @@ def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Pa
     assert json.loads(checked.out)["criteria"][0]["texts"] == 18
     assert "18 of 36 texts" in " ".join(command("power", "r", "--where", "channel=phone").out.split())
     refused = command("report", "r", "--where", "channel=email", "--format", "html")
-    assert (refused.code, "name another place with --output" in refused.err) == (2, True)
+    assert (refused.code, "name another file with --output" in refused.err) == (2, True)
     assert command("report", "r", "--where", "channel=fax").code == 2
 
 

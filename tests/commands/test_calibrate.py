@@ -85,12 +85,12 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
         ({"criteria": ["coherence"]}, r"for coherence; name their column with map=\{'human\.coherence': 'COLUMN'\}"),
         (
             {"criteria": [], "metrics": ["stats"]},
-            "it brings a judge's scores to people's scale, and this run makes none",
+            "this run has no judge scores to calibrate",
         ),
     ],
 )
 def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run(**options)
-    with pytest.raises(ConfigError, match="this run makes none"):
+    with pytest.raises(ConfigError, match="this run has no judge scores to calibrate"):
         prepare(RankConfig.load(given={"calibrate": True}), ROWS, providers=[ScriptedProvider(lambda _: "A")])

@@ -91,7 +91,7 @@ def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
     empty = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
-    assert empty["folder"].text == f"{place}: empty, and can be written"
+    assert empty["folder"].text == f"{place}: empty and writable"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
         cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
@@ -185,7 +185,7 @@ def test_how_many_requests_is_said_before(server: Any) -> None:
     three_judges = load_config(given={"model": ["my-model", "decisions/other", "heuristic"], "base_url": server.url})
     announcement = doctor.announce(doctor.open_checks(three_judges))
     assert announcement.startswith(
-        "3 small requests to my-model and 1 small request to decisions/other, for replies of at most 16"
+        "3 small requests to my-model and 1 small request to decisions/other, with replies of at most 16"
     )
     assert server.bodies == []
     assert doctor.announce(doctor.open_checks(load_config(given={"model": "heuristic"}))) == ""
@@ -210,10 +210,10 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
 @pytest.mark.parametrize(
     ("reply", "check", "said"),
     [
-        ({}, "JSON schema", "taken, and not kept to"),
+        ({}, "JSON schema", "accepted, but not followed"),
         (
             {"usage": {"completion_tokens": 700, "completion_tokens_details": {"reasoning_tokens": 640}}},
-            "thinking", "640 tokens for this reply",
+            "thinking", "640 paid reasoning tokens for this reply",
         ),
     ],
 )  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_key_that_is_taken_and_one_that_is_not(
     server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Callable[..., dict[str, Any]]
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    assert tried(plan_for(server, key_env="MY_KEY"))["key"].text == "$MY_KEY is taken"
+    assert tried(plan_for(server, key_env="MY_KEY"))["key"].text == "$MY_KEY is accepted"
     assert server.headers[-1]["authorization"] == f"Bearer {KEY}"
     server.answer = lambda body: (401, {}, {"error": {"message": f"wrong key {KEY}"}})
     checks = tried(plan_for(server, key_env="MY_KEY"))

@@ -83,7 +83,7 @@ def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
     assert any(note.startswith(said) for note in both.info["notes"])
     one = judge.evaluate(data(en=3, ja=2), ["coherence"], where={"lang": "ja"}, **JUDGE)
     assert one.info["language"] == {"name": "ja", "how": "detected"}
-    assert "These are the rows with lang=ja alone." in one.info["notes"]
+    assert "Only rows with lang=ja." in one.info["notes"]
     assert not any("several languages" in note for note in one.info["notes"])
 
 

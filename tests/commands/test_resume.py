@@ -143,8 +143,8 @@ def test_what_cannot_be_gone_on_with_is_said_before_anything_is_asked(tmp_path: 
         (other, {"out": out}, "of other data: the text of item 3, system a has changed"),
         (ROWS[2:], {"out": out}, "of other data: item 0, system a is not"),
         (ROWS, {"out": out, "criteria": ["fluency_5"]}, "has a column 'fluency'"),
-        (ROWS, {"out": out, "weighting": "samples"}, r"fluency was asked in another way .* single then, .*samples"),
-        (ROWS, {"out": out, "criteria": [], "metrics": ["stats"]}, "asks no judge"),
+        (ROWS, {"out": out, "weighting": "samples"}, r"fluency had other settings .* single then, .*samples"),
+        (ROWS, {"out": out, "criteria": [], "metrics": ["stats"]}, "has no judge"),
     ):
         with pytest.raises(ConfigError, match=said):
             run(provider, rows=rows, retry_failed=True, **{"weighting": "single", **options})  # type: ignore[arg-type]

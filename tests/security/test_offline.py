@@ -70,10 +70,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "words",
     [
         "import", "--help", "plan rows.jsonl --model m --base-url http://127.0.0.1:9/v1", "report run",
-        "report run --format html", "score rows.jsonl --metrics rouge,stats --out scored",
+        "report run --format html", "run rows.jsonl --criteria none --metrics rouge,stats --out scored",
         "audit rows.jsonl --model heuristic --out card",
         "run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again", "criteria list",
-        "criteria render fluency rows.jsonl", "doctor", "cache stats --cache kept",
+        "criteria render fluency rows.jsonl", "doctor", "doctor cache stats --cache kept",
     ],
 )  # fmt: skip
 def test_offline(place: Path, words: str) -> None:
