@@ -131,7 +131,9 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         paths = tiny(Path(folder), [*sources, *(output for _, output in asked)])
-        questions, answers = metric.open_models(generator=paths[0], reader=paths[1], device="cpu")
+        questions, answers = metric.open_models(
+            metric.Qags(backend="models", questions=paths[0], answers=paths[1], device="cpu")
+        )
         loop = Loop(*paths)
         written = questions.questions(asked)
         pairs = list(zip(map(str, written), sources, strict=True))

@@ -18,7 +18,7 @@ from judge.core.errors import DataError, MissingExtra
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
-    Options,
+    MetricOptions,
     Rate,
     ReferenceMetric,
     as_samples,
@@ -117,7 +117,7 @@ class BleuOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens(Options):
+class Tokens(MetricOptions):
     """The tokenization options of a metric; metrics inherit them.
 
     `tokenize` is a tokenizer of sacrebleu (None: by script). Raises ConfigError and MissingExtra.

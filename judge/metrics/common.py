@@ -95,6 +95,12 @@ def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
     return Failure(sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}")
 
 
+def lacks_source(sample: Sample, blank: str = "a blank source") -> str:
+    """Return the problem of a sample without a source, or with one that is `blank`."""
+    named = option("map", {"source": "COLUMN"})
+    return f"has {'no source' if sample.source is None else blank}: add a column `source`, or name yours with {named}"
+
+
 def no_reference(sample: Sample, name: str) -> Failure:
     """Return the failure of a column that needs a reference."""
     problem = "only blank references" if sample.references else "no reference"
@@ -241,6 +247,13 @@ def choice_option(option: str, value: Any, known: Sequence[str]) -> str:
     return value
 
 
+def text_option(option: str, value: Any) -> str:
+    """Return an option's value. Raise ConfigError unless it is a text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{option} must be a text, not {value!r}")
+    return value
+
+
 def list_option(value: Any) -> Any:
     """Return a list from YAML, or from text with commas; anything else is returned unchanged."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -264,12 +277,12 @@ def tokenizer(option: str, value: Any) -> str | None:
 
 
 def setting(default: Any, check: Callable[..., Any], *allowed: Any) -> Any:
-    """Return a field of `Options` whose value `check(option, value, *allowed)` checks and converts."""
+    """Return a field of `MetricOptions` whose value `check(option, value, *allowed)` checks and converts."""
     return field(default=default, metadata={"check": check, "allowed": allowed})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class MetricOptions:
     """The options of a metric: fields by `setting`, and booleans. None passes where it is the default.
 
     Raises ConfigError.
@@ -287,7 +300,7 @@ class Options:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceMetric(Options):
+class ReferenceMetric(MetricOptions):
     """A metric of one column, from 0, that compares each output with its references."""
 
     rowwise: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import Options, choices_option, failure, joined, setting, tokenizer_loss
+from judge.metrics.common import MetricOptions, choices_option, failure, joined, setting, tokenizer_loss
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
@@ -115,7 +115,7 @@ def _text_option(option: str, value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heuristic(Options):
+class Heuristic(MetricOptions):
     """An offline baseline of nine surface features (-3 to 3, 0 the average of SummEval's systems); no language model.
 
     `criteria` names the columns: relevance, coherence, consistency (column `extractive_support`: it measures copying,

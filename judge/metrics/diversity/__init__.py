@@ -17,7 +17,7 @@ from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
-from judge.metrics.common import CannotScore, by_system, choice_option, failure, setting, whole_number
+from judge.metrics.common import CannotScore, by_system, choice_option, failure, lacks_source, setting, whole_number
 from judge.metrics.common import texts as text_list
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
@@ -36,6 +36,7 @@ __all__ = [
     "SelfBleu",
     "SourceBleu",
     "distinct",
+    "option",
     "pairwise_bleu",
     "self_bleu",
     "self_bleu_each",
@@ -259,9 +260,7 @@ class SourceBleu(DiversitySettings):
         names: set[str] = set()
         for sample in samples:
             if sample.source is None or not sample.source.strip():
-                problem = "no source" if sample.source is None else "a blank source"
-                advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", f"has {problem}: {advice}"))
+                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", lacks_source(sample)))
                 continue
             name = self.tokenizer_for([sample.source])
             names.add(name)

@@ -6,20 +6,30 @@ Options are checked at once: a wrong type or an unused option is a ConfigError.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from judge import text
 from judge.core.errors import ConfigError
-from judge.core.messages import option
-from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.bertscore.matching import HIGH, LOW
-from judge.metrics.common import Ask, ModelError, bool_option, choice_option, failure, number, whole_number
+from judge.metrics.common import (
+    Ask,
+    MetricOptions,
+    ModelError,
+    choice_option,
+    failure,
+    lacks_source,
+    number,
+    setting,
+    text_option,
+    whole_number,
+)
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
 from judge.metrics.qags.cloze import Cloze, Lexical
@@ -32,7 +42,6 @@ from judge.metrics.qags.pipeline import (
     Questions,
     Similarities,
     Stages,
-    Tell,
     ask,
     checked,
     kinds,
@@ -45,8 +54,10 @@ BACKENDS = ("lexical", "models", "llm")
 CLOZE, LEXICAL, LLM = "cloze", "lexical", "llm"
 _MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
-_TEXT_OPTIONS = ("backend", "themes", "questions", "answers", "language", "template", "bertscore_model", "device")
-NO_JUDGE = "qags: backend=llm asks a judge model; name one with --model NAME"
+NO_JUDGE = (
+    "qags: backend=llm asks a judge model: name one with --model NAME, or in Python call "
+    'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
+)
 
 
 class StageNames(NamedTuple):
@@ -64,51 +75,45 @@ _STAGES = {
 }
 
 
-@dataclass(kw_only=True, eq=False)
-class Options:
+def _language_option(option: str, value: Any) -> str:
+    return choice_option(option, value, judge_model.languages())
+
+
+_SIZE = (whole_number, 1, 1_000_000)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options(MetricOptions):
     """The options of `Qags`. Raises ConfigError."""
 
-    backend: str = "lexical"
-    themes: str | None = None
-    questions: str | None = None
-    answers: str | None = None
-    similarity: str | Sequence[str] = ("f1",)
-    most: int = 20
+    name: ClassVar[str] = "qags"
+    backend: str = setting("lexical", choice_option, BACKENDS)
+    themes: str | None = setting(None, text_option)
+    questions: str | None = setting(None, text_option)
+    answers: str | None = setting(None, text_option)
+    similarity: str | Sequence[str] = setting(("f1",), checked)
+    most: int = setting(20, whole_number, 1, 1_000)
     consistent: bool = False
     compounds: bool = True
-    language: str | None = None
-    template: str | None = None
+    language: str | None = setting(None, _language_option)
+    template: str | None = setting(None, text_option)
     null: bool | None = None
-    beams: int | None = None
-    question_tokens: int | None = None
-    input_tokens: int | None = None
-    batch_tokens: int | None = None
-    bertscore_model: str | None = None
-    bertscore_layer: int | None = None
-    low: float = LOW
-    high: float = HIGH
-    device: str | None = None
+    beams: int | None = setting(None, *_SIZE)
+    question_tokens: int | None = setting(None, *_SIZE)
+    input_tokens: int | None = setting(None, *_SIZE)
+    batch_tokens: int | None = setting(None, *_SIZE)
+    bertscore_model: str | None = setting(None, text_option)
+    bertscore_layer: int | None = setting(None, whole_number, 0, 1_000)
+    low: float = setting(LOW, number, -1, 1)
+    high: float = setting(HIGH, number, -1, 1)
+    device: str | None = setting(None, text_option)
     cache: str | Path | None = None
     progress: Callable[[int, int], None] | None = None
     ask: Ask | None = None
 
     def __post_init__(self) -> None:
-        for name in _TEXT_OPTIONS:
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, str) and value.strip()):
-                raise ConfigError(f"qags: {name} must be a text, not {value!r}")
-        choice_option("qags: backend", self.backend, BACKENDS)
-        whole_number("qags: most", self.most, 1, 1_000)
-        for name in ("compounds", "consistent"):
-            bool_option(f"qags: {name}", getattr(self, name))
-        for name in ("low", "high"):
-            number(f"qags: {name}", getattr(self, name), -1, 1)
-        if self.language is not None:
-            choice_option("qags: language", self.language, judge_model.languages())
-        self.similarities = checked(self.similarity)
-        usual = _STAGES[self.backend]
-        questions, answers = self.questions or usual.questions, self.answers or usual.answers
-        self.stage_names = StageNames(self.themes or usual.themes, questions, answers)
+        super().__post_init__()
+        _, questions, answers = self.stages
         if not questions or not answers:
             raise ConfigError(
                 "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
@@ -121,7 +126,7 @@ class Options:
             raise ConfigError("qags: name a model for questions and one for answers")
         if answers == LEXICAL and questions != CLOZE:
             raise ConfigError("qags: answers=lexical needs questions=cloze")
-        uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarities)
+        uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarity)
         of_models, of_bert = "backend=models", "similarity=bertscore or corrected"
         unread = [(name, of_models) for name in _MODEL_OPTIONS if not self.uses_models]
         unread += [(name, of_bert) for name in _BERTSCORE_OPTIONS if not uses_bertscore]
@@ -133,31 +138,24 @@ class Options:
             raise ConfigError(NO_JUDGE)
 
     @property
+    def stages(self) -> StageNames:
+        """Return what makes themes, questions and answers."""
+        return StageNames(*(getattr(self, name) or usual for name, usual in _STAGES[self.backend]._asdict().items()))
+
+    @property
     def asks(self) -> bool:
         """Return whether a stage asks the judge model."""
-        return LLM in self.stage_names
+        return LLM in self.stages
 
     @property
     def uses_models(self) -> bool:
-        return _is_model(self.stage_names.questions)
-
-
-def known(options: Mapping[str, Any]) -> None:
-    """Raise ConfigError for an unknown option."""
-    names = [field.name for field in fields(Options)]
-    for name in options:
-        if name not in names:
-            raise ConfigError(f"qags: {unknown_name_message('option', name, names)}")
+        return _is_model(self.stages.questions)
 
 
 def _is_model(name: str) -> bool:
     return name not in (CLOZE, LEXICAL, LLM)
 
 
-_IN_A_NOTEBOOK = (
-    "qags.score asks no judge model; this does: "
-    'judge.evaluate(rows, [], metrics="qags", set={"qags": {"backend": "llm"}}, model=NAME)'
-)
 _LIMITS = (
     "qags: answers=lexical follows wording and misses negations, swapped roles and paraphrases; "
     "backend=llm asks a judge model about the facts"
@@ -199,16 +197,14 @@ class Qags(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.stage_names.themes != LLM:
-            Nouns(self.stage_names.themes)  # reports missing packages before a judge is paid
-        self._models: tuple[Questions, Answers] | None = None
-        if self.uses_models:
-            questions, answers = self.stage_names.questions, self.stage_names.answers
-            set_options = {n: value for n in (*_MODEL_OPTIONS, "device") if (value := getattr(self, n)) is not None}
-            self._models = open_models(
-                generator=questions, reader=answers, cache=self.cache, progress=self.progress, **set_options
-            )
+        if self.stages.themes != LLM:
+            Nouns(self.stages.themes)  # reports missing packages before a judge is paid
+        self._models  # noqa: B018 - and models that cannot be used
         self._similarities()
+
+    @cached_property
+    def _models(self) -> tuple[Questions, Answers] | None:
+        return open_models(self) if self.uses_models else None
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and similarity. A sample without a source or themes is a `Failure` in each.
@@ -222,9 +218,9 @@ class Qags(Options):
         rows = [
             row
             for sample, outcome in zip(samples, outcomes, strict=True)
-            for row in _rows(sample, outcome, self.similarities)
+            for row in _rows(sample, outcome, self.similarity)
         ]
-        limits = (_LIMITS,) * (self.stage_names.answers == LEXICAL)
+        limits = (_LIMITS,) * (self.stages.answers == LEXICAL)
         # Outputs that a judge failed are counted as failures instead.
         lines = [
             line for outcome in outcomes if not (outcome.trouble and outcome.trouble.failed) for line in outcome.lines
@@ -240,7 +236,7 @@ class Qags(Options):
             if s.source and s.source.strip() and s.output.strip()
         }
         # New stages, so that their signatures show what these outputs needed.
-        themes, questions, answers = self.stage_names
+        themes, questions, answers = self.stages
         by_rules = Nouns(themes if themes != LLM else "nouns", compounds=self.compounds)
         stages = Stages(by_rules, *(self._models or (Cloze(by_rules), Lexical(by_rules))))
         if self.ask and self.asks:
@@ -259,7 +255,7 @@ class Qags(Options):
             by_sample[n] if n in by_sample else Outcome(trouble=_not_asked(sample)) for n, sample in enumerate(samples)
         ]
         columns = []
-        for name in self.similarities:
+        for name in self.similarity:
             column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
             parts = [column, stages.signature, f"most={self.most}", *filtered, f"similarity={alike.signature(name)}"]
             signature = "|".join([*parts, f"judge {__version__}"])
@@ -270,7 +266,7 @@ class Qags(Options):
     def _similarities(self) -> Similarities:
         cache = None if self.cache is None else Path(self.cache)
         bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
-        return Similarities(self.similarities, low=self.low, high=self.high, bert=bert, cache=cache)
+        return Similarities(self.similarity, low=self.low, high=self.high, bert=bert, cache=cache)
 
 
 def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> list[QagsValue | Failure]:
@@ -282,9 +278,6 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
     """
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
         raise ConfigError("qags: outputs and sources must be lists of equal length")
-    known(options)
-    if LLM in (options.get(name) for name in ("backend", "themes", "questions", "answers")) and not options.get("ask"):
-        raise ConfigError(_IN_A_NOTEBOOK)
     metric = Qags(**options)
     samples = [
         Sample(str(n), "", output, source=source, where=f"output {n}")
@@ -292,7 +285,7 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
     ]
     results: list[QagsValue | Failure] = []
     for sample, outcome in zip(samples, metric._measure(samples)[0], strict=True):
-        rows = _rows(sample, outcome, metric.similarities)
+        rows = _rows(sample, outcome, metric.similarity)
         failed = next((row for row in rows if isinstance(row, Failure)), None)
         values = {row.column.removeprefix("qags_"): row.value for row in rows if isinstance(row, Score)}
         results.append(failed or QagsValue(values, outcome.lines, outcome.note))
@@ -301,9 +294,7 @@ def score(outputs: Sequence[str], sources: Sequence[str], **options: Any) -> lis
 
 def _not_asked(sample: Sample) -> ModelError:
     if not (sample.source or "").strip():
-        lack = "no source" if sample.source is None else "a blank source"
-        advice = f"add a column `source`, or name yours with {option('map', {'source': 'COLUMN'})}"
-        return ModelError("NoSource", f"has {lack} to answer questions from: {advice}")
+        return ModelError("NoSource", lacks_source(sample))
     return ModelError("NoThemes", "has an empty output, which has no themes to ask about: it is not measured")
 
 
@@ -331,39 +322,20 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     return rows
 
 
-def open_models(
-    *,
-    generator: str,
-    reader: str,
-    null: bool = True,
-    device: str | None = None,
-    batch_tokens: int | None = None,
-    cache: str | Path | None = None,
-    progress: Tell | None = None,
-    **settings: Any,
-) -> tuple[Questions, Answers]:
-    """Return the two stages. `generator` and `reader` are folders or names on the Hugging Face hub.
+def open_models(options: Options) -> tuple[Questions, Answers]:
+    """Return the two stages of `backend=models`.
 
-    The generator receives `template` with {theme} and {context}, or with {before}, {theme} and {after} to mark the
-    theme in its place; at most `input_tokens`. It writes at most `question_tokens` by beam search. With `null` the
-    reader may say that a text does not answer, which requires training on such questions. The generator's own settings
-    are ignored except for its special tokens. Batches have at most `batch_tokens` tokens, counting each beam. `cache`
-    is the folder for the models' digests. `progress` is called in each stage with the number of finished and of all
-    texts.
-
-    Files are found or downloaded here; models are loaded on first use. Raise ConfigError for an unusable setting or
-    model, MissingExtra for a missing package.
+    Files are found or downloaded here; models are loaded on first use. The generator's own settings are ignored except
+    for its special tokens. Raise ConfigError for an unusable setting or model, MissingExtra for a missing package.
     """
-    for name in ("beams", "question_tokens", "input_tokens", "batch_tokens"):
-        value = batch_tokens if name == "batch_tokens" else settings.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ConfigError(f"qags: {name} must be a whole number from 1, not {value!r}")
-    if not isinstance(null, bool):
-        raise ConfigError(f"qags: null must be true or false, not {null!r}")
-    if device is not None and not isinstance(device, str):
-        raise ConfigError(f"qags: device must be a text such as cpu or cuda:0, not {device!r}")
     runtime()  # reports missing packages before anything is downloaded
-    cache_folder = None if cache is None else Path(cache)
-    files = locate(GENERATOR, generator, cache_folder), locate(READER, reader, cache_folder)
-    shared: dict[str, Any] = {"device": device, "batch_tokens": batch_tokens, "progress": progress}
-    return Generator(files[0], **settings, **shared), ExtractiveReader(files[1], null=null, **shared)
+    _, questions, answers = options.stages
+    cache = None if options.cache is None else Path(options.cache)
+    files = locate(GENERATOR, questions, cache), locate(READER, answers, cache)
+
+    def given(*names: str) -> dict[str, Any]:
+        return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+    shared = given("device", "batch_tokens", "progress")
+    generator = Generator(files[0], **given("template", "beams", "question_tokens", "input_tokens"), **shared)
+    return generator, ExtractiveReader(files[1], null=options.null is not False, **shared)

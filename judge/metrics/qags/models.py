@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from judge import text
 from judge.core import huggingface, records
@@ -309,53 +309,23 @@ WINDOW, STRIDE, SPAN = 384, 128, 30
 """Tokens of a window, tokens shared by neighbouring windows, tokens of the longest answer, as usual for SQuAD."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The special tokens before, between and after question and text, and the segment ids of all five parts."""
-
-    before: list[int]
-    between: list[int]
-    after: list[int]
-    segments: tuple[int, int, int, int, int] | None
-
-    @property
-    def size(self) -> int:
-        return len(self.before) + len(self.between) + len(self.after)
-
-    def ids(self, question: Sequence[int], text: Sequence[int]) -> list[int]:
-        return [*self.before, *question, *self.between, *text, *self.after]
-
-    def types(self, question: int, text: int) -> list[int]:
-        sizes = (len(self.before), question, len(self.between), text, len(self.after))
-        return [kind for kind, size in zip(self.segments or (), sizes, strict=True) for _ in range(size)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Tokens:
-    ids: list[int]
-    offsets: list[tuple[int, int]]
-    has_text: list[bool]
-    """Whether a token is more than white space; only such tokens begin or end an answer."""
+_PAIRS = 256  # questions with their texts that are tokenized together
 
 
 @dataclass(slots=True)
-class _BestSpan:
-    """The best span of a text so far, as token indices, and the lowest null score."""
+class _Reading:
+    """A text with its best span so far, in characters, and the lowest null score."""
 
+    text: str
+    windows: Sequence[Any]
     score: float = -math.inf
-    first: int = 0
-    last: int = 0
+    span: tuple[int, int] = (0, 0)
     null: float = math.inf
 
-
-class _Window(NamedTuple):
-    """A question, and the tokens `start` to `stop` of a text, whose best span is updated."""
-
-    question: list[int]
-    text: _Tokens
-    start: int
-    stop: int
-    best: _BestSpan
+    def allowed(self, window: Any) -> list[bool]:
+        """Return for each token whether an answer may begin or end there: in the text, but not at white space."""
+        places = zip(window.sequence_ids, window.offsets, strict=True)
+        return [which == 1 and bool(self.text[start:stop].strip()) for which, (start, stop) in places]
 
 
 class ExtractiveReader:
@@ -385,23 +355,20 @@ class ExtractiveReader:
             raise self._weights.error(
                 "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
             )
-        inside.no_truncation()
+        if self._null and model.tokenizer.cls_token_id not in inside.encode("a", "b").ids:
+            raise self._weights.error("has no [CLS] to say null with: set null to false")
         inside.no_padding()
         return model
 
     @cached_property
-    def _frame(self) -> Frame:
-        layout = frame(self._model.tokenizer)
-        if self._null and self._model.tokenizer.cls_token_id not in [*layout.before, *layout.after]:
-            raise self._weights.error("has no [CLS] token for null: set null to false")
-        return layout
+    def _special(self) -> int:
+        return int(self._model.tokenizer.num_special_tokens_to_add(pair=True))
 
     @cached_property
     def _room(self) -> int:
         """Return the tokens of question and text that fit into a window."""
-        return (
-            min(self._longest, huggingface.limit(self._model.tokenizer, self._model.network.config)) - self._frame.size
-        )
+        window = huggingface.limit(self._model.tokenizer, self._model.network.config)
+        return min(self._longest, window) - self._special
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
@@ -411,104 +378,66 @@ class ExtractiveReader:
         ModelError `NoQuestion` for a blank question, `QuestionTooLong` for one of more than half a window.
         """
         distinct = list(dict.fromkeys(pairs))
-        clean = [(records.whole(question).strip(), records.whole(text)) for question, text in distinct]
-        askable = [n for n, (question, text) in enumerate(clean) if question and text.strip()]
-        answers = dict(zip(askable, self._read([clean[n] for n in askable]), strict=True)) if askable else {}
-        by_pair: dict[tuple[str, str], str | ModelError] = {}
-        for n, pair in enumerate(distinct):
-            blank = UNANSWERABLE if clean[n][0] else ModelError("NoQuestion", "the question is empty")
-            by_pair[pair] = answers.get(n, blank)
-        return [by_pair[pair] for pair in pairs]
-
-    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        questions = {question: self._tokens(question).ids for question, _ in pairs}
-        texts = {text: self._tokens(text) for _, text in pairs}
-        bests = [_BestSpan() for _ in pairs]
-        windows = [
-            _Window(ids, texts[text], start, stop, best)
-            for best, (question, text) in zip(bests, pairs, strict=True)
-            if len(ids := questions[question]) <= self._room // 2
-            for start, stop in windows_of(len(texts[text].ids), self._room - len(ids), self._stride)
-        ]
-        lengths = [self._frame.size + len(w.question) + w.stop - w.start for w in windows]
-        done = 0
-        for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens):
-            self._take([windows[n] for n in batch])
-            done += len(batch)
+        answers: dict[tuple[str, str], str | ModelError] = {}
+        for start in range(0, len(distinct), _PAIRS):
+            part = distinct[start : start + _PAIRS]
+            answers |= zip(part, self._read([self._reading(*pair) for pair in part]), strict=True)
             if self._progress:
-                self._progress(done, len(windows))
-        answers: list[str | ModelError] = []
-        for best, (question, passage) in zip(bests, pairs, strict=True):
-            size, tokens = len(questions[question]), texts[passage]
-            if size > self._room // 2:
-                message = f"the question has {size} tokens, the reader takes {self._room // 2}"
-                answers.append(ModelError("QuestionTooLong", message))
-            elif any(tokens.has_text) and best.score == -math.inf:
-                answers.append(ModelError("NoAnswer", "the reader's scores are not numbers"))
-            elif not any(tokens.has_text) or (self._null and best.null > best.score):
-                answers.append(UNANSWERABLE)
-            else:
-                answers.append(passage[tokens.offsets[best.first][0] : tokens.offsets[best.last][1]].strip())
-        return answers
+                self._progress(len(answers), len(distinct))
+        return [answers[pair] for pair in pairs]
 
-    def _tokens(self, text: str) -> _Tokens:
+    def _reading(self, question: str, text: str) -> _Reading | str | ModelError:
+        """Return the windows of a question with a text, or the answer if there is nothing to read."""
+        question, text = records.whole(question).strip(), records.whole(text)
+        if not question:
+            return ModelError("NoQuestion", "the question is empty")
+        if not text.strip():
+            return UNANSWERABLE
         inside = huggingface.backend(self._model.tokenizer)
         inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
-        encoded = inside.encode(text, add_special_tokens=False)
-        offsets = list(encoded.offsets)
-        return _Tokens(list(encoded.ids), offsets, [bool(text[start:stop].strip()) for start, stop in offsets])
+        inside.no_truncation()
+        size = len(inside.encode(question, add_special_tokens=False).ids)
+        if size > self._room // 2:
+            message = f"the question has {size} tokens, the reader takes {self._room // 2}"
+            return ModelError("QuestionTooLong", message)
+        stride = min(self._stride, (self._room - size) // 2)
+        inside.enable_truncation(self._room + self._special, stride=stride, strategy="only_second")
+        first = inside.encode(question, text)
+        return _Reading(text, [first, *first.overflowing])
 
-    def _take(self, windows: Sequence[_Window]) -> None:
+    def _read(self, readings: Sequence[_Reading | str | ModelError]) -> list[str | ModelError]:
+        open_readings = [each for each in readings if isinstance(each, _Reading)]
+        windows = [(each, window) for each in open_readings for window in each.windows]
+        lengths = [len(window.ids) for _, window in windows]
+        for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens) if windows else ():
+            self._take([windows[n] for n in batch])
+        return [self._answer(each) if isinstance(each, _Reading) else each for each in readings]
+
+    def _answer(self, best: _Reading) -> str | ModelError:
+        if best.score == -math.inf and any(any(best.allowed(window)) for window in best.windows):
+            return ModelError("NoAnswer", "the reader's scores are not numbers")
+        if best.score == -math.inf or (self._null and best.null > best.score):
+            return UNANSWERABLE
+        return best.text[slice(*best.span)].strip()
+
+    def _take(self, windows: Sequence[tuple[_Reading, Any]]) -> None:
         """Read a batch of windows and keep the best span of each text so far."""
-        import numpy as np
-
         torch, model = import_module("torch"), self._model
-        ids = [self._frame.ids(w.question, w.text.ids[w.start : w.stop]) for w in windows]
-        rows, mask = huggingface.padded(ids, model.pad)
+        rows, mask = huggingface.padded([window.ids for _, window in windows], model.pad)
         fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
-        if self._frame.segments:
-            types = [self._frame.types(len(w.question), w.stop - w.start) for w in windows]
-            fields["token_type_ids"] = huggingface.padded(types, 0)[0]
+        if "token_type_ids" in model.tokenizer.model_input_names:
+            fields["token_type_ids"] = huggingface.padded([window.type_ids for _, window in windows], 0)[0]
         with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
             output = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
             starts, ends = (logits.double().cpu().numpy() for logits in (output.start_logits, output.end_logits))
-        allowed = np.zeros(starts.shape, dtype=bool)
-        befores = [len(self._frame.before) + len(w.question) + len(self._frame.between) for w in windows]
-        for row, before, w in zip(allowed, befores, windows, strict=True):
-            row[before : before + w.stop - w.start] = w.text.has_text[w.start : w.stop]
-        scores, firsts, lasts = best_spans(starts, ends, allowed, SPAN)
-        for n, (before, w) in enumerate(zip(befores, windows, strict=True)):
-            best = w.best
-            if scores[n] > best.score:
-                shift = w.start - before
-                best.score, best.first, best.last = float(scores[n]), int(firsts[n]) + shift, int(lasts[n]) + shift
+        allowed = huggingface.padded([best.allowed(window) for best, window in windows], 0)[0] > 0
+        for n, (score, first, last) in enumerate(zip(*best_spans(starts, ends, allowed, SPAN), strict=True)):
+            best, window = windows[n]
+            if score > best.score:
+                best.score, best.span = float(score), (window.offsets[first][0], window.offsets[last][1])
             if self._null:
-                at = ids[n].index(model.tokenizer.cls_token_id)
+                at = window.ids.index(model.tokenizer.cls_token_id)
                 best.null = min(best.null, float(starts[n, at] + ends[n, at]))
-
-
-def frame(tokenizer: Any) -> Frame:
-    """Find out how a fast tokenizer of transformers joins a question and a text."""
-    encoded = tokenizer("a", "b")
-    ids, places = encoded["input_ids"], encoded.sequence_ids(0)
-    types = encoded.get("token_type_ids")
-    question, passage = ([n for n, place in enumerate(places) if place == which] for which in (0, 1))
-    if not question or not passage or question[-1] > passage[0]:
-        raise ConfigError("qags: the reader's tokenizer does not put a question before a text; use another model")
-    parts = slice(0, question[0]), slice(question[-1] + 1, passage[0]), slice(passage[-1] + 1, len(ids))
-    before, between, after = (ids[part] for part in parts)
-    segments = None
-    if types:
-        kinds = [types[part][0] if ids[part] else 0 for part in parts]
-        segments = (kinds[0], types[question[0]], kinds[1], types[passage[0]], kinds[2])
-    return Frame(before, between, after, segments)
-
-
-def windows_of(count: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Return starts and stops of windows of `size` tokens over `count`; neighbours share `stride`, half at most."""
-    step = size - min(stride, size // 2)
-    starts = [0, *range(step, max(0, count - size) + step, step)] if count > size else [0]
-    return [(start, min(start + size, count)) for start in starts]
 
 
 def best_spans(

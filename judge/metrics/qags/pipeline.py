@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from judge import text
-from judge.core.errors import ConfigError
-from judge.core.plugins import unknown_name_message
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bertscore, rouge
 from judge.metrics.bertscore.matching import HIGH, LOW
 from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
-from judge.metrics.common import list_option
+from judge.metrics.common import choices_option
 from judge.metrics.qags.answer_candidates import languages
 
 NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
@@ -76,7 +74,7 @@ class Similarities:
         bert: Mapping[str, object] | None = None,
         cache: Path | None = None,
     ) -> None:
-        self.names = checked(names)
+        self.names = checked("similarity", names)
         self._low, self._high = low, high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
         uses_bertscore = not set(_BERT).isdisjoint(self.names)
@@ -150,17 +148,9 @@ def _bertscore_signature(signature: str) -> str:
     return "|".join(part for part in parts if not part.startswith(("nrefs=", "refs=", "rescale=")))
 
 
-def checked(names: Any) -> tuple[str, ...]:
+def checked(option: str, names: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a text with commas. Raises ConfigError."""
-    chosen = list_option(names)
-    if not isinstance(chosen, Sequence) or not all(isinstance(name, str) for name in chosen):
-        raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, not {names!r}")
-    for name in chosen:
-        if name not in NAMES:
-            raise ConfigError(unknown_name_message("similarity", name, list(NAMES)))
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise ConfigError(f"similarity: one or more of {', '.join(NAMES)}, each once")
-    return tuple(chosen)
+    return choices_option(option, names, NAMES, f"{option} must be one or more of {', '.join(NAMES)}, each once")
 
 
 def normalised(answer: str) -> str:

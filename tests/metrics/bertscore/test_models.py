@@ -111,7 +111,7 @@ def test_a_baseline_that_cannot_be_used_stops_the_run(tmp_path: Path, content: s
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"precision": "int8"}, "precision must be fp32 or bf16"),
+        ({"precision": "int8"}, "precision must be one of fp32, bf16"),
         ({"backend": "jax"}, "backend must be"),
         ({"long": "drop"}, "long must be"),
         ({"model": " "}, "model must be"),

@@ -1,16 +1,15 @@
-"""Spans and windows, without a model."""
+"""Spans, without a model."""
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from judge.metrics.qags.models import best_spans, windows_of
+from judge.metrics.qags.models import best_spans
 
 LOGITS = st.floats(-50, 50)
 
@@ -50,15 +49,3 @@ def test_of_equal_spans_the_shortest_is_taken_and_then_the_first() -> None:
 def test_numbers_that_are_none_are_no_score() -> None:
     nan = np.full((1, 3), np.nan)
     assert best_spans(nan, nan, np.ones((1, 3), dtype=bool), 30)[0][0] == -math.inf
-
-
-@given(st.integers(0, 300), st.integers(2, 40), st.integers(0, 60))
-def test_windows_cover_all_tokens_and_share_the_stride(count: int, size: int, stride: int) -> None:
-    windows = windows_of(count, size, stride)
-    shared = min(stride, size // 2)
-    assert (windows[0][0], windows[-1][1]) == (0, count)
-    assert all(stop - start == size for start, stop in windows[:-1])
-    assert windows[-1][1] - windows[-1][0] <= size
-    for (_, before), (start, _) in pairwise(windows):
-        assert before - start == shared
-        assert before < count

@@ -245,18 +245,17 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(monkeypatch: p
 
 
 def test_models_are_opened_at_once_and_their_stages_are_signed(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[dict[str, Any]] = []
+    opened: list[Qags] = []
 
-    def fake(**given: Any) -> tuple[Stage, Stage]:
-        opened.append(given)
+    def fake(options: Qags) -> tuple[Stage, Stage]:
+        opened.append(options)
         return Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
 
     monkeypatch.setattr(metric_module, "open_models", fake)
     told: list[tuple[int, int]] = []
     tell = lambda done, total: told.append((done, total))  # noqa: E731
     metric = Qags(backend="models", questions="t5", answers="qa", beams=2, device="cpu", cache="c", progress=tell)
-    given = {"generator": "t5", "reader": "qa", "beams": 2, "device": "cpu", "cache": "c", "progress": tell}
-    assert opened == [given]
+    assert opened == [metric]
     result = metric.score([sample(FAITHFUL)])
     assert [one.value for one in result.rows if isinstance(one, Score)] == [1.0]
     assert "|questions=table v1|answers=table v1|most=20|" in result.columns[0].signature
@@ -288,21 +287,21 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ({"questions": "t5"}, "one for answers"),
         ({"questions": "llm", "ask": silent}, "needs questions=cloze"),
         ({"themes": "nuons"}, "did you mean 'nouns'"),
-        ({"similarity": "f2"}, "unknown similarity 'f2'"),
-        ({"similarity": []}, "one or more of"),
+        ({"similarity": "f2"}, "similarity must be one of .*, not 'f2'"),
+        ({"similarity": []}, "similarity must be one or more of"),
         ({"most": 0}, "most must be a whole number from 1"),
         ({"compounds": "yes"}, "compounds must be true or false"),
         ({"low": 0.9}, "low"),
         ({"low": "half"}, "low must be a number"),
-        ({"similarity": 5}, "similarity: one or more of"),
-        ({"similarity": None}, "similarity: one or more of"),
+        ({"similarity": 5}, "similarity must be one or more of"),
+        ({"similarity": None}, "similarity must be one or more of"),
         ({"consistent": 1}, "consistent must be true or false"),
         ({"themes": 5}, "themes must be a text"),
         ({"questions": ["t5"]}, "questions must be a text"),
         ({"language": "fr"}, "language must be one of en, ja, ko, zh"),
-        ({"beams": -3}, "beams is an option of backend=models, which this run does not use"),
+        ({"beams": 3}, "beams is an option of backend=models, which this run does not use"),
         ({"template": "x"}, "template is an option of backend=models"),
-        ({"question_tokens": "abc"}, "question_tokens is an option of backend=models"),
+        ({"question_tokens": 9}, "question_tokens is an option of backend=models"),
         ({"null": False, "backend": "llm", "ask": silent}, "null is an option of backend=models"),
         ({"bertscore_layer": 3}, "bertscore_layer is an option of similarity=bertscore or corrected"),
         ({"device": "cpu"}, "device is an option of backend=models and of similarity=bertscore or corrected"),
@@ -332,9 +331,9 @@ def test_the_notebooks_function() -> None:
     for outputs, sources in ((["a"], []), ("a", "b")):
         with pytest.raises(ConfigError, match="lists of equal length"):
             score(outputs, sources)
-    with pytest.raises(ConfigError, match=r"this does: judge\.evaluate\(rows, \[\], metrics="):
+    with pytest.raises(ConfigError, match=r"in Python call judge\.evaluate\(rows, \[\], metrics="):
         score([FAITHFUL], [SOURCE], backend="llm")
-    with pytest.raises(ConfigError, match=r"unknown option 'backnd'.*did you mean 'backend'"):
+    with pytest.raises(TypeError, match="backnd"):
         score([FAITHFUL], [SOURCE], backnd="lexical")
 
 

@@ -13,7 +13,7 @@ import judge.metrics.qags as metric
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
 from judge.metrics.qags import Qags, models
-from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator, frame
+from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 
 torch = pytest.importorskip("torch")
@@ -97,6 +97,12 @@ def generator(folder: str, **how: Any) -> Generator:
 
 def reader(folder: str, *, null: bool = False, **how: Any) -> ExtractiveReader:
     return ExtractiveReader(models.locate(models.READER, folder), null=null, device="cpu", **how)
+
+
+def opened(questions: str, answers: str, **options: Any) -> tuple[Any, Any]:
+    return metric.open_models(
+        Qags(**{"backend": "models", "questions": questions, "answers": answers, "device": "cpu"} | options)
+    )
 
 
 def loaded(folder: str, head: str) -> tuple[Any, Any]:
@@ -318,7 +324,6 @@ def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
     text = "[CLS] the river [SEP] rose [PAD]"
     assert not {0, 2, 3} & set(found._model.tokenizer.encode("river")[1:-1])
     assert found.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [UNANSWERABLE, "treasure"]
-    assert not {0, 2, 3} & set(found._tokens(text).ids)
 
 
 def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
@@ -359,9 +364,7 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
 
 def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pytest.CaptureFixture[str]) -> None:
     told: list[tuple[int, int]] = []
-    made, found = metric.open_models(
-        generator=t5, reader=bert, device="cpu", question_tokens=LENGTH, progress=lambda *done: told.append(done)
-    )
+    made, found = opened(t5, bert, question_tokens=LENGTH, progress=lambda *done: told.append(done))
     questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
     assert told[-1] == (len(ASKED) + 1, len(ASKED) + 1)
     assert questions == one_by_one(t5, [*ASKED, ("lone", "a lone \ufffd surrogate")])
@@ -376,8 +379,7 @@ def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pyte
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"generator": " "}, "generator must be a folder"),
-        ({"reader": None}, "reader must be a folder"),
+        ({"questions": " "}, "questions must be a text"),
         ({"beams": 0}, "beams must be"),
         ({"question_tokens": True}, "question_tokens must be"),
         ({"input_tokens": 2.5}, "input_tokens must be"),
@@ -385,18 +387,18 @@ def test_open_gives_both_stages_and_says_nothing(t5: str, bert: str, capfd: pyte
         ({"null": "yes"}, "null must be"),
         ({"device": 0}, "device must be"),
         ({"template": "answer: {theme}"}, "template must contain"),
-        ({"template": 3}, "template must contain"),
+        ({"template": 3}, "template must be a text"),
     ],
 )
 def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], why: str) -> None:
-    with pytest.raises(ConfigError, match=f"^qags: {why}"):
-        metric.open_models(**({"generator": t5, "reader": bert} | options))
+    with pytest.raises(ConfigError, match=f"^qags(: |.){why}"):
+        Qags(**({"backend": "models", "questions": t5, "answers": bert} | options))
 
 
 def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
     with pytest.raises(ConfigError, match="T5ForConditionalGeneration, which was not made to answer"):
-        metric.open_models(generator=t5, reader=t5)
-    made, _ = metric.open_models(generator=bert, reader=bert, device="cpu")
+        opened(t5, t5)
+    made, _ = opened(bert, bert)
     with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
         made.questions(ASKED)
 
@@ -422,12 +424,6 @@ def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
     _, model = loaded(bert, "AutoModelForQuestionAnswering")
     with pytest.raises(ConfigError, match=r"no \[CLS\] .* set null to false"):
         reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
-    inside = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    inside.post_processor = tokenizers.processors.TemplateProcessing(
-        single="$A </s>", pair="$B </s> $A </s>", special_tokens=[("</s>", 1)]
-    )
-    with pytest.raises(ConfigError, match="does not put a question before a text"):
-        frame(transformers.PreTrainedTokenizerFast(tokenizer_object=inside))
 
 
 def test_weights_that_would_have_to_be_unpickled_are_refused(tiny: Any, t5: str, tmp_path: Path) -> None:
@@ -449,7 +445,7 @@ def test_damaged_files_are_named(tiny: Any, bert: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused(t5: str, bert: str, device: str) -> None:
-    made, found = metric.open_models(generator=t5, reader=bert, device=device)
+    made, found = opened(t5, bert, device=device)
     for ask in (lambda: made.questions(ASKED), lambda: found.answers(PAIRS)):
         with pytest.raises(ConfigError, match=f"^qags: device '{device}' cannot be used"):
             ask()
@@ -462,7 +458,7 @@ def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.Monk
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
     with pytest.raises(MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"):
-        metric.open_models(generator=t5, reader="nobody/reads")
+        opened(t5, "nobody/reads")
 
 
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
@@ -473,9 +469,9 @@ def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
 def test_a_second_run_remembers_the_digests(
     t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = [stage.signature for stage in metric.open_models(generator=t5, reader=bert, cache=tmp_path)]
+    first = [stage.signature for stage in opened(t5, bert, cache=tmp_path)]
     monkeypatch.delattr("hashlib.file_digest")
-    assert [stage.signature for stage in metric.open_models(generator=t5, reader=bert, cache=tmp_path)] == first
+    assert [stage.signature for stage in opened(t5, bert, cache=tmp_path)] == first
 
 
 def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, tmp_path: Path) -> None:
