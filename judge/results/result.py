@@ -421,7 +421,7 @@ def _keys_of_frame_rows(
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
-    """Return the result of the texts that have these values; only floors are measured again.
+    """Return the result of the texts that have these values; only baselines are measured again.
 
     Corpus-level values remain only for systems that keep all their texts. Raises ConfigError for a run
     that holds no texts, DataError for a column or a value that no text has.

@@ -1,6 +1,6 @@
 """Correlate columns with people's ratings and with each other.
 
-`CorrelationWithRatings` correlates columns with ratings and compares two columns. `human_ceiling` does this for an
+`CorrelationWithRatings` correlates columns with ratings and compares two columns. `rater_correlation` does this for an
 annotator, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have bootstrap intervals,
 at three levels: within items, over texts, between system means.
 """
@@ -245,7 +245,7 @@ def change_in_agreement(
     return ChangeInAgreement(shifts, next((reason for side in sides for reason in side.lacking.values()), ""))
 
 
-def human_ceiling(votes: Floats, bootstrap: Bootstrap) -> Correlation:
+def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     """Correlate each annotator with the mean of the others, and average over annotators (within items for `document`).
 
     `votes` are annotators × items × systems, NaN for missing ratings. See `CorrelationWithRatings` for the rest.

@@ -25,7 +25,7 @@ from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
-from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, human_ceiling, matrix
+from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, matrix, rater_correlation
 from judge.table import Table
 
 
@@ -363,5 +363,5 @@ def _rater_row(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) 
     most = max(map(len, ratings.values()))
     by_place = [{key: each[n] for key, each in ratings.items() if n < len(each)} for n in range(most)]
     votes = np.stack([matrix(samples, rater_votes) for rater_votes in by_place])
-    correlation = human_ceiling(votes, bootstrap)
+    correlation = rater_correlation(votes, bootstrap)
     return Row("rater", "rater", f"{most} raters", correlation, agree(votes, bootstrap=bootstrap)), ""

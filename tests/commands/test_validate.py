@@ -98,7 +98,7 @@ def names(rated: Rated) -> dict[str, list[str]]:
     return {"judges": [row.name for row in rated.judges], "baselines": [row.name for row in rated.baselines]}
 
 
-def test_a_judge_stands_between_floors_and_ceiling() -> None:
+def test_a_judge_is_compared_with_baselines() -> None:
     rated = of(usual())
     baselines = ["heuristic", "length", "ROUGE-1", "ROUGE-2", "ROUGE-L"]
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
@@ -113,7 +113,7 @@ def test_a_judge_stands_between_floors_and_ceiling() -> None:
     assert {key[:2] for key in rated.differences} == {("grader", baseline) for baseline in baselines}
 
 
-def test_ratings_are_the_annotators_mean_and_the_ceiling_is_one_of_them_against_the_others() -> None:
+def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = of(usual())
     assert rated.no_rater == ""
     assert rated.rater.signature == "3 raters"
@@ -155,7 +155,7 @@ def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatc
     ("options", "held"),
     [({"multi": "mean"}, True), ({"multi": "best_f"}, False), ({"multi": "mean", "stem": False}, False)],
 )
-def test_of_several_references_only_the_mean_is_the_floor(
+def test_with_several_references_the_baseline_is_the_mean(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], held: bool
 ) -> None:
     data = [row | {"references": ["the old bridge", *row["references"]]} for row in rows()]
@@ -172,7 +172,7 @@ def test_without_references_there_is_no_rouge() -> None:
     assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["heuristic", "length"]
 
 
-def test_the_heuristic_as_the_judge_is_no_floor_of_its_own() -> None:
+def test_the_heuristic_as_judge_is_not_its_own_baseline() -> None:
     result = judged(rows())
     (column,) = result.table.columns
     its = replace(result.table, columns=(replace(column, signature="relevance|stand-in"),))
@@ -212,7 +212,7 @@ def test_all_failed_is_no_zero() -> None:
     assert set(own.correlation.lacking.values()) == {"no text has both a value and a rating"}
 
 
-def test_annotators_agreement_is_the_ceilings_and_the_judge_has_its_own_with_their_mean() -> None:
+def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
     rated = of(usual())
     agreed = rated.rater.agreement
     votes = np.array([[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float)
@@ -318,7 +318,7 @@ def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path:
     assert judged(rows(), [], metrics=["rouge"], model=None).rated == ()
 
 
-def test_the_page_of_very_many_texts_has_the_floors_that_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["judge.stats.human_agreement"], "_MANY", 17)
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     assert names(judged(rows()).rated[0])["baselines"] == ["length"]
@@ -359,7 +359,7 @@ def test_samples_given_as_such_keep_their_ratings() -> None:
     assert json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"] == "relevance"
 
 
-def test_a_floor_of_few_items_is_shown_and_left_out_of_what_is_said() -> None:
+def test_a_baseline_with_few_items_is_not_compared() -> None:
     result = judged(rows(items=24))
     few = {f"i{n}" for n in range(4)}
     held = Column("heuristic_relevance", "metric", "heuristic_relevance|stand-in", criterion="relevance")
@@ -380,7 +380,7 @@ def test_a_floor_of_few_items_is_shown_and_left_out_of_what_is_said() -> None:
     assert read(json.loads(json.dumps(asdict(flat(of(found)))))).baselines == of(found).baselines
 
 
-def test_a_judge_above_the_ceiling_is_explained() -> None:
+def test_a_judge_above_one_rater_is_explained() -> None:
     def votes(system: str, n: int) -> dict[str, list[int]]:
         stray = {"good": n, "fair": 2 * n + 1, "poor": 3 * n + 2}[system] % 5 + 1
         return {"relevance": [GRADES[system], GRADES[system], stray]}

@@ -20,7 +20,7 @@ import judge
 from judge.core.records import Sample
 from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, within
-from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, human_ceiling, matrix, williams
+from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, matrix, rater_correlation, williams
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
@@ -240,12 +240,12 @@ def test_there_is_no_difference_where_one_is_undefined() -> None:
     )
 
 
-def test_the_ceiling_leaves_each_annotator_out_once() -> None:
+def test_each_rater_is_left_out_once() -> None:
     random = np.random.default_rng(2)
     truth = random.normal(size=(15, 5))
     votes = np.round(3 + truth + random.normal(size=(3, 15, 5)))
     votes[random.random(votes.shape) < 0.15] = NAN
-    found = human_ceiling(votes, FEW)
+    found = rater_correlation(votes, FEW)
     with np.errstate(invalid="ignore"):
         others = [np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0) for k in range(3)]
     each = np.array([[scipys(*rows, "spearman") for rows in zip(votes[k], others[k], strict=True)] for k in range(3)])
@@ -259,9 +259,9 @@ def test_the_ceiling_leaves_each_annotator_out_once() -> None:
     )
 
 
-def test_annotators_who_agree_wholly_make_a_ceiling_of_one() -> None:
+def test_raters_who_agree_fully_correlate_perfectly() -> None:
     one = np.arange(20.0).reshape(4, 5)
-    found = human_ceiling(np.stack([one, one]), FEW)
+    found = rater_correlation(np.stack([one, one]), FEW)
     assert {round(e.value, 9) for e in found.estimates.values()} == {1.0}
 
 

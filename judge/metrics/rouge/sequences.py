@@ -133,7 +133,7 @@ class Vocabulary:
         self._kept: dict[str, Text] = {}
         self._size = 0
         self.tallies: dict[Hashable, Any] = {}
-        """What was counted of an output and its references: a run's floors compare the same texts again."""
+        """What was counted of an output and its references: a run's baselines compare the same texts again."""
 
     @property
     def full(self) -> bool:

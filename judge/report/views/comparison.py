@@ -320,7 +320,7 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
             e, change = mean.row.estimate, mean.change
             bars[mean.system] = intervals.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
         furthest = max(abs(end) for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
-        power = 10.0 ** floor(log10(furthest))
+        power = 10.0 ** floor(log10(furthest)) if furthest else 1.0
         limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
         axis = even(-limit, limit, limit)
         panels.append(intervals.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))

@@ -349,5 +349,7 @@ class TestImplementation:
     @pytest.mark.parametrize("option", [{"precision": "bf16"}, {"backend": "onnx"}, {"batch_tokens": 9}])
     def test_what_the_package_does_not_have_is_refused(self, option: dict[str, Any]) -> None:
         (name,) = option
-        with pytest.raises(ConfigError, match=rf"bert-score does not support bertscore.{name}: .* implementation=judge"):
+        with pytest.raises(
+            ConfigError, match=rf"bert-score does not support bertscore.{name}: .* implementation=judge"
+        ):
             BertScore(implementation="bert-score", **option)
