@@ -161,10 +161,10 @@ def test_every_text_of_a_run_is_on_the_page(result: Result, page: str) -> None:
 def test_replies_of_a_panel_are_counted(panel: Result) -> None:
     text = Page(plugins.write(plugins.document(panel), "html")).text
     assert "samples, 19 of 20 draws, bounds 4.15–4.35, entropy 0.60; the reply came without" in text
-    assert "replies 4 ×13, 5 ×6, n/a ×1" in text
+    assert "replies “4” ×13, “5” ×6, “n/a” ×1" in text
     assert "4 It reads well. ×25 Smooth." in text
-    assert "failed parse: ParseError. none of 2 draws has a score replies Sorry. ×1, I shall not say. ×1" in text
-    assert 'reply ["2"]' in text
+    assert "failed parse: ParseError. none of 2 draws has a score replies “Sorry.” ×1, “I shall not say.” ×1" in text
+    assert 'reply “["2"]”' in text
 
 
 def test_comparisons_are_shown_below_their_texts(ranking: Result) -> None:
