@@ -106,13 +106,13 @@ def validate_command(
     data: Annotated[Path, typer.Argument(metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run.")],
     others: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN", help="Folders of other runs on the same texts: their judges beside the first."),
+        typer.Argument(metavar="RUN", help="Folders of other runs on the same texts, to compare judges."),
     ] = None,
     *,
     level: Annotated[
         str,
         option(
-            "document (within each item; default), item (over all texts) or system (between means).",
+            "document (within items; default), item (all texts) or system (means).",
             metavar="NAME",
             known=("document", "item", "system"),
         ),

@@ -41,14 +41,14 @@ def test_its_run_shows_a_difference_between_the_prompts(project: Path, command: 
 def test_its_suite_passes_until_the_readmes_one_word_is_changed(project: Path, command: Callable[..., Any]) -> None:
     assert command("test", ".").code == 0
     readme = (project / "README.md").read_text("utf-8")
-    after, before = re.search(r"Write `(\w+)` in the\s+place of `(\w+)` in `politeness.jinja`", readme).groups()  # type: ignore[union-attr]
+    before, after = re.search(r"replace `(\w+)` by `(\w+)`", readme).groups()  # type: ignore[union-attr]
     file = project / "politeness.jinja"
     text = file.read_text("utf-8")
     assert text.count(before) == 1
     file.write_text(text.replace(before, after), "utf-8")
     done = command("test", ".")
     assert done.code == 1
-    assert "2 of 2 cases not met" in done.out
+    assert "2 of 2 cases fail" in done.out
 
 
 def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(project: Path, command: Callable[..., Any]) -> None:
