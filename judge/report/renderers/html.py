@@ -101,7 +101,7 @@ def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, lis
 def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
     """Return the headings above the columns, each with its columns and their places; a column without one is alone."""
     places = groupby(enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0]))
-    return [(group, list(found)) for (group, _), found in places]
+    return [(group, list(members)) for (group, _), members in places]
 
 
 @cache

@@ -202,87 +202,82 @@ _Samples = Mapping[str, Sequence[tuple[Sample, tuple[tuple[str, str], ...]]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A column as the items show it: its name, the judge of a panel, its decimals, and its place in the measures."""
+class _ShownColumn:
+    """A column as the items show it: its title, the judge of a panel, its decimals, and its place in the measures."""
 
     column: Column
-    name: str
+    title: str
     judge: str
     places: int
     measure: int | None
+
+    @property
+    def judged(self) -> bool:
+        return self.column.kind == "criterion"
 
 
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    shown = _shown_columns(result)
-    leads = [name for name, one in shown.items() if one.measure is not None and one.column.kind == "criterion"]
-    leads = [name for name in leads if not shown[name].judge]
-    leads = leads or [n for n, one in shown.items() if one.measure is not None and one.column.better][:1]
+    columns = _shown_columns(result)
+    measured = [shown for shown in columns.values() if shown.measure is not None]
+    leads = [shown for shown in measured if shown.judged and not shown.judge]
+    leads = leads or [shown for shown in measured if shown.column.better][:1]
     texts = [(sample.item, sample.system) for sample in result.table.samples]
     measures = []
-    for name, one in shown.items():
-        if one.measure is not None:
-            values = {text: _value(one.column, rows.get((*text, name))) for text in texts}
-            heading = f"{one.name}: {one.judge}" if one.judge else one.name
-            measures.append(Measure(heading, _with_ends(one.column, values), one.places, values, name in leads))
-    columns = [measure.column.name for measure in measures]
+    for shown in measured:
+        values = {text: _value(shown.column, rows.get((*text, shown.column.name))) for text in texts}
+        title = f"{shown.title}: {shown.judge}" if shown.judge else shown.title
+        measures.append(Measure(title, _with_ends(shown.column, values), shown.places, values, shown in leads))
     measures += _gaps(measures)
     samples = _samples_by_item(result)
     items = []
     for item, lowest in _worst_first(samples, measures):
-        found = [
-            (sample, others, {c: row for c in shown if (row := rows.get((item, sample.system, c)))})
-            for sample, others in samples[item]
-        ]
-        lost = sum(_value(shown[c].column, row) is False for *_, of_text in found for c, row in of_text.items())
-        items.append(_item(item, [_output(*one, shown) for one in found], lost, lowest))
-    return _items(result, items, measures, samples, columns)
+        outputs, lost = [], 0
+        for sample, others in samples[item]:
+            rows_of_text = {name: row for name in columns if (row := rows.get((item, sample.system, name)))}
+            outputs.append(_output(sample, others, rows_of_text, columns))
+            lost += sum(_value(columns[name].column, row) is False for name, row in rows_of_text.items())
+        items.append(_item(item, outputs, lost, lowest))
+    return _items(result, items, measures, samples, [shown.column.name for shown in measured])
 
 
-def _shown_columns(result: Result) -> dict[str, _Shown]:
+def _shown_columns(result: Result) -> dict[str, _ShownColumn]:
     """Return the columns of the table in display order; a column over all texts together has no measure."""
-    shown: dict[str, _Shown] = {}
+    columns: dict[str, _ShownColumn] = {}
     stored, corpus = {column.name for column in result.table.columns}, result.table.corpus_columns
     for group in in_display_order(result):
         for column in group.columns:
             if column.name in stored:
                 judge = group.parts[column.name] if column.judge else ""
-                place = None if column.name in corpus else sum(one.measure is not None for one in shown.values())
-                decimals = places(result, column)
-                shown[column.name] = _Shown(column, column_title(group.name), judge, decimals, place)
-    return shown
+                place = None if column.name in corpus else len(columns.keys() - corpus)
+                title = column_title(group.name)
+                columns[column.name] = _ShownColumn(column, title, judge, places(result, column), place)
+    return columns
 
 
 def _output(
     sample: Sample,
     others: tuple[tuple[str, str], ...],
     rows: Mapping[str, Score | Failure],
-    shown: Mapping[str, _Shown],
+    columns: Mapping[str, _ShownColumn],
 ) -> Output:
     findings, metrics = [], []
+    lacking: dict[tuple[str, str], list[Failure]] = {}  # by error and message
     for name, row in rows.items():
-        one = shown[name]
-        if one.column.kind == "criterion":
-            names = {"name": one.name, "judge": one.judge, "place": one.measure}
-            findings.append(build_finding(row, one.column, max(2, one.places), **names))
+        shown = columns[name]
+        if shown.judged:
+            names = {"name": shown.title, "judge": shown.judge, "place": shown.measure}
+            findings.append(build_finding(row, shown.column, max(2, shown.places), **names))
         elif isinstance(row, Score):
-            metrics.append((one.name, number(row.value, one.places)))
-    missing = _missing(row for name, row in rows.items() if shown[name].column.kind == "metric")
-    qags = next(filter(None, (qags_table(shown[name].column, row) for name, row in rows.items())), ())
-    return Output(sample, others, (*findings, *missing), tuple(metrics), qags)
-
-
-def _missing(rows: Iterable[Score | Failure]) -> list[Finding]:
-    """Lay out the failures of metrics; those with the same reason share an entry."""
-    kinds: dict[tuple[str, str], list[Failure]] = {}
-    for row in rows:
-        if isinstance(row, Failure):
-            kinds.setdefault((row.error, row.message), []).append(row)
-    return [
-        Finding(f"{one.column} and {len(more)} more" if more else one.column, "", Replies(), failure=one)
-        for one, *more in kinds.values()
-    ]
+            metrics.append((shown.title, number(row.value, shown.places)))
+        else:
+            lacking.setdefault((row.error, row.message), []).append(row)
+    for failure, *more in lacking.values():
+        name = f"{failure.column} and {len(more)} more" if more else failure.column
+        findings.append(Finding(name, "", Replies(), failure=failure))
+    qags = next(filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ())
+    return Output(sample, others, tuple(findings), tuple(metrics), qags)
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
@@ -338,7 +333,7 @@ def _ranked(result: Result) -> Items:
     rows: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows.setdefault(row.item, []).append(row)
-    samples = {name: found for name, found in _samples_by_item(result).items() if name in rows}
+    samples = {name: outputs for name, outputs in _samples_by_item(result).items() if name in rows}
     labels = {
         name: f"{group.name}: {part}" if part else group.name
         for group in groups(result)
@@ -347,12 +342,14 @@ def _ranked(result: Result) -> Items:
     labels = {ranking.column: labels[ranking.column] for ranking in result.rankings}
     orders = (result.info.get("plan") or {}).get("orders", 2)
     comparisons = {
-        name: compared(rows[name], labels, [sample.system for sample, _ in found], orders)
-        for name, found in samples.items()
+        name: compared(rows[name], labels, [sample.system for sample, _ in outputs], orders)
+        for name, outputs in samples.items()
     }
     preferred, flips = [], []
     for k, label in enumerate(labels.values()):
-        texts = [(name, sample.system, comparisons[name][k]) for name, found in samples.items() for sample, _ in found]
+        texts = [
+            (name, sample.system, comparisons[name][k]) for name, outputs in samples.items() for sample, _ in outputs
+        ]
         shares = {(name, system): contest.preference(system) for name, system, contest in texts}
         counts = {(name, system): float(contest.flips) for name, system, contest in texts}
         wins = replace(PREFERENCE, name=f"{label}: preferred")
@@ -361,11 +358,11 @@ def _ranked(result: Result) -> Items:
         flips.append(Measure(most.name, most, 0, counts, leads=True, per_item=True))
     measures = [*preferred, *flips]
     order = _worst_first(samples, measures)
-    pairs = {name: sum(len(contest.pairs) for contest in found) for name, found in comparisons.items()}
+    pairs = {name: sum(len(contest.pairs) for contest in contests) for name, contests in comparisons.items()}
     fitting = _fitting([name for name, _ in order], pairs, MOST_PAIRS)
     items = [
         replace(
-            _item(name, [Output(*one) for one in samples[name]], sum(map(failed, rows[name])), lowest),
+            _item(name, [Output(*output) for output in samples[name]], sum(map(failed, rows[name])), lowest),
             comparisons=comparisons[name],
         )
         for name, lowest in order
@@ -379,10 +376,10 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
     leads = [measure for measure in measures if measure.leads]
     keys: dict[str, tuple[float, float]] = {}
     lowest: dict[str, Lowest] = {}
-    for name, found in samples.items():
+    for name, outputs in samples.items():
         scores = [
             ((share, _mean_share(leads, text) or 0.0), measure, text)
-            for sample, _ in found
+            for sample, _ in outputs
             for text in [(name, sample.system)]
             for measure in leads
             if (share := measure.share(text)) is not None
@@ -393,7 +390,7 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
             system = "" if measure.per_item else text[1]
             lowest[name] = Lowest(value, round(2 * keys[name][0] - 1, 2), system, measure.name)
     order = sorted(samples, key=lambda name: keys.get(name, (math.inf, 0)))
-    fitting = _fitting(order, {name: len(found) for name, found in samples.items()}, MOST_OUTPUTS)
+    fitting = _fitting(order, {name: len(outputs) for name, outputs in samples.items()}, MOST_OUTPUTS)
     return [(name, lowest.get(name)) for name in order if name in fitting]
 
 
