@@ -6,14 +6,13 @@ Embeddings are cached between runs. Texts are encoded and matched in parts, so t
 from __future__ import annotations
 
 import math
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
 
 from judge.core import huggingface
 from judge.core.errors import ConfigError
@@ -34,7 +33,7 @@ from judge.metrics.bertscore.matching import (
     rescaled,
 )
 from judge.metrics.bertscore.models import Options, TokenizerInfo
-from judge.metrics.common import failure, format_number, no_reference, paired, reference_count, references
+from judge.metrics.common import ModelError, failure, format_number, no_reference, paired, reference_count, references
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,16 +45,7 @@ _HALF = 0.5
 _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with 1024
 
 
-@dataclass(frozen=True, slots=True)
-class PairError:
-    """Why a pair has no value: the kind, and what to do."""
-
-    error: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """An output and the references it is compared with, none of them blank."""
 
     output: str
@@ -72,7 +62,7 @@ class BatchResult:
 
     model: models.Model
     baseline: models.Baseline | None
-    values: tuple[BertScoreValue | PairError, ...]
+    values: tuple[BertScoreValue | ModelError, ...]
     long: frozenset[int]
     long_texts: int
     limit: int | None
@@ -98,23 +88,17 @@ def measure(
         if options.package:
             return _measure_with_package(jobs, options, model, baseline, documents)
         parts = list(_split_into_blocks(jobs))
-        repeated = None  # texts of several parts are spilled, not encoded twice
-        if folder is None:
-            of_parts = ({t for n in part for t in (jobs[n].output, *jobs[n].references)} for part in parts)
-            repeated = {text for text, count in Counter(chain.from_iterable(of_parts)).items() if count > 1}
-        if repeated:
-            spill = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-            store = stack.enter_context(closing(Store(spill)))
         embedder = Embedder(options, model, store, folder)
-        embedder.spilled, embedder.progress = repeated, progress
+        embedder.progress = progress
         embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
         matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
-        values: dict[int, BertScoreValue | PairError] = {}
+        values: dict[int, BertScoreValue | ModelError] = {}
         for part in parts:
             encoded = embedder.encode(
                 list(dict.fromkeys(t for n in part for t in (jobs[n].output, *jobs[n].references)))
             )
-            values |= matcher.values({n: jobs[n] for n in part}, encoded)
+            with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
+                values |= matcher.values({n: jobs[n] for n in part}, encoded)
         trouble = store.trouble if folder else ""
         results = tuple(values[n] for n in range(len(jobs)))
         limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
@@ -161,7 +145,7 @@ def _measure_with_package(
         room = limit - tokenizer.num_special_tokens_to_add()
         long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
     values = [BertScoreValue(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    not_finite = PairError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
+    not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
     return BatchResult(
         model,
         baseline,
@@ -174,23 +158,18 @@ def _measure_with_package(
 
 def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
     """Yield indices of jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for place, job in enumerate(jobs):
-        groups.setdefault(job.references, []).append(place)
     part: list[int] = []
     seen: set[str] = set()
     tokens = 0
-    for place in (place for group in groups.values() for place in group):
-        texts = {jobs[place].output, *jobs[place].references}
+    for place in sorted(range(len(jobs)), key=lambda place: jobs[place].references):
+        new = {jobs[place].output, *jobs[place].references} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
-        cost = sum(len(text.encode()) // 4 + 2 for text in texts - seen)
-        if part and tokens + cost > _BLOCK_TOKENS:
+        tokens += sum(len(text.encode()) // 4 + 2 for text in new)
+        if part and tokens > _BLOCK_TOKENS:
             yield part
             part, seen, tokens = [], set(), 0
-            cost = sum(len(text.encode()) // 4 + 2 for text in texts)
         part.append(place)
-        seen |= texts
-        tokens += cost
+        seen |= new
     if part:
         yield part
 
@@ -204,7 +183,7 @@ class _Matcher:
         self.long_texts: set[str] = set()
         self.unknown_texts: set[str] = set()
 
-    def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | PairError]:
+    def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | ModelError]:
         """Return the value of each job by its index."""
         weighed: dict[str, _Weighed] = {}
         for text, row in encoded.items():
@@ -215,7 +194,7 @@ class _Matcher:
         self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
         return {place: self._value(place, job, weighed) for place, job in jobs.items()}
 
-    def _value(self, place: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | PairError:
+    def _value(self, place: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | ModelError:
         output = texts[job.output]
         usable = [text for text in job.references if texts[text].usable]
         if not output.usable:
@@ -223,7 +202,7 @@ class _Matcher:
         if not usable:
             return self._trouble("reference", texts[job.references[0]].row)
         if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
-            return PairError(
+            return ModelError(
                 "UnknownText", "has an output and references without a word that the model knows: use another"
             )
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
@@ -232,16 +211,16 @@ class _Matcher:
         values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
         if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
             return best_reference(values)
-        return PairError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
+        return ModelError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
 
-    def _trouble(self, part: str, row: Encoded) -> PairError:
+    def _trouble(self, part: str, row: Encoded) -> ModelError:
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
-            return PairError(
+            return ModelError(
                 "NoWeight",
                 f"has only tokens in its {part} that all {self._weights.documents} documents have from which idf is "
                 "counted, so that none weighs anything: give more references, or set idf to false",
             )
-        return PairError("NoTokens", f"has a {part} without text that the model's tokenizer knows: give it words")
+        return ModelError("NoTokens", f"has a {part} without text that the model's tokenizer knows: give it words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +287,7 @@ class BertScore(Options):
             if not references(sample):
                 rows += [no_reference(sample, column) for column in COLUMNS]
                 continue
-            value = values.get(n) or PairError("EmptyOutput", _EMPTY)
+            value = values.get(n) or ModelError("EmptyOutput", _EMPTY)
             long = n in places and places[n] in measured.long
             rows += _rows(sample, value, measured, score_range, long_note if long else None)
         notes = [*_notes(self, measured), *([score_range.note] if score_range.note else [])]
@@ -354,7 +333,7 @@ class _ScoreRange:
 
     @classmethod
     def from_options(
-        cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | PairError]
+        cls, options: Options, samples: Sequence[Sample], values: dict[int, BertScoreValue | ModelError]
     ) -> _ScoreRange:
         name = options.fit
         if name is None:
@@ -384,10 +363,14 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
 
 
 def _rows(
-    sample: Sample, value: BertScoreValue | PairError, measured: BatchResult, score_range: _ScoreRange, note: str | None
+    sample: Sample,
+    value: BertScoreValue | ModelError,
+    measured: BatchResult,
+    score_range: _ScoreRange,
+    note: str | None,
 ) -> list[Score | Failure]:
     """Return the sample's row in each column, in the columns' order."""
-    if isinstance(value, PairError):
+    if isinstance(value, ModelError):
         return [failure(sample, column, value.error, value.message) for column in COLUMNS]
     reported = rescaled(value, measured.baseline.values) if measured.baseline else value
     provenance = Provenance("metric", note=note)

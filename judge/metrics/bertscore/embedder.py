@@ -211,10 +211,7 @@ def clean(text: str) -> str:
 
 
 class Embedder:
-    """Encodes texts for one run. `exports` is the folder of exported models; None stores none.
-
-    Encoded texts go into the store; if `spilled` is a set, only its texts do.
-    """
+    """Encodes texts for one run. `exports` is the folder of exported models; None stores none."""
 
     def __init__(self, options: Options, model: Model, store: Store, exports: Path | None) -> None:
         self._options, self._model, self._store, self._exports = options, model, store, exports
@@ -223,7 +220,6 @@ class Embedder:
         self._scheme = json.dumps(parts)
         self._made: Encoder | None = None
         self._facts: TokenizerInfo | None = None
-        self.spilled: set[str] | None = None
         self.progress: Progress | None = None
         self.total = 0
         self._counted: set[str] = set()
@@ -269,11 +265,7 @@ class Embedder:
         cached = {text: stored[name] for text, name in keys.items() if name in stored}
         self._count(cached)
         computed = self._compute([text for text in texts if text not in cached])
-        storable = {
-            keys[text]: row
-            for text, row in computed.items()
-            if (self.spilled is None or text in self.spilled) and row.vectors.nbytes <= _MOST_BYTES
-        }
+        storable = {keys[text]: row for text, row in computed.items() if row.vectors.nbytes <= _MOST_BYTES}
         if storable:
             self._store.put(storable)
         return cached | computed

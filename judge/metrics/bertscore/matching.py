@@ -19,8 +19,6 @@ LOW, HIGH = 0.65, 0.85
 _FEWEST = 10
 _NARROWEST = 1e-3
 _CELLS = 2**23  # similarities in memory: 32 MiB for texts of any length
-_ONE_THREAD = 2**19 - 1  # OpenBLAS stays in one thread up to this many multiplications
-_LEAST_STRIP = 8
 
 
 class BertScoreValue(NamedTuple):
@@ -107,26 +105,10 @@ def _best_products(
     best_rows = np.empty(len(rows), dtype=np.float32)
     best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
     for start in range(0, len(rows), height):
-        table = _product_table(rows[start : start + height], columns)
+        table = rows[start : start + height] @ columns.T
         best_rows[start : start + height] = table.max(axis=1)
         np.maximum(best_columns, table.max(axis=0), out=best_columns)
     return best_rows, best_columns
-
-
-def _product_table(rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return rows @ columns.T, computed in strips so small that BLAS starts no threads for them if possible.
-
-    For texts of usual length, threads only wait for one another: on a busy machine for most of the time.
-    """
-    import numpy as np
-
-    height = _ONE_THREAD // columns.size
-    if height < _LEAST_STRIP or height >= len(rows):
-        return rows @ columns.T
-    table = np.empty((len(rows), len(columns)), dtype=np.float32)
-    for start in range(0, len(rows), height):
-        np.matmul(rows[start : start + height], columns.T, out=table[start : start + height])
-    return table
 
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:

@@ -28,7 +28,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
@@ -40,16 +41,18 @@ from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
     CannotScore,
-    bool_option,
+    MetricOptions,
     choice_option,
+    choices_option,
     failure,
     format_number,
     joined,
-    list_option,
     no_reference,
+    number,
     paired,
     reference_count,
     references,
+    setting,
     tokenizer_loss,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
@@ -98,7 +101,8 @@ class _ValueColumn(NamedTuple):
     value: str
 
 
-class Rouge:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rouge(MetricOptions):
     """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
 
     Each type uses the reference with the best F. Words are split and stemmed (Porter) by rouge-score's English rules,
@@ -108,71 +112,89 @@ class Rouge:
     MissingExtra.
     """
 
+    name: ClassVar[str] = "rouge"
     rowwise: ClassVar[bool] = True
+    types: str | Sequence[str] | None = None
+    stem: bool = True
+    multi: str | None = setting(None, choice_option, MULTI)
+    preset: str | None = setting(None, choice_option, (SCRIPT,))
+    tokenizer: str | None = setting(None, tokenizer_option)
+    stopwords: Words | None = None
+    exceptions: Files | None = None
+    alpha: float | None = setting(None, number, 0, 1)
+    beta: float | None = setting(None, number, 0, sys.float_info.max)
+    values: str | Sequence[str] = setting(
+        "f", choices_option, tuple(_VALUES), "rouge.values must be some of f, p and r"
+    )
+    implementation: str = setting("judge", choice_option, ("judge", PACKAGE))
 
-    def __init__(
-        self,
-        *,
-        types: Sequence[str] | None = None,
-        stem: bool = True,
-        multi: str | None = None,
-        preset: str | None = None,
-        tokenizer: str | None = None,
-        stopwords: Words | None = None,
-        exceptions: Files | None = None,
-        alpha: float | None = None,
-        beta: float | None = None,
-        values: str | Sequence[str] = "f",
-        implementation: str = "judge",
-    ) -> None:
-        self.script = script = preset is not None and choice_option("rouge.preset", preset, (SCRIPT,)) == SCRIPT
-        standard = "pooled" if script else "best_f"
-        self.multi = standard if multi is None else choice_option("rouge.multi", multi, MULTI)
-        if alpha is not None and beta is not None:
-            raise ConfigError(
-                "rouge.alpha and rouge.beta set the same weight: give one of them (alpha = 1 / (1 + beta²))"
-            )
-        for name, value, most in (("alpha", alpha, 1.0), ("beta", beta, sys.float_info.max)):
-            number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
-            if value is not None and not number:
-                raise ConfigError(
-                    f"rouge.{name} must be a number from 0 {'to 1' if most == 1 else 'up'}, not {value!r}"
-                )
-        self._alpha = alpha if beta is None else 1 / (1 + beta * beta)
-        self._variant = Rouge155(self._alpha) if script else Variant(self._alpha)
-        self.kinds = kinds((DEFAULT_OF_SCRIPT if script else DEFAULT) if types is None else types, script=script)
-        self._stem = bool_option("rouge.stem", stem)
-        if tokenizer is not None and script:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.alpha is not None and self.beta is not None:
+            raise ConfigError("rouge.alpha and rouge.beta both set F: give one of them (alpha = 1 / (1 + beta²))")
+        if self.tokenizer is not None and self.script:
             raise ConfigError(f"rouge.preset {SCRIPT} has its own tokenizer: omit rouge.tokenizer or the preset")
-        self._tokenizer = SCRIPT if script else tokenizer_option("rouge.tokenizer", tokenizer)
-        self._stopwords = _parse_stopwords(stopwords)
-        self._exceptions = _parse_exceptions(exceptions, script and stem)
-        self._package = choice_option("rouge.implementation", implementation, ("judge", PACKAGE)) == PACKAGE
-        if self._package:
-            options: dict[str, object] = {"preset": preset, "tokenizer": tokenizer, "stopwords": stopwords}
-            options |= {"exceptions": exceptions, "alpha": alpha, "beta": beta}
-            options["multi"] = None if multi == "best_f" else multi
-            unknown = [f"rouge.{name}" for name, value in options.items() if value is not None]
+        if self.package:
+            named = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
+            unknown = [f"rouge.{name}" for name in named if getattr(self, name) is not None]
+            unknown += ["rouge.multi"] if self.multi not in (None, "best_f") else []
             unknown += [f"the type {kind.name}" for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
             if unknown:
                 raise ConfigError(
                     f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
                     "implementation=judge"
                 )
-        chosen = list_option(values)
-        known = isinstance(chosen, Sequence) and all(isinstance(name, str) and name in _VALUES for name in chosen)
-        if not known or not chosen or len(set(chosen)) < len(chosen):
-            raise ConfigError(f"rouge.values must be some of f, p and r, each once, not {values!r}")
-        self._columns = [
+        self._stopwords, self._exceptions, self._columns  # noqa: B018 - read now, so that a wrong one is an error
+
+    @property
+    def script(self) -> bool:
+        """Whether ROUGE-1.5.5 is reproduced."""
+        return self.preset is not None
+
+    @property
+    def package(self) -> bool:
+        """Whether rouge-score itself computes."""
+        return self.implementation == PACKAGE
+
+    @property
+    def combination(self) -> str:
+        """How the scores of several references are combined."""
+        return self.multi or ("pooled" if self.script else "best_f")
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The types."""
+        default = DEFAULT_OF_SCRIPT if self.script else DEFAULT
+        return kinds(default if self.types is None else self.types, script=self.script)
+
+    @property
+    def _alpha(self) -> float | None:
+        return self.alpha if self.beta is None else 1 / (1 + self.beta * self.beta)
+
+    @cached_property
+    def _variant(self) -> Variant:
+        return Rouge155(self._alpha) if self.script else Variant(self._alpha)
+
+    @cached_property
+    def _stopwords(self) -> frozenset[str]:
+        return _parse_stopwords(self.stopwords)
+
+    @cached_property
+    def _exceptions(self) -> tuple[tuple[str, str], ...]:
+        return _parse_exceptions(self.exceptions, self.script and self.stem)
+
+    @cached_property
+    def _columns(self) -> list[_ValueColumn]:
+        return [
             _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
             for kind in self.kinds
-            for value in chosen
+            for value in self.values
         ]
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
         """Return the tokenizer of an output and its references."""
-        if self._tokenizer:
-            return self._tokenizer
+        if self.script or self.tokenizer:
+            return self.tokenizer or SCRIPT
         return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
 
     def compare(
@@ -182,10 +204,10 @@ class Rouge:
 
         References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
         """
-        if self._package and tokenizer != "en":
+        if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
-        words = vocabulary(Rules(tokenizer, self._stem, self._stopwords, self._exceptions, running))
+        words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions, running))
         try:
             read = [words.read_cached(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
@@ -196,27 +218,24 @@ class Rouge:
                 )
                 message = f"has {has} without any token by the tokenizer {tokenizer} (and the stopwords): {advice}"
                 raise CannotScore("NoTokens", message)
-            if self._package:
+            if self.package:
                 names = tuple(kind.name for kind in self.kinds)
                 lines = ["\n".join(text.sentences(part)) if running else part for part in (output, *targets)]
-                scores_by_name = _package_scorer(names, self._stem).score_multi(lines[1:], lines[0])
+                scores_by_name = _package_scorer(names, self.stem).score_multi(lines[1:], lines[0])
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
             candidate = words.read_cached(output)
-            texts = candidate, *read
         except CannotScore as error:
             return [error] * len(self.kinds)
         scores: list[RougeScore | CannotScore] = []
         for kind in self.kinds:
             try:
-                if (tallies := words.tallies.get((self._variant, kind, *texts))) is None:
-                    tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
-                    words.tallies[self._variant, kind, *texts] = tallies
+                tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
             except CannotScore as error:
                 scores.append(error)
             else:
                 best = "best_recall" if self.script else "best_f"
-                scores.append(combine(kind, tallies, self._variant, self.multi, best))
+                scores.append(combine(kind, tallies, self._variant, self.combination, best))
         return scores
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -230,7 +249,7 @@ class Rouge:
                 continue
             compared |= dict.fromkeys((sample.output, *targets))
             tokenizer = self.tokenizer_for([sample.output, *targets])
-            if tokenizer == "en" or not self._package:
+            if tokenizer == "en" or not self.package:
                 used[tokenizer] = None
             scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer, running=True)
             score_of_kind = dict(zip(self.kinds, scores, strict=True))
@@ -239,33 +258,33 @@ class Rouge:
                 if isinstance(scored, CannotScore):
                     rows.append(failure(sample, column.name, scored.error, str(scored)))
                 else:
-                    number = getattr(scored, _VALUES[column.value])
-                    rows.append(Score(sample.item, sample.system, column.name, number, _METRIC))
+                    value = getattr(scored, _VALUES[column.value])
+                    rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
         notes: tuple[Note, ...] = ()
         if self.script:
             some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in compared)
             notes = (
                 Note("rouge", some, len(compared), f"lost more than half of their letters to the preset {SCRIPT}"),
             )
-        elif self._tokenizer:
-            notes = (tokenizer_loss("rouge", self._tokenizer, compared),)
+        elif self.tokenizer:
+            notes = (tokenizer_loss("rouge", self.tokenizer, compared),)
         counted = reference_count(samples)
         return MetricResult(tuple(self._column(column, used, counted) for column in self._columns), tuple(rows), notes)
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
         tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
-        stems = "no" if not self._stem else "en" if {"en", SCRIPT} & {*used} else "-"
+        stems = "no" if not self.stem else "en" if {"en", SCRIPT} & {*used} else "-"
         parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
         if kind.by_sentence or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
-        parts.append(f"refs={self.multi.removesuffix('_f')}")
+        parts.append(f"refs={self.combination.removesuffix('_f')}")
         parts += [f"alpha={format_number(self._alpha)}"] if self._alpha is not None else []
         for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
         parts += [f"preset={SCRIPT}"] if self.script else []
-        maker = f"implementation={PACKAGE} {version(PACKAGE)}" if self._package else f"judge {__version__}"
+        maker = f"implementation={PACKAGE} {version(PACKAGE)}" if self.package else f"judge {__version__}"
         return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
 
 

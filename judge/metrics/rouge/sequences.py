@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import compress
-from operator import add, ge
+from operator import ge
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from judge import text
 from judge.metrics.common import CannotScore
@@ -26,8 +26,6 @@ _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
 _MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
-_MOST_TALLIES = 50_000  # counts of an output and its references
-_LONG = 2_000  # longer sentences do not store the positions of all words
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
 
@@ -49,78 +47,45 @@ class Rules(NamedTuple):
 class Text:
     """A text in the characters of one vocabulary: its sentences, the whole, and cached counts."""
 
-    __slots__ = ("_counts", "_grams", "_ordered", "_places", "lines", "whole")
-
     def __init__(self, lines: tuple[str, ...]) -> None:
         self.lines = lines
         self.whole = "".join(lines)
-        self._grams: dict[int, Sequence[str]] = {}
-        self._counts: dict[int, Mapping[str, int]] = {}
-        self._places: Sequence[Mapping[str, int] | None] | None = None
-        self._ordered: str | None = None
+        self._counts: dict[int, Counter[str]] = {}
 
     def __len__(self) -> int:
         return len(self.whole)
 
-    @property
+    @cached_property
     def ordered(self) -> str:
-        """The words sorted by character.
+        """The words in the order of their characters.
 
-        The LCS of two sorted texts contains each shared word as often as both have it.
+        The longest common subsequence of two such texts has the words that both have in common.
         """
-        if self._ordered is None:
-            self._ordered = "".join(sorted(self.whole))
-        return self._ordered
+        return "".join(sorted(self.whole))
 
-    def grams(self, n: int) -> Sequence[str]:
+    def grams(self, n: int) -> Iterator[str]:
         """Return the sequences of n words, across sentences."""
-        if n not in self._grams:
-            whole = self.whole
-            pieces = (whole[start : start + n] for start in range(len(whole) - n + 1))
-            self._grams[n] = list(map(add, whole, whole[1:]) if n == 2 else pieces)
-        return self._grams[n]
+        return map("".join, zip(*(self.whole[start:] for start in range(n)), strict=False))
 
-    def counts(self, n: int) -> Mapping[str, int]:
+    def counts(self, n: int) -> Counter[str]:
         """Return how often each of `grams` occurs."""
         if n not in self._counts:
             self._counts[n] = Counter(self.grams(n))
         return self._counts[n]
 
-    def places(self) -> Sequence[Mapping[str, int] | None]:
-        """Return for each sentence the positions of its words, as the bits of a number: the first word is the lowest.
-
-        None for a sentence so long that `places_of` should look up only some words.
-        """
-        if self._places is None:
-            self._places = [_places(line) if len(line) <= _LONG else None for line in self.lines]
-        return self._places
+    @cached_property
+    def places(self) -> Sequence[Mapping[str, int]]:
+        """For each sentence the places of its words, as the bits of a number: the first word is the lowest."""
+        if sum(len(line) * len(set(line)) for line in self.lines) > _MOST_BITS:
+            raise too_long("an LCS of each two sentences")
+        return list(map(_places, self.lines))
 
 
 def _places(line: str) -> dict[str, int]:
-    bits = powers(len(line))
-    places = dict(zip(line, bits, strict=False))
-    if len(places) < len(line):  # a word stands twice
-        places = dict.fromkeys(places, 0)
-        for word, bit in zip(line, bits, strict=False):
-            places[word] |= bit
+    places = dict.fromkeys(line, 0)
+    for place, word in enumerate(line):
+        places[word] |= 1 << place
     return places
-
-
-def places_of(chosen: Collection[str], line: str) -> dict[str, int]:
-    """Return `Text.places` of these words."""
-    import numpy as np
-
-    words = np.frombuffer(line.encode("utf-32-le"), dtype="<u4")
-    bits_by_word = {word: np.packbits(words == ord(word), bitorder="little").tobytes() for word in chosen}
-    return {word: int.from_bytes(bits, "little") for word, bits in bits_by_word.items()}
-
-
-def powers(count: int) -> Sequence[int]:
-    """Return 1, 2, 4 and so on, at least this many."""
-    return _POWERS if count <= len(_POWERS) else [1 << place for place in range(count)]
-
-
-_POWERS = tuple(1 << place for place in range(256))
 
 
 class Vocabulary:
@@ -132,12 +97,10 @@ class Vocabulary:
         self._tokenize = script_words if rules.tokenizer == SCRIPT else text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
         self._size = 0
-        self.tallies: dict[Hashable, Any] = {}
-        """What was counted of an output and its references: a run's baselines compare the same texts again."""
 
     @property
     def full(self) -> bool:
-        return len(self._words) > _MOST_WORDS or len(self.tallies) > _MOST_TALLIES
+        return len(self._words) > _MOST_WORDS or self._size > _MOST_KEPT_TOKENS
 
     def read(self, string: str) -> Text:
         """Raises CannotScore where there are more different words than characters."""
@@ -150,8 +113,6 @@ class Vocabulary:
         if (known := self._kept.get(string)) is None:
             known = self.read(string)
             self._size += len(known) + 1
-            if self._size > _MOST_KEPT_TOKENS:
-                self._kept, self.tallies, self._size = {}, {}, len(known) + 1
             self._kept[string] = known
         return known
 
@@ -248,28 +209,17 @@ def union_lcs(reference: Text, candidate: Text) -> int:
         raise too_long("an LCS of each two sentences")
     hits: list[str] = []
     for line in reference.lines:
-        union = 0  # as bits, the words of the sentence that are on its LCS with any sentence of the candidate
-        bits = powers(len(line))
-        for candidate_line, places in zip(candidate.lines, candidate.places(), strict=True):
-            if places is None:
-                shared = set(line) & set(candidate_line)
-                if len(shared) * len(candidate_line) > _MOST_BITS:
-                    raise too_long("an LCS of each two sentences")
-                places = places_of(shared, candidate_line)
-            matched_places = list(map(places.get, line))
-            rows = list(filter(None, matched_places))
-            if rows and (every := sum(compress(bits, matched_places))) & ~union:
-                union |= (
-                    every
-                    if len(rows) == 1
-                    else _lcs_places(rows, list(compress(bits, matched_places)), every, len(candidate_line))
-                )
+        union = 0  # as bits, the words of the sentence on its LCS with any sentence of the candidate
+        for candidate_line, places in zip(candidate.lines, candidate.places, strict=True):
+            rows = [(places[word], 1 << place) for place, word in enumerate(line) if word in places]
+            if sum(bit for _, bit in rows) & ~union:
+                union |= _lcs_places(rows, len(candidate_line))
         hits += compress(line, map("1".__eq__, reversed(bin(union))))
     return length("".join(sorted(hits)), candidate.ordered)
 
 
-def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int) -> int:
-    """The words on the LCS: of those in `bits`, together `every`, which stand in the other's `size` words at `rows`.
+def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:
+    """Return the words on the LCS: of each word its places among the other sentence's `size` words, and its own bit.
 
     The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the length grows by
     one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). Rows without a match equal the one before.
@@ -278,20 +228,18 @@ def _lcs_places(rows: Sequence[int], bits: Sequence[int], every: int, size: int)
         raise too_long("an LCS of each two sentences")
     table = [row := (1 << size) - 1]
     whole = row
-    for places in rows:
+    for places, _ in rows:
         both = row & places
         row = (row + both | row - both) & whole
         table.append(row)
-    if size - row.bit_count() == len(rows):
-        return every
     # Back through the table, row by row; `upto` masks the columns still to visit.
     path, upto = 0, table[0]
     for number in range(len(rows) - 1, -1, -1):
-        places = rows[number] & upto
+        places, bit = rows[number][0] & upto, rows[number][1]
         if places and (
             places > upto >> 1 or (table[number] & upto).bit_count() > (table[number + 1] & upto).bit_count()
         ):
-            path |= bits[number]
+            path |= bit
             upto = (1 << places.bit_length() - 1) - 1
     return path
 

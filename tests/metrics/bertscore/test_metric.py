@@ -142,10 +142,7 @@ def test_each_distinct_text_is_encoded_once(model: str) -> None:
     assert len(Letters.made[0].seen) == len({"x", "y", "z", "a b"})
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_parts_give_what_the_whole_gives(
-    model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cached: bool
-) -> None:
+def test_parts_give_what_the_whole_gives(model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pairs = [(f"w{n} w{n % 7} w{n % 3}", f"w{n % 5} w{n % 2}") for n in range(40)]
     samples = [sample(out, ref, n=n) for n, (out, ref) in enumerate(pairs)]
     whole = BertScore(model=model, layer=2, idf=True).score(samples)
@@ -155,7 +152,7 @@ def test_parts_give_what_the_whole_gives(
         model=model,
         layer=2,
         idf=True,
-        cache=tmp_path / "cache" if cached else None,
+        cache=tmp_path / "cache",
         progress=lambda done, total: calls.append((done, total)),
     ).score(samples)
     assert parts.rows == whole.rows

@@ -166,7 +166,7 @@ def test_columns_of_precision_and_recall() -> None:
 
 @pytest.mark.parametrize("wrong", ["precision", [], ["f", "f"], ["f", "x"], 3])
 def test_values_are_some_of_three(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"rouge\.values must be some of f, p and r"):
+    with pytest.raises(ConfigError, match=r"rouge\.values must be "):
         Rouge(values=wrong)
 
 

@@ -83,5 +83,5 @@ def test_a_file_that_is_no_text(tmp_path) -> None:
 
 
 def test_defaults() -> None:
-    assert (Rouge().multi, Rouge(preset="rouge155").multi) == ("best_f", "pooled")
+    assert (Rouge().combination, Rouge(preset="rouge155").combination) == ("best_f", "pooled")
     assert [kind.name for kind in Rouge(preset="rouge155").kinds] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"]

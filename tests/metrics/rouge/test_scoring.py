@@ -250,15 +250,7 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert found == {"rouge2": [(0.5, 0.5, 0.5)] * 50, "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50}
     kept = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
     assert len(kept._words) <= 5 + 4
-    assert len(kept._kept) <= 2
-
-
-@given(TINY, TINY)
-def test_long_sentences_are_read_in_another_way(output: str, reference: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        before = score([output], [reference], ["rougeLsum"])
-        patch.setattr(sequences, "_LONG", 2)
-        assert score([output], [reference], ["rougeLsum"]) == before
+    assert len(kept._kept) <= 4
 
 
 def test_limits_do_not_touch_ordinary_texts() -> None:
@@ -288,7 +280,6 @@ def test_defaults_and_order() -> None:
         ("rougeLsum", {"_MOST_STEPS": 3}),
         ("rougeLsum", {"_MAX_SENTENCE_WORDS": 3}),
         ("rougeLsum", {"_MOST_BITS": 3}),
-        ("rougeLsum", {"_MOST_BITS": 3, "_LONG": 1}),
         ("rougeW", {"_MOST_CELLS": 3}),
         ("lcs_mead", {"_MOST_STEPS": 0}),
     ],
