@@ -171,6 +171,19 @@ def test_items_are_ordered_by_any_score(run: Result, opened: Opened) -> None:
     assert page.locator(".item > summary > .chip").first.inner_text() == "−0.83"
 
 
+def test_a_scale_of_words_is_shown_in_words(opened: Opened) -> None:
+    column = Column("polite", "criterion", "", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
+    samples = tuple(Sample(item, "s", "A text.") for item in ("good", "bad"))
+    scores = tuple(
+        Score(s.item, "s", "polite", v, Provenance("single")) for s, v in zip(samples, (0.9, 0.2), strict=True)
+    )
+    page = opened(written(Result(Table(samples, (column,), scores))))
+    chips = page.locator(".item > summary > .chip")
+    assert (shown(page), chips.all_inner_texts()) == (["bad", "good"], ["fail", "pass"])
+    page.select_option("#order", "high")
+    assert (shown(page), chips.all_inner_texts()) == (["good", "bad"], ["pass", "fail"])
+
+
 def test_items_are_filtered_by_failure_system_and_score(run: Result, opened: Opened) -> None:
     page = opened(written(run))
     page.check("#failed")
