@@ -132,16 +132,10 @@ def print_report(
     """
     from judge.core import plugins
 
-    colour = output is None and use_color()
-    if type(finished).__name__ not in plugins.VIEWS:  # a report that is not made of blocks
-        text = finished.report(format, **({"colour": colour} if format == "console" else {}))
-    elif format in ("html", "svg") and hasattr(finished, "report"):
-        text = finished.report(format)
-    else:
-        document = plugins.document(finished)
-        if folder is not None:
-            document = _in_folder(document, folder)
-        text = plugins.write(document, format, full=full, wide=wide, colour=colour)
+    document = plugins.document(finished)
+    if folder is not None and format == "console":
+        document = _in_folder(document, folder)
+    text = plugins.write(document, format, full=full, wide=wide, colour=output is None and use_color())
     if output is not None:
         write("--output", output, text)
         typer.echo(str(output))
