@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
 
 from judge.core.errors import ConfigError, DataError
-from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
@@ -36,7 +35,6 @@ __all__ = [
     "SelfBleu",
     "SourceBleu",
     "distinct",
-    "option",
     "pairwise_bleu",
     "self_bleu",
     "self_bleu_each",
