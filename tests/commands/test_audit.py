@@ -428,15 +428,6 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
     assert (first.cells, first.findings) == (second.cells, second.findings)
 
 
-def test_the_card_and_the_run_of_the_changed_texts_are_kept(tmp_path: Path) -> None:
-    card, _ = audited(items=4, out=tmp_path / "audit")
-    assert {path.name for path in (tmp_path / "audit").iterdir()} == {"card.md", "card.html", "card.json", "changed"}
-    saved = json.loads((tmp_path / "audit" / "card.json").read_text(encoding="utf-8"))
-    assert saved["schema"] == "judge.card/1"
-    assert card.report("markdown").encode() == (tmp_path / "audit" / "card.md").read_bytes()
-    assert (tmp_path / "audit" / "changed" / "report.html").exists()
-
-
 def test_what_is_ahead_is_said_in_one_line() -> None:
     audit_plan = ready_for(items=4)
     line = audit_estimate(audit_plan)

@@ -57,7 +57,7 @@ def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.
     assert "  1 limit exceeded: failures." in lines
     assert "  Worse than the baseline: relevance." in lines
     assert "- ✗ the bridge is relevant (suites/summaries.judge.yaml:5):" in lines
-    assert "Flaky    the bridge is relevant 65% · the bridge is a 4 35%" in lines
+    assert "Flaky    the bridge is relevant 65% differ · the bridge is a 4 35% differ" in lines
     assert lines[-1] == "Next     judge test suites/summaries.judge.yaml --full"
 
 

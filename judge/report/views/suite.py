@@ -34,7 +34,7 @@ from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.expectations.case import Status, Verdict
 
 SCHEMA = "judge.test/1"
-_TOP = 8  # failing verdicts in the summary
+_TOP = 6  # failing verdicts in the summary
 _MAX_NAMED = 8  # names in a sentence
 _NAME, _SENTENCE, _REPLY = 80, 500, 1_000  # characters
 _MARKS: Mapping[Status, tuple[str, Tone]] = {
@@ -133,7 +133,7 @@ def _summary(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdi
         key=lambda case: -case[0],
     )
     if flaky:
-        excerpts = (Excerpt(f"{share:.0%}", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
+        excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
         yield Excerpts("Flaky", tuple(excerpts))
 
 
