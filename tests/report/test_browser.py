@@ -296,6 +296,14 @@ def test_a_cell_opens_the_texts_behind_it(tested: Result, opened: Opened) -> Non
     assert page.locator(".item > summary").first.is_visible()
 
 
+def test_a_win_rate_opens_the_texts_that_lose_first(ranking: Result, opened: Opened) -> None:
+    page = opened(written(ranking))
+    page.locator("#ranking-overall tr, main tr").filter(has_text="lead").locator("a").first.click()
+    page.wait_for_timeout(100)
+    assert state(page) == {"system": ["lead"], "column": ["overall: preferred"]}
+    assert page.locator(".item > summary > .chip").all_inner_texts() == ["0.45", "0.53", "0.7"]
+
+
 def test_a_heading_sorts_its_column(tested: Result, opened: Opened) -> None:
     page = opened(written(tested))
     table = page.locator("#table-scores")

@@ -346,16 +346,16 @@ def _ranked(result: Result) -> Items:
         for name, outputs in samples.items()
     }
     preferred, flips = [], []
-    for k, label in enumerate(labels.values()):
+    for k, (column, label) in enumerate(labels.items()):
         texts = [
             (name, sample.system, comparisons[name][k]) for name, outputs in samples.items() for sample, _ in outputs
         ]
         shares = {(name, system): contest.preference(system) for name, system, contest in texts}
         counts = {(name, system): float(contest.flips) for name, system, contest in texts}
-        wins = replace(PREFERENCE, name=f"{label}: preferred")
-        preferred.append(Measure(wins.name, wins, 2, shares))
-        most = Column(f"{label}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower")
-        flips.append(Measure(most.name, most, 0, counts, leads=True, per_item=True))
+        wins = replace(PREFERENCE, name=f"{column}: preferred")
+        preferred.append(Measure(f"{label}: preferred", wins, 2, shares))
+        most = Column(f"{column}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower")
+        flips.append(Measure(f"{label}: flips", most, 0, counts, leads=True, per_item=True))
     measures = [*preferred, *flips]
     order = _worst_first(samples, measures)
     pairs = {name: sum(len(contest.pairs) for contest in contests) for name, contests in comparisons.items()}

@@ -15,7 +15,7 @@ from judge.report.format import column_title
 from judge.report.views.charts import matrix_chart, ranking_charts
 from judge.report.views.columns import agreement_blocks, groups
 from judge.report.views.finding import finding, number_of_items
-from judge.report.views.items import browser
+from judge.report.views.items import browser, link
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result
@@ -110,6 +110,7 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
         shade=None if bar else 2 * standing.win_rate - 1,
         bar=Bar(standing.win_rate, standing.low, standing.high) if bar else None,
         value=standing.win_rate,
+        link=link(system=standing.system, column=f"{standing.column}: preferred"),
     )
 
 
