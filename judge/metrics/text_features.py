@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from math import log2
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from judge import text
 from judge.core.errors import DataError
@@ -93,9 +93,12 @@ class SurfaceFeatures:
             doubled if output.isascii() else doubled + len(_RUN_TWICE(output)),
         )
 
-    def support(self, known: SourceFacts) -> tuple[float | None, float | None]:
+    def support(self, known: SourceFacts) -> dict[str, float | None]:
         """Return the shares of numbers and of names that the source has; None if there are none."""
-        return _share(self.numbers, known.numbers), _share(self.names, known.names)
+        return {
+            "number_support": _share(self.numbers, known.numbers),
+            "entity_support": _share(self.names, known.names),
+        }
 
 
 def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
@@ -242,22 +245,7 @@ class IndexedSource:
         )
 
 
-_SOURCE_FEATURES = (
-    "coverage",
-    "density",
-    "compression",
-    "novel1",
-    "novel2",
-    "novel3",
-    "js_divergence",
-    "position",
-    "best_sentence",
-)
-OF_SOURCE = (*_SOURCE_FEATURES, "number_support", "entity_support")
-"""The features that need a source with words."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """The features of one output; those of `OF_SOURCE` need a source with words, otherwise they are None.
 
@@ -290,21 +278,26 @@ class Features:
     repeated2: float | None
     repeated3: float | None
     adjacent_duplicates: int
-    coverage: float | None
-    density: float | None
-    compression: float | None
-    novel1: float | None
-    novel2: float | None
-    novel3: float | None
-    js_divergence: float | None
-    position: float | None
-    best_sentence: float | None
-    number_support: float | None
-    entity_support: float | None
+    coverage: float | None = None
+    density: float | None = None
+    compression: float | None = None
+    novel1: float | None = None
+    novel2: float | None = None
+    novel3: float | None = None
+    js_divergence: float | None = None
+    position: float | None = None
+    best_sentence: float | None = None
+    number_support: float | None = None
+    entity_support: float | None = None
     no_end: int
     fragments: float | None
     doubled_words: int
     defects: int
+
+
+NAMES = tuple(field.name for field in fields(Features))
+OF_SOURCE = tuple(field.name for field in fields(Features) if field.default is None)
+"""The features that need a source with words."""
 
 
 class Measure:
@@ -336,7 +329,6 @@ class Measure:
             if self._prepared[name].words:
                 against = self._prepared[name]
         words, number = cut.words, len(cut.each)
-        numbers, entities = look.support(against.surface) if against else (None, None)
         return Features(
             words=len(words),
             sentences=number,
@@ -344,9 +336,8 @@ class Measure:
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
             adjacent_duplicates=sum(first == second for each in cut.each for first, second in pairwise(each)),
-            **(_source_features(cut, against) if against and words else dict.fromkeys(_SOURCE_FEATURES)),
-            number_support=numbers,
-            entity_support=entities,
+            **(_source_features(cut, against) if against and words else {}),
+            **(look.support(against.surface) if against else {}),
             no_end=look.no_end,
             fragments=look.fragments / number if number else None,
             doubled_words=look.doubled_words,
@@ -414,7 +405,6 @@ def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
     return min(max((total_divergence + 1 - shared) / 2, 0.0), 1.0)
 
 
-NAMES = tuple(field.name for field in fields(Features))
 DEFAULT = (
     "words",
     "sentences",
@@ -438,24 +428,8 @@ _UNBOUNDED = (
     "doubled_words",
     "defects",
 )
-_BETTER: dict[str, Literal["higher", "lower"]] = {
-    "number_support": "higher",
-    "entity_support": "higher",
-    "adjacent_duplicates": "lower",
-    "no_end": "lower",
-    "fragments": "lower",
-    "doubled_words": "lower",
-    "defects": "lower",
-}
-_VALUE_OF_NONE = {
-    "number_support": 1.0,
-    "entity_support": 1.0,
-    "novel2": 0.0,
-    "novel3": 0.0,
-    "repeated2": 0.0,
-    "repeated3": 0.0,
-}
-"""Values of shares of nothing: no number that is not in the source, no n-gram that is new."""
+_LOWER = ("adjacent_duplicates", "no_end", "fragments", "doubled_words", "defects")
+_HIGHER = ("number_support", "entity_support")
 _MISSING = {
     "position": (ABSTAINED, "copies no word of its source, so its position is undefined"),
     "js_divergence": (ABSTAINED, "has no content word, or its source has none: there is nothing to compare"),
@@ -497,7 +471,7 @@ class Stats(MetricOptions):
                 f"stats_{name}|text|{signed}",
                 low=0.0,
                 high=None if name in _UNBOUNDED else 1.0,
-                better=_BETTER.get(name, ""),
+                better="higher" if name in _HIGHER else "lower" if name in _LOWER else "",
             )
             for name in self.columns
         )
@@ -532,5 +506,5 @@ def _row(sample: Sample, features: Features, name: str) -> Score | Failure:
         return failure(sample, column, "NoSource", lacks_source(sample, "a source without words"))
     if value is None and name in _MISSING:
         return failure(sample, column, *_MISSING[name])
-    number = _VALUE_OF_NONE[name] if value is None else float(value)
+    number = float(name in _HIGHER if value is None else value)  # a share of nothing: nothing lacks support
     return Score(sample.item, sample.system, column, number, Provenance("metric"))

@@ -81,7 +81,7 @@ def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
 
 
 Span = tuple[int, int]
-_WORD = 30  # longest distance, in characters, to look for white space to cut at
+_WORD = re.compile(r"\S{1,20}")  # or a part of a long run without white space
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,63 +113,39 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     def at(span: Span) -> Excerpt:
         return Excerpt(whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]])
 
-    def fitting(span: Span) -> bool:
-        return fits(at(span))
+    def extent(spans: Sequence[Span], first: int, last: int) -> Span:
+        return min(spans[first][0], place[0]), max(spans[last][1], place[1])
 
-    if fitting((0, len(whole))):
-        return at((0, len(whole)))
-    spans, start = [], 0
-    for sentence in text.sentences(whole):
-        start = whole.index(sentence, start)
-        spans.append((start, start + len(sentence)))
-        start += len(sentence)
-    spans = spans or [(0, len(whole))]
-    first = _sentence_of(spans, place[0])
-    last = max(first, _sentence_of(spans, max(place[0], place[1] - 1)))
-    extent = _extent(spans, first, last, place)
-    if fitting(extent):
-        # Neighbouring sentences after and before it are added in turn, on each side until one does not fit.
+    def around(spans: Sequence[Span]) -> tuple[int, int]:
+        """Return the first and the last of the spans that hold the theme."""
+        ends = (place[0], max(place[0], place[1] - 1))
+        first, last = (next((n for n, (_, stop) in enumerate(spans) if end < stop), len(spans) - 1) for end in ends)
+        return first, max(first, last)
+
+    def grown(spans: Sequence[Span]) -> Excerpt | None:
+        """Add the spans after and before the theme in turn, on each side until one does not fit."""
+        first, last = around(spans)
+        if not fits(at(extent(spans, first, last))):
+            return None
         sides = [1, -1]
         while sides:
             side = sides.pop(0)
             low, high = (first, last + 1) if side > 0 else (first - 1, last)
-            if low >= 0 and high < len(spans) and fitting(wider := _extent(spans, low, high, place)):
-                first, last, extent = low, high, wider
+            if low >= 0 and high < len(spans) and fits(at(extent(spans, low, high))):
+                first, last = low, high
                 sides.append(side)
-        return at(extent)
-    narrow = _narrow(whole, extent, place, fitting)
-    return at(narrow) if narrow else None
+        return at(extent(spans, first, last))
 
-
-def _sentence_of(spans: list[Span], place: int) -> int:
-    return next((n for n, (_, stop) in enumerate(spans) if place < stop), len(spans) - 1)
-
-
-def _extent(spans: list[Span], first: int, last: int, place: Span) -> Span:
-    """Return the range from one sentence's start to another's end; it always includes the theme."""
-    return min(spans[first][0], place[0]), max(spans[last][1], place[1])
-
-
-def _narrow(whole: str, sentence: Span, place: Span, fitting: Callable[[Span], bool]) -> Span | None:
-    """Find the widest margin around the theme that fits, by bisection, without cutting words."""
-
-    def margin(size: int) -> Span:
-        return max(sentence[0], place[0] - size), min(sentence[1], place[1] + size)
-
-    if not fitting(place):
-        return None
-    low, high = 0, sentence[1] - sentence[0]
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fitting(margin(middle)) else (low, middle - 1)
-    start, stop = margin(low)
-    if start > sentence[0] and not whole[start - 1].isspace():
-        cut = re.search(r"\s", whole[start : min(start + _WORD, place[0])])
-        start += cut.end() if cut else 0
-    if stop < sentence[1] and not whole[stop].isspace():
-        cut = re.search(r"\s\S*\Z", whole[max(stop - _WORD, place[1]) : stop])
-        stop -= len(cut.group()) if cut else 0
-    return start, stop
+    if fits(at((0, len(whole)))):
+        return at((0, len(whole)))
+    sentences, start = [], 0
+    for sentence in text.sentences(whole):
+        start = whole.index(sentence, start)
+        sentences.append((start, start + len(sentence)))
+        start += len(sentence)
+    sentences = sentences or [(0, len(whole))]
+    words = [word.span() for word in _WORD.finditer(whole, *extent(sentences, *around(sentences)))]
+    return grown(sentences) or grown(words or [place]) or (at(place) if fits(at(place)) else None)
 
 
 TEMPLATE = "answer: {theme} context: {context}"

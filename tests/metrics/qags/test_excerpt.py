@@ -29,7 +29,7 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
         (60, "A bridge over the river was closed on Monday."),
         (45, "A bridge over the river was closed on Monday."),
         (40, "over the river was closed on Monday."),
-        (25, "was closed on"),
+        (25, "was closed on Monday."),
         (6, "closed"),
     ],
 )
