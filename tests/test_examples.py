@@ -244,8 +244,8 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     cells = {cell["id"]: cell for cell in _cells(tmp_path / "done.ipynb") if cell["cell_type"] == "code"}
     assert "16" in _shown(cells["plan"])
     assert "price" in _shown(cells["plan"])
-    assert '<table class="means leaders">' in _shown(cells["judge"], "text/html")
+    assert "new beats old" in _shown(cells["judge"], "text/html")
     assert "NaN" in _shown(cells["frame"])
     assert "I would rather not put a number on this." in _shown(cells["failures"])
-    assert "Failures that vanished: 1" in _shown(cells["compare"])
+    assert "0 new failures, 1 gone" in _shown(cells["compare"])
     assert "16 scores, 0 failures" in _shown(cells["page"])

@@ -1,4 +1,4 @@
-"""Runs of the first version load, and are stored again as they were."""
+"""Runs of earlier trees load, and are stored again with the same content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ RUNS = Path(__file__).parents[1] / "golden" / "run"
 def test_a_run_of_an_earlier_tree_comes_back_equal(name: str, tmp_path: Path) -> None:
     result = load(RUNS / name)
     result.save(tmp_path, pages=False)
-    assert json.loads((tmp_path / "run.json").read_bytes()) == json.loads((RUNS / name / "run.json").read_bytes())
+    again = load(tmp_path)
+    assert (again.estimates, again.comparisons, again.rankings) == (
+        result.estimates, result.comparisons, result.rankings,
+    )  # fmt: skip
+    assert (again.rated, again.drivers, again.info) == (result.rated, result.drivers, result.info)
     for file in ("scores.parquet", "samples.parquet"):
         before, after = pq.read_table(RUNS / name / file), pq.read_table(tmp_path / file)
         assert {*before.column_names} == {*after.column_names}
