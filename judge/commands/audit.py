@@ -1,4 +1,4 @@
-"""`judge audit`: try a judge on controlled changes to a user's own texts, and make its card."""
+"""`judge audit`: test a judge with controlled changes to the user's texts, and make its card."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def audit_async(
     out: str | Path | None = None,
     **options: Unpack[JudgeOptions],
 ) -> JudgeCard:
-    """`audit` for callers with an event loop of their own."""
+    """`audit` for callers inside an event loop."""
     reject_unsupported(options, "audit", "an audit")
     config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, {"out": out, **options})
     audit_plan = plan_audit(
@@ -152,11 +152,11 @@ def plan_audit(
     source = data if data is not None else config.data
     reject_unsupported(config, "audit", "an audit")
     if not isinstance(items, int) or items < 1:
-        raise ConfigError(f"--items {items!r}: at least 1 item is judged, and a whole number of them")
+        raise ConfigError(f"--items {items!r}: write a whole number, 1 or more")
     if len(judges) > 1:
-        raise ConfigError("an audit is of one judge: name one, and audit the others of a panel by themselves")
+        raise ConfigError("an audit tests one judge: name one, and audit each judge of a panel separately")
     if not config.criteria:
-        raise ConfigError("--criteria none: there is nothing to audit a judge on")
+        raise ConfigError("--criteria none: an audit needs a criterion")
     check_output_dir(config.out)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
