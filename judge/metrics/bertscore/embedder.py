@@ -13,10 +13,10 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from judge.core import records
 from judge.core.huggingface import batches, version
@@ -159,9 +159,11 @@ def _array(data: Any, total: Any, kind: str) -> npt.NDArray[Any]:
     return np.frombuffer(data, dtype=kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Tokens `start` to `stop` are read together; the vectors of tokens `first` to `last` are used."""
+class Window(NamedTuple):
+    """The tokens `start` to `stop` of a text are read together; the vectors `first` to `last` are used.
+
+    `first` and `last` also count the special tokens around the text.
+    """
 
     start: int
     stop: int
@@ -169,18 +171,18 @@ class Window:
     last: int
 
 
-def windows(count: int, size: int) -> list[Window]:
-    """Return windows of `size` tokens over `count` tokens, overlapping by half; the last one ends with the text.
+def windows(count: int, facts: TokenizerInfo) -> list[Window]:
+    """Return windows over `count` tokens, overlapping by half; the last one ends with the text.
 
-    Each token belongs to the window with the nearest middle, the earlier of two equally near ones.
+    Each token belongs to the window with the nearest middle, the earlier of two equally near ones. The special tokens
+    belong to the first and the last window.
     """
-    if count <= size:
-        return [Window(0, count, 0, count)]
-    starts = [*range(0, count - size, max(size // 2, 1)), count - size]
+    size, head, tail = facts.room, len(facts.prefix), len(facts.suffix)
+    starts = [*range(0, count - size, max(size // 2, 1)), max(count - size, 0)]
     # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
-    marks = [(a + b + size + 1) // 2 for a, b in pairwise(starts)]
-    firsts, lasts = [0, *marks], [*marks, count]
-    return [Window(at, at + size, first, last) for at, first, last in zip(starts, firsts, lasts, strict=True)]
+    marks = [head + (a + b + size + 1) // 2 for a, b in pairwise(starts)]
+    edges = pairwise([0, *marks, head + count + tail])
+    return [Window(at, min(at + size, count), *edge) for at, edge in zip(starts, edges, strict=True)]
 
 
 _MOST_BYTES = 2**28  # bytes of one text's vectors; SQLite's rows are limited to 1 GB
@@ -273,61 +275,34 @@ class Embedder:
     def _compute(self, texts: Sequence[str]) -> dict[str, Encoded]:
         if not texts:
             return {}
-        plans = [_WindowedText(*self._tokens(text), self.facts) for text in texts]
-        pieces = [(plan, place) for plan in plans for place in range(len(plan.windows))]
-        lengths = [plan.size(place) for plan, place in pieces]
-        names = dict(zip(map(id, plans), texts, strict=True))
+        import numpy as np
+
+        known = self.facts
+        head, special = len(known.prefix), len(known.prefix) + len(known.suffix)
+        read = {text: self._tokens(text) for text in texts}
+        parts = {text: windows(len(ids) - special, known) for text, (ids, _) in read.items()}
+        pieces = [(text, window) for text in texts for window in parts[text]]
+        vectors: dict[str, npt.NDArray[np.float32]] = {}
+        left = {text: len(each) for text, each in parts.items()}
+
+        def ids_of(text: str, window: Window) -> list[int]:
+            content = read[text][0][head + window.start : head + window.stop].tolist()
+            return [*known.prefix, *content, *known.suffix]
+
+        lengths = [window.stop - window.start + special for _, window in pieces]
         for batch in batches(lengths, self._options.batch_tokens or self._encoder.batch_tokens):
-            hidden = self._encoder.hidden([pieces[n][0].piece(pieces[n][1]) for n in batch])
-            for n, vectors in zip(batch, hidden, strict=True):
-                pieces[n][0].take(pieces[n][1], vectors)
-            self._count(names[id(pieces[n][0])] for n in batch if pieces[n][0].whole)
-        return {text: plan.encoded() for text, plan in zip(texts, plans, strict=True)}
+            hidden = self._encoder.hidden([ids_of(*pieces[n]) for n in batch])
+            for (text, window), rows in zip((pieces[n] for n in batch), hidden, strict=True):
+                if text not in vectors:
+                    vectors[text] = np.empty((len(read[text][0]), rows.shape[1]), dtype=np.float32)
+                part = rows[window.first - window.start : window.last - window.start]
+                vectors[text][window.first : window.last] = part / np.linalg.norm(part, axis=1, keepdims=True)
+                left[text] -= 1
+            self._count(text for text, _ in (pieces[n] for n in batch) if not left[text])
+        return {text: Encoded(ids, vectors[text], length, len(parts[text])) for text, (ids, length) in read.items()}
 
     def _count(self, texts: Iterable[str]) -> None:
         before = len(self._counted)
         self._counted.update(texts)
         if self.progress and len(self._counted) > before:
             self.progress(len(self._counted), self.total)
-
-
-class _WindowedText:
-    """A text that is read window by window."""
-
-    def __init__(self, ids: npt.NDArray[np.int32], length: int, facts: TokenizerInfo) -> None:
-        self.ids, self.length, self._facts = ids, length, facts
-        self._head, self._tail = len(facts.prefix), len(facts.suffix)
-        self.windows: list[Window] = windows(len(ids) - self._head - self._tail, facts.room)
-        self._vectors: npt.NDArray[np.float32] | None = None
-        self._left = len(self.windows)
-
-    @property
-    def whole(self) -> bool:
-        return not self._left
-
-    def size(self, place: int) -> int:
-        window = self.windows[place]
-        return window.stop - window.start + self._head + self._tail
-
-    def piece(self, place: int) -> list[int]:
-        """Return the ids of one window, with special tokens around them."""
-        window = self.windows[place]
-        content = self.ids[self._head + window.start : self._head + window.stop].tolist()
-        return [*self._facts.prefix, *content, *self._facts.suffix]
-
-    def take(self, place: int, hidden: npt.NDArray[np.float32]) -> None:
-        """Store the unit vectors of this window's tokens; the first and the last window also give the text's ends."""
-        import numpy as np
-
-        if self._vectors is None:
-            self._vectors = np.empty((len(self.ids), hidden.shape[1]), dtype=np.float32)
-        window, content = self.windows[place], len(self.ids) - self._head - self._tail
-        first = 0 if window.first == 0 else self._head + window.first
-        last = len(self.ids) if window.last == content else self._head + window.last
-        part = hidden[first - window.start : last - window.start]
-        self._vectors[first:last] = part / np.linalg.norm(part, axis=1, keepdims=True)
-        self._left -= 1
-
-    def encoded(self) -> Encoded:
-        assert self._vectors is not None  # noqa: S101 - every text has a window, and every window was taken
-        return Encoded(self.ids, self._vectors, self.length, len(self.windows))
