@@ -78,10 +78,15 @@ def test_headings_are_shortened_only_if_the_table_does_not_fit() -> None:
 
 def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> None:
     lowest = Excerpts("Lowest", tuple(Excerpt("1", "s", f"i{k}", "fluency", "Broken.") for k in range(5)))
-    document = Document("t", ("A",), summary=(lowest,), next=("judge validate RUN", "judge power RUN --pair a,b"))
+    document = Document(
+        "t",
+        ("A",),
+        summary=(lowest,),
+        next=("judge validate runs/a", "judge power runs/a --pair a,b", "judge report RUN"),
+    )
     text = plugins.write(document, width=40)
     assert "Lowest   i0 s fluency 1 · i1 s fluency 1\n         i2 s fluency 1\n" in text
-    assert "Next     judge validate RUN\n         judge power RUN --pair a,b\n" in text
+    assert "Next     judge validate runs/a\n         judge power runs/a --pair a,b\n" in text
     full = plugins.write(document, width=40, full=True)
     assert full.count("Broken.") == 5
 

@@ -58,7 +58,7 @@ def test_the_only_best_system_is_named_with_its_lead() -> None:
         "b trails by 1.00 (p < 0.001) and is worse on 16 of 16 items.",
     )
     headline, trailing = finding(made(of(a=wave(4.0), b=noisy, c=wave(2.0))))
-    assert headline == "a beats all 2 other systems"
+    assert headline == "a beats both other systems"
     assert trailing.startswith("b, the next best, trails by 1.00 ")
 
 

@@ -70,7 +70,7 @@ def test_a_parser_reads_an_escaped_text_as_the_text_it_was(text: str) -> None:
 
 def test_every_table_row_has_as_many_cells_as_its_head(result: Result) -> None:
     tables = re.findall(r"(?:^\|.*\n?)+", render(result), re.MULTILINE)
-    assert len(tables) == 3
+    assert len(tables) == 2
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().split("\n")}) == 1
 

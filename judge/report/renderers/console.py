@@ -92,12 +92,13 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
             console.print(_text(f"\n{section.title}\n", "bold"))
         for block in printed:
             _print(block, screen)
-    if document.footer or document.next:
+    commands = [c for c in document.next if "RUN" not in c.split() and not (full and c.endswith("--full"))]
+    if document.footer or commands:
         console.print()
     for line in document.footer:
         console.print(_text(line), soft_wrap=True)
-    if document.next:
-        _print_labelled(console, "Next", document.next)
+    if commands:
+        _print_labelled(console, "Next", commands)
     return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
 
 

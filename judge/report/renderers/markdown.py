@@ -13,7 +13,7 @@ from judge.report.document import Document
 
 LIMIT = 60_000
 """The most characters of a report; a comment on GitHub holds 65,536."""
-_TABLE = 25_000  # characters of one table, so that the next one has room
+_TABLE, _LIST = 25_000, 12_000  # characters of one table and of one list, so that the next blocks have room
 _MAX_COLUMNS = 24  # of a table
 _NAME, _CELL, _TEXT = 80, 300, 3_000  # characters of a name, a cell, a paragraph
 _REST = "The rest is in the HTML report."
@@ -72,7 +72,19 @@ def _text(text: str) -> _Piece:
 
 
 def _list(lines: Iterable[str]) -> list[_Piece]:
-    return [_text(text)] if (text := "\n".join(f"- {line}" for line in lines)) else []
+    """Return a list that loses lines at the end if it is too long, and says so."""
+    items = [f"- {line}" for line in lines]
+
+    def piece(room: int) -> str:
+        shown, size = 0, 60  # for the note
+        while shown < len(items) and (size := size + len(items[shown]) + 1) <= min(room, _LIST):
+            shown += 1
+        if not shown:
+            return ""
+        note = f"\n\n… {plural(len(items) - shown, 'more line')}. {_REST}" if shown < len(items) else ""
+        return "\n".join(items[:shown]) + note
+
+    return [piece] if items else []
 
 
 @singledispatch

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from judge.core.format import format_interval, format_p, one_line, plural
 from judge.core.records import Column
-from judge.report.format import column_title, estimate_text, mean_text
+from judge.report.format import column_title, estimate_text, mean_text, share_label
 from judge.report.views.columns import compared_columns, in_display_order, main_comparison, places
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
@@ -271,6 +271,8 @@ def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:
     """Return the size of a difference: `0.12`, or `0.005` if two decimals show nothing."""
     column, size = _column(result, comparison), abs(difference.estimate.value)
     decimals = min(2, places(result, column))
+    if share_label(column):
+        return f"{100 * size:.0f} points"
     text = mean_text(column, size, decimals)
     return text if text.strip("0. %") else mean_text(column, size, 3)
 
@@ -288,7 +290,9 @@ def _names(names: Sequence[str], word: str = "and") -> str:
 
 
 def _all_others(behind: Sequence[str]) -> str:
-    return _name(behind[0]) if len(behind) == 1 else f"all {len(behind)} other systems"
+    if len(behind) == 1:
+        return _name(behind[0])
+    return "both other systems" if len(behind) == 2 else f"all {len(behind)} other systems"
 
 
 def number_of_items(result: Result) -> str:

@@ -46,7 +46,7 @@ from judge.report.views.columns import (
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
 from judge.report.views.matrices import correlation_blocks, difference_blocks
-from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
+from judge.report.views.provenance import build_provenance, failure_blocks, failure_text, method_blocks
 from judge.report.views.summary import Row, means_data
 from judge.report.views.validation import (
     agreement_chart,
@@ -61,6 +61,7 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
+_MAX_TEXT = 160  # characters of a text without a reason
 _TITLES = [column_title(name) for name in REFERENCE_METRICS]
 _NEUTRAL = 0.6  # share of the scale at which a heat cell has no colour
 
@@ -167,7 +168,7 @@ def view(result: Result) -> Document:
         notices=(*about.all_banners, *_coverage_notes(result, board)),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
-        footer=(_counts(result, lost),),
+        footer=(_counts(result, lost), *(f"Failed   {failure_text(kind, 120)}" for kind in about.failures[:1] if lost)),
         next=tuple(_next_commands(result, board)),
         data=means_data(
             result, board.systems, board.columns, [_row(board, *key) for key in board.cells], about.failures
@@ -342,11 +343,13 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
 def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
     marked = any(board.cells[system, column.name].best for system in board.systems for column in columns)
     scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
+    shares = any(share_label(column) for column in columns)
     partial = any(0 < board.cells[system, column.name].n < board.cells[system, column.name].total
                   for system in board.systems for column in columns)  # fmt: skip
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     parts = [
         "* significantly best" if marked else "",
+        "%: mean probability of the label" if shares else "",
         f"criteria {scales.pop()}" if len(scales) == 1 else "",
         f"lower is better: {', '.join(lower)}" if lower else "",
         "(a/b) a of b texts have a score" if partial else "",
@@ -456,19 +459,25 @@ def _excerpt(result: Result, share: float, score: Score, column: Column) -> Exce
         score.system,
         score.item,
         column_title(column.name),
-        reason=score.provenance.reason or "",
+        reason=score.provenance.reason or _output(result, score),
         note=" · ".join(rivals[:3]),
         tone="bad" if share < _NEUTRAL else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
 
 
+def _output(result: Result, score: Score) -> str:
+    """Return the beginning of the text that was scored."""
+    samples = (s for s in result.table.samples if (s.item, s.system) == (score.item, score.system))
+    return next((one_line(sample.output, _MAX_TEXT) for sample in samples), "")
+
+
 def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     """Suggest commands; RUN stands for the folder of the run."""
-    if any(sample.human for sample in result.table.samples):
+    if any(rated.judges for rated in result.rated):
         yield "judge validate RUN"
     first = [system for system in board.systems if board.place(system) == "1="]
-    if len(first) > 1:
+    if len(first) > 1 and closest_pair(result):
         yield f"judge power RUN --pair {first[0]},{first[1]}"
     if lowest := worst_texts(result, 1):
         yield f"judge report RUN --item {lowest[0][1].item}"
@@ -527,7 +536,10 @@ def wide_records(result: Result) -> Iterator[Mapping[str, Any]]:
     empty: dict[str, Any] = {column.name: None for column in result.table.columns}
     empty |= {f"{name}_reason": None for name in reasons} | {"failures": ""}
     for sample in result.table.samples:
-        values[sample.item, sample.system] = {"item": sample.item, "system": sample.system, **empty}
+        values[sample.item, sample.system] = {
+            **{"item": sample.item, "system": sample.system, "output": sample.output},
+            **empty,
+        }
     for score in result.table.scores:
         if (row := values.get((score.item, score.system))) is not None and not score.rival:
             row[score.column] = score.value

@@ -13,8 +13,7 @@ from typing import Any
 
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
-from judge.report.document import Block, Bullets, Cell, Code, Details, Facts, Heading, Paragraph, Table
-from judge.report.document import Column as Head
+from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph
 from judge.results.result import Result
 
 _PHRASES = {
@@ -308,19 +307,13 @@ def _usage(info: Mapping[str, Any]) -> str:
 def failure_blocks(result: Result) -> Iterator[Block]:
     """List the failures by kind, each with an example."""
     yield Paragraph("Failed judgments are counted and never enter a mean.", "muted")
-    heads = (Head("stage", numeric=False), Head("error", numeric=False), Head("count"),
-             Head("columns", numeric=False), Head("example", numeric=False))  # fmt: skip
-    rows = tuple(
-        (
-            Cell(one_line(kind.stage)),
-            Cell(one_line(kind.error)),
-            Cell(f"{kind.count:,}", value=kind.count),
-            Cell(one_line(", ".join(kind.columns), 200)),
-            Cell(one_line(kind.example, 400)),
-        )
-        for kind in _failures(result)
-    )
-    yield Table(heads, rows, name="failures")
+    yield Bullets(tuple(failure_text(kind) for kind in _failures(result)))
+
+
+def failure_text(kind: FailureKind, limit: int = 400) -> str:
+    """Return `4 × ParseError (consistency): item, system: what went wrong`."""
+    columns = one_line(", ".join(kind.columns), 200)
+    return f"{kind.count:,} × {one_line(kind.error)} ({columns}): {one_line(kind.example, limit)}"
 
 
 def method_blocks(result: Result) -> Iterator[Block]:
