@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import DataError
-from judge.core.messages import option
+from judge.core.messages import in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
@@ -158,8 +158,8 @@ def load(
 
     A folder or a pattern, such as "shards/*.parquet", names many files. `mapping` names the data's columns: {"output":
     "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
-    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each. `where` keeps
-    rows with one of these values per column, compared as text: {"lang": ["ja"]}.
+    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, without human
+    ratings. `where` keeps rows with one of these values per column, compared as text: {"lang": ["ja"]}.
 
     Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
     system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
@@ -207,7 +207,8 @@ def stream(
         raise DataError(f"{name}: no rows")
     for old in _mapped_columns(mapping):
         if columns and old not in columns:
-            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")
+            hint = _several_raters(old, columns, mapping) or unknown_name_message("column", old, list(columns))
+            raise DataError(f"{name}: {hint}")
 
 
 # Rows to samples
@@ -226,6 +227,11 @@ def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[st
     _check_complete(row, cells, mapping, systems)
     item = _name(cells.get("item", number), "item", row.where)
     shared = {name: value for name, value in cells.items() if name not in systems and not is_missing(value, row.flat)}
+    if systems and (rated := [name for name in shared if name == "human" or name.startswith("human.")]):
+        raise DataError(
+            f"{row.where}: {', '.join(rated)}: in wide data ({option('systems', systems)}), a rating cannot belong to "
+            "one system; write one row per text, with its item, system, output and ratings"
+        )
     source = shared.get("source")
     if source is not None and not isinstance(source, str):
         raise DataError(f"{row.where}: source is {type_name(source)}, not text")
@@ -261,6 +267,9 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, syst
         absent = [name for name in absent if name in required or name not in mapped_columns]
     lacking = []
     for name in absent:
+        if hint := _several_raters(name, row.cells, mapping):
+            lacking.append(hint)
+            continue
         similar = difflib.get_close_matches(name, list(row.cells), n=1)
         lacking.append(f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else ""))
     lacking += [f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()]
@@ -274,6 +283,16 @@ def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, syst
         lacking.append(f"no column {' and none '.join(missing)}: add {mapped}{'' if 'system' in cells else wide_form}")
     if lacking:
         raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
+
+
+def _several_raters(name: str, columns: Collection[str], mapping: Mapped) -> str:
+    """Return the message for `human.relevance=anna,ben`, which names two columns as one; else the empty string."""
+    raters = [rater.strip() for rater in name.split(",")]
+    rating = next((new for new, old in mapping.items() if old == name and new.startswith("human.")), "")
+    if not rating or len(raters) < 2 or not {*raters} <= {*columns}:
+        return ""
+    each = {rating: raters} if in_python() else ",".join(f"{rating}={rater}" for rater in raters)
+    return f"no column {name!r}; repeat {rating} for each rater: {option('map', each)}"
 
 
 @cache

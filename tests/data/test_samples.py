@@ -219,6 +219,10 @@ def test_wide_form_gives_one_sample_per_system() -> None:
     ]
 
 
+def test_a_system_of_wide_form_may_be_called_human() -> None:
+    assert samples.load([{"human": "1", "b": "2"}], systems=["human", "b"])[0].system == "human"
+
+
 def test_wide_form_keeps_items_of_their_own() -> None:
     loaded = samples.load([{"item": "x", "a": "1", "b": "2"}], systems=["a", "b"])
     assert [(s.item, s.system) for s in loaded] == [("x", "a"), ("x", "b")]
@@ -458,6 +462,17 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ({"output": "x"}, {"mapping": {"source": "article"}}, "the data: unknown column 'article' (known: output)"),
         ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: no column 'b' (columns: a)"),
         ({"a": "x"}, {"systems": ["a"], "mapping": {"output": "a"}}, "so that 'output' cannot be mapped as well"),
+        (
+            {"a": "x", "b": "y", "a_anna": 4, "b_anna": 2},
+            {"systems": ["a", "b"], "mapping": {"human.relevance": ["a_anna", "b_anna"]}},
+            "row 1: human.relevance: in wide data (--systems a,b), a rating cannot belong to one system; write one row",
+        ),
+        ({"a": "x", "human": 4}, {"systems": ["a"]}, "row 1: human: in wide data (--systems a), a rating cannot"),
+        (
+            {"output": "x", "anna": 4, "ben": 2},
+            {"mapping": {"human.relevance": "anna,ben"}},
+            "no column 'anna,ben'; repeat human.relevance for each rater: --map human.relevance=anna,human.",
+        ),
         ({"output": None}, {}, "row 1: output is null: write an empty string if the system wrote nothing"),
         ({"a": math.nan}, {"systems": ["a"]}, "row 1: a is null: write an empty string"),
         ({"output": 3}, {}, "row 1: output is of type int (3), not text"),
