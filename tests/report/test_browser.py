@@ -433,13 +433,6 @@ def test_the_summary_fits_the_first_screen(opened: Opened, tested: Result) -> No
     assert max(box["y"] + box["height"] for box in tops) <= 900
 
 
-def test_nothing_is_wider_than_a_phone(opened: Opened, tested: Result, result: Result, ranking: Result) -> None:
-    for one in (tested, result, ranking):
-        page = opened(written(one), viewport={"width": 390, "height": 844})
-        page.evaluate(OPEN)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 @pytest.fixture(scope="module")
 def many() -> Result:
     """16 systems on 12 items, with 4 criteria and 4 metrics."""

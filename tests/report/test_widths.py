@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 import judge
-from judge.core.records import Estimate
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
-from judge.stats.score_drivers import Driver, Drivers
 from judge.stats.system_differences import compare
 
 pytestmark = pytest.mark.browser
@@ -79,26 +77,3 @@ def test_many_columns_scroll_within_the_leaderboard(opened: Opened, tested: Resu
     assert board.evaluate("(board) => board.scrollLeft") == 600
     assert abs(name.bounding_box()["x"] - board.bounding_box()["x"]) < 2
     assert before["x"] > board.bounding_box()["x"]
-
-
-def test_on_a_telephone_what_moves_the_judge_stands_below_each_other(opened: Opened, result: Result) -> None:
-    pull = Estimate("pearson", 0.5, 0.25, 0.75, 12, "")
-    each = tuple(Driver(name, pull, pull) for name in ("length", "copying", "position"))
-    moved = Drivers("coherence", False, True, 48, 12, each, pull, 0.08)
-    text = replace(result, drivers=(moved,)).report("html")
-    boxes = {}
-    for width in (375, 1240):
-        page = opened(text, viewport={"width": width, "height": 800})
-        boxes[width] = [cell.bounding_box() for cell in page.locator(".drivers .pull:is(td)").all()]
-        assert len(boxes[width]) == 3
-        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes[width])
-    assert len({box["y"] for box in boxes[375]}) == len({box["x"] for box in boxes[1240]}) == 3
-
-
-def test_on_a_telephone_correlations_have_numbers_for_heads(opened: Opened, tested: Result) -> None:
-    page = opened(tested.report("html"), viewport={"width": 375, "height": 800})
-    heat = page.locator("#heats figure:visible")
-    assert heat.locator("thead").bounding_box()["height"] < 50
-    numbers = "(heads) => heads.map((head) => getComputedStyle(head, '::before').content)"
-    for part in ("thead th", "tbody th"):
-        assert "counter" in heat.locator(part).evaluate_all(numbers)[0]
