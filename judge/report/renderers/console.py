@@ -264,7 +264,7 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     key = block.key
     if not screen.full:
         more = f"{hidden} more {'column' if hidden == 1 else 'columns'}" if hidden else ""
-        more = ", ".join(filter(None, (more, "intervals and all metrics" if block.short else "")))
+        more = ", ".join(filter(None, (more, "intervals and details" if block.short else "")))
         key = " · ".join(filter(None, (key, f"{more}: --full" if more else "")))
     if key:
         console.print(_text(key, "dim"))
