@@ -107,6 +107,7 @@ def test_offline_the_recording_is_committed_with_the_prompt(tmp_path: Path, monk
     shutil.copy(EXAMPLE / "helps" / "grounded.jinja", "evals/grounded.jinja")
     stale = command(*words)
     assert stale.exit_code == 2
-    assert "Record it anew with --model" in " ".join(stale.output.split())
+    again = "To record it, run this again with --model and --record calls.jsonl instead of --replay"
+    assert again in " ".join(stale.output.split())
     assert command("test", "evals/grounded.judge.yaml", *model, "--record", "calls.jsonl").exit_code == 0
     assert command(*words).exit_code == 0

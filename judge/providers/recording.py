@@ -85,7 +85,7 @@ def explain(request: Request, models: Sequence[str], near: Call | None, draws: i
             was, now = (text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…" for text in (was, now))
             changes.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
     more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
-    return "the prompt most like it differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
+    return "the most similar recorded prompt differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
 
 
 def _text(call: Call) -> str:
@@ -503,7 +503,8 @@ class ReplayProvider:
                 why = self._recorded.explain(each[0])
             raise Unrecorded(
                 f"{self._path.name} does not hold the reply: {why}\n"
-                f"Record it anew with --model {self.model} --record {self._path}",
+                f"To record it, run this again with {option('model')} and {option('record', str(self._path))} "
+                f"instead of {option('replay')}",
                 stops="if_first",
             )
         unmet = dict.fromkeys(name for response in responses for name in response.unmet)

@@ -368,4 +368,4 @@ def _decide_change(runs: PairedRuns, test: MeanTest, p: float | None, sign: int)
         return ("undecided", joined(test.too_few_reason, changed))
     if few:
         return ("undecided", joined(f"no test on fewer than {MIN_ITEMS} items", changed))
-    return ("passed", "no significant change" + test.items_needed)
+    return ("passed", "no significant change" + replace(test, estimate=replace(e, p=p)).items_needed)

@@ -188,12 +188,18 @@ class MeanTest:
 
     @property
     def items_needed(self) -> str:
-        """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing."""
+        """` (needs about 400 items)`, if the mean is as estimated; else the p-value or what is missing.
+
+        If the test does not reject although the interval excludes the limit, the p-value comes first.
+        """
         e = self.estimate
         if not self.sd or not e.value:
             unseen = self.unit == "draw" and e.p is None and e.high != e.low
             return " (unseen probability decides)" if unseen else self.tested
-        return needs(needed(self.sd, e.value), e.n, self.unit) or self.tested
+        items = needs(needed(self.sd, e.value), e.n, self.unit)
+        if items and self.direction and e.p is not None:
+            return f" ({format_p(e.p)} decides, not the interval; {items.removeprefix(' (')}"
+        return items or self.tested
 
 
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:

@@ -498,7 +498,7 @@ def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed
     assert found.trouble.startswith(
         "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
     )
-    assert "Record it anew with --model script --record calls.jsonl" in found.trouble
+    assert "run this again with model and record='calls.jsonl' instead of replay" in found.trouble
 
 
 def test_a_limit_of_many_digits(folder: Path) -> None:

@@ -273,6 +273,19 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     assert open_.reason.endswith(" items)")
 
 
+def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any) -> None:
+    low, leads = [3.4] * 8, (0.8, 0.0, 0.2, 0.8, 0.4, 0.2, 0.0, 0.0)
+    result = made.result(*spread(made, {"a": np.add(low, leads).round(1).tolist(), "b": low}))
+    found = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
+    assert found.estimate is not None
+    assert found.estimate.low is not None
+    assert found.estimate.low > 0
+    assert (found.status, found.reason) == (
+        "undecided",
+        "no significant difference (p = 0.062 decides, not the interval; needs about 9 items)",
+    )
+
+
 @pytest.mark.parametrize(("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")])
 def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(made: Any, n: int, status: str) -> None:
     rows = [

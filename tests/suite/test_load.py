@@ -245,6 +245,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("item: [x, no]\n    expect: {min: 3}", "item: YAML reads it as false, a truth value"),
         ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
         ("item: ''\n    expect: {min: 3}", "item: the value is empty"),
+        ("better: a\n    worse: b\n    margin: -1", "margin: write 0 or more; for 'not worse than', leave it out and"),
         ("expect: {min: 3}\n    expect: {min: 4}", "expect occurs twice"),
         ("item: 010\n    expect: {min: 3}", "010: YAML reads it as another number; put it in quotes"),
         ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML reads it as another number"),
