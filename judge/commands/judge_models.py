@@ -23,14 +23,12 @@ _HOW_TO_JUDGE = (
     "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
     "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that vendor's key\n"
     "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
-    "  --model local/FOLDER           a model that this process computes itself, of transformers' form\n"
+    "  --model local/FOLDER           a transformers model in a folder, run in this process\n"
     "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
 _METRICS = "\n  --criteria none                metrics alone"
-_HEURISTIC = (
-    "\n  --model heuristic              a baseline of surface features: no language model, and no judge to publish"
-)
+_HEURISTIC = "\n  --model heuristic              a baseline of surface features; it asks no model and is not a judge"
 _SIMILARITY = 0.8
 _KEY_REQUIRED = ("openai", "decisions")
 """Providers that insist on a key unless `needs_key` is False."""

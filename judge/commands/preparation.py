@@ -147,7 +147,7 @@ def overwrite_warning(config: RunConfig) -> str:
         return ""
     when = str(info.get("started") or "")[:16].replace("T", " ")
     since = f" of {when}" if when else ""
-    return f"{config.out} has a finished run{since} with other {', '.join(keys)}, which this one replaces."
+    return f"{config.out} has a finished run{since}; this run replaces it, with different settings: {', '.join(keys)}."
 
 
 # Everything a run needs

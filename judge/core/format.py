@@ -11,6 +11,10 @@ from typing import Any
 
 from judge.core.records import whole
 
+UNNAMED_SYSTEM = "system"
+"""The system's name in data without a column `system`."""
+_MAX_NAME = 60
+
 # Controls that a terminal obeys or a page cannot hold, and the marks that reorder the text around them (the Trojan
 # Source set); the plain direction marks of Arabic and Hebrew stay.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -32,6 +36,12 @@ def one_line(text: str, limit: int = 0) -> str:
     """Return the text escaped and on one line, cut to `limit` characters unless that is 0."""
     flat = " ".join(escape_controls(text).split())
     return flat if not limit or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def text_name(item: str, system: str) -> str:
+    """Return `item '7' of system 'bart'`, without the system if the data names none."""
+    named = "" if system == UNNAMED_SYSTEM else f" of system {one_line(system, _MAX_NAME)!r}"
+    return f"item {one_line(item, _MAX_NAME)!r}{named}"
 
 
 def decimals(values: Iterable[float]) -> int:

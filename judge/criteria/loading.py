@@ -14,6 +14,7 @@ from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
 from judge.core.errors import CriterionError, DataError
+from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
@@ -93,7 +94,7 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
         if rows:
             lacks = rows[0]
             raise DataError(
-                f"{lacks.where + ': ' if lacks.where else ''}item {lacks.item!r} of system {lacks.system!r} has no "
+                f"{lacks.where + ': ' if lacks.where else ''}{text_name(lacks.item, lacks.system)} has no "
                 f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
             )
     if not criterion.pairwise and "output" not in criterion.needs:

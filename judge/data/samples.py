@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import DataError
+from judge.core.format import UNNAMED_SYSTEM, text_name
 from judge.core.messages import in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
@@ -196,7 +197,7 @@ def stream(
             if key in first:
                 other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
                 raise DataError(
-                    f"{place}: item {sample.item!r} of system {sample.system!r} is already at {first[key]}; "
+                    f"{place}: {text_name(sample.item, sample.system)} is already at {first[key]}; "
                     f"each pair of item and system may come once ({other_columns} names other columns)"
                 )
             first[key] = place
@@ -241,7 +242,7 @@ def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[st
     if systems:
         named = [(system, _output(cells, system, row.where)) for system in systems]
     else:
-        named = [(_name(cells.get("system", "system"), "system", row.where), _output(cells, "output", row.where))]
+        named = [(_name(cells.get("system", UNNAMED_SYSTEM), "system", row.where), _output(cells, "output", row.where))]
     return [
         Sample(item, system, output, source, references, human, extra, row.where, votes) for system, output in named
     ]

@@ -33,6 +33,7 @@ from rapidfuzz import fuzz
 from judge.core import files
 from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
 from judge.core.files import is_same_file, locked, try_lock
+from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Message, Request, Response, Usage
 from judge.providers import recorded_call
@@ -85,7 +86,8 @@ def explain(request: Request, models: Sequence[str], near: Call | None, draws: i
             was, now = (text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…" for text in (was, now))
             changes.append(f"  … {lead} [- {was}] [+ {now}] {rest} …")
     more = f"\n… {len(changes) - _MAX_DIFFERENCES} more places" if len(changes) > _MAX_DIFFERENCES else ""
-    return "the most similar recorded prompt differs (- recorded, + asked):\n" + "\n".join(changes[:_MAX_DIFFERENCES]) + more
+    listed = "\n".join(changes[:_MAX_DIFFERENCES])
+    return f"the most similar recorded prompt differs (- recorded, + asked):\n{listed}{more}"
 
 
 def _text(call: Call) -> str:

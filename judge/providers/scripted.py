@@ -188,7 +188,7 @@ class FunctionProvider:
         # A function's own name, that of what a partial calls, or of an object's class.
         inner = getattr(function, "func", function)
         self.model = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
-        self.notice = f"The replies came from the Python function {self.model}: what it asks is not known here."
+        self.notice = f"The replies came from the Python function {self.model}. judge cannot see which model it asks."
         self._function = function
         self._awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004  (an object whose call is async)

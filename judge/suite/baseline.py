@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
-from judge.core.format import format_interval, format_p, number, one_line, plural, signed
+from judge.core.format import format_interval, format_p, number, plural, signed, text_name
 from judge.core.records import Estimate, Sample, whole
 from judge.results.result import Result, load
 from judge.stats.coefficients import Level
@@ -68,7 +68,7 @@ def locate(
     the `known` ones get a warning.
 
     Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder is missing or is not
-    a scored run, and if it is about other data; with `update` these are notes. Raises StorageError if it cannot be
+    a scored run, and if it has other data; with `update` these are notes. Raises StorageError if it cannot be
     replaced or belongs to somebody else.
     """
     where, place = _baseline_folder(suite, folder)
@@ -139,17 +139,19 @@ def _check_folder(where: str, folder: Path) -> None:
 def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, tuple[str, ...]]:
     """Return the baseline without edited texts, and notes about edited and new ones.
 
-    Raises ConfigError if it is about other data: it has no common text, or half of them were edited.
+    Raises ConfigError if it has other data: no common text, or half of them were edited.
     """
     text_before = {(sample.item, sample.system): _text(sample) for sample in before.table.samples}
     shared = [sample for sample in samples if _key(sample) in text_before]
     if not shared:
-        raise ConfigError(f"it is about other data: it has none of these texts, such as {_describe(samples[0])}")
+        example = text_name(samples[0].item, samples[0].system)
+        raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
     edited = [sample for sample in shared if text_before[_key(sample)] != _text(sample)]
-    unlike = f"{_describe(edited[0])} has another output or source there" if edited else ""
+    some = f"{len(edited):,} of {plural(len(shared), 'text')}"
+    example = f", such as {text_name(edited[0].item, edited[0].system)}" if edited else ""
     if 2 * len(edited) >= len(shared):
-        raise ConfigError(f"it is about other data: {len(edited):,} of {plural(len(shared), 'text')} differ; {unlike}")
-    notes = [f"{len(edited):,} of {plural(len(shared), 'text')} edited, and not compared: {unlike}."] if edited else []
+        raise ConfigError(f"its data differ: {some} have another output or source{example}")
+    notes = [f"{some} edited, and not compared{example}."] if edited else []
     if new := len(samples) - len(shared):
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
     if edited:
@@ -168,7 +170,7 @@ def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str,
         return ()
     more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
     total = plural(len(before.table.samples), "text")
-    return (f"{len(gone):,} of {total} of the baseline gone: {_describe(gone[0])}{more}.",)
+    return (f"{len(gone):,} of {total} of the baseline gone: {text_name(gone[0].item, gone[0].system)}{more}.",)
 
 
 def _key(sample: Sample) -> tuple[str, str]:
@@ -177,10 +179,6 @@ def _key(sample: Sample) -> tuple[str, str]:
 
 def _text(sample: Sample) -> tuple[str, str]:
     return whole(sample.output), whole(sample.source or "")
-
-
-def _describe(sample: Sample) -> str:
-    return f"item {one_line(sample.item, 60)!r} of system {one_line(sample.system, 60)!r}"
 
 
 # Compare

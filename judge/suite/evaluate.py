@@ -18,7 +18,7 @@ from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.expectations.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.schema import Limits, Suite
 
-_MAX_ERRORS = 3  # kinds of failures in a message
+_MAX_ERRORS, _MAX_CAUSE = 3, 200  # kinds of failures, and characters of the first one, in a message
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,11 +82,12 @@ def limits(
     failed = [row for row in rows if isinstance(row, Failure)]
     kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
     named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds)
-    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
     kept = len(failed) <= limit.most_failures(len(rows)) + NEAR
+    cause = "" if kept else f"the first: {one_line(failed[0].message, _MAX_CAUSE)}"
+    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
     decision = Decision(
         "passed" if kept else "failed",
-        named,
+        joined(named, cause),
         f"{len(failed):,} of {len(rows):,}{share}",
         detail="" if kept else describe_failure(failed[0]),
     )

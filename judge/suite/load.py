@@ -19,7 +19,7 @@ from judge import criteria as criteria_module
 from judge import text
 from judge.config import RunConfig, resolve_value, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
-from judge.core.format import one_line
+from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.data import samples
@@ -264,9 +264,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             if not criterion.pairwise and (
                 clash := next((text for text in case.texts if _key(text) in position), None)
             ):
-                raise ConfigError(
-                    f"the data also has an item {clash.item!r} of system {clash.system!r}; rename the case"
-                )
+                raise ConfigError(f"the data also has an {text_name(clash.item, clash.system)}; rename the case")
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
             wrong.add(f"{str(error).removeprefix(at)}{mapped_away(error, suite.options.get('map'))}", case.line)

@@ -157,7 +157,7 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
     systems, name = list(dict.fromkeys(sample.system for sample in samples)), _flow(chosen[0].name)
     if len(systems) > 1 and not any(sample.human for sample in samples):
         yield "# Which system should be better?"
-        yield f"#  - {_flow({'criterion': chosen[0].name, 'better': systems[0], 'worse': systems[1]})}"
+        yield f"#  - {_flow({'criterion': chosen[0].name, 'better': systems[-1], 'worse': systems[0]})}"
     yield "# A text of your own, with the columns that the criterion reads:"
     needs = "".join(f"{_flow(need)}: ..., " for need in sorted(chosen[0].needs - {"output"}))
     yield f"#  - {{criterion: {name}, text: {{{needs}output: ...}}, expect: {{min: {chosen[0].scale.high:g}}}}}"

@@ -72,4 +72,4 @@ def test_a_run_of_another_plan_says_what_it_replaces(command: Callable[..., Any]
     assert "replaces" not in command("run", *RUN, "--out", "r").err
     again = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3").err
     assert "r has a finished run of 20" in again
-    assert "with other where, seed, which this one replaces." in again
+    assert "this run replaces it, with different settings: where, seed." in again

@@ -425,17 +425,17 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     data = Path("data.jsonl").read_text(encoding="utf-8")
     Path("data.jsonl").write_text(data.replace('"output": "y ', '"output": "no y '), encoding="utf-8")
     message = (
-        r"^one\.judge\.yaml:3: baseline: it is about other data: 8 of 16 texts differ; item 'bridge' of system 'y' has "
-        r"another output or source there; --update-baseline makes a new one$"
+        r"^one\.judge\.yaml:3: baseline: its data differ: 8 of 16 texts have another output or source, such as item "
+        r"'bridge' of system 'y'; --update-baseline makes a new one$"
     )
     with pytest.raises(ConfigError, match=message):
         one(path)
-    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: it is about other data"):
+    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: its data differ"):
         one(path, baseline="kept/one")
     renewed = one(path, update_baseline=True)
     assert renewed.passed
     assert renewed.comparison is None
-    assert "has another output or source there; 1 case of drift not judged" in renewed.notes[-2]
+    assert "of system 'y'; 1 case of drift not judged" in renewed.notes[-2]
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
     with pytest.raises(ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
@@ -451,9 +451,7 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     found = verdicts(edited)
     assert found["fluency_5 against the baseline"].reason == "the same; on 7 of 8 texts"
     assert found["same"].found == "0.00"
-    assert edited.notes[-1] == (
-        "1 of 16 texts edited, and not compared: item 'roof' of system 'x' has another output or source there."
-    )
+    assert edited.notes[-1] == ("1 of 16 texts edited, and not compared, such as item 'roof' of system 'x'.")
 
 
 def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
     found = judge.evaluate(other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False)
     assert len(found.failures) == 2
     assert "[- Boat] [+ Ship] 3 of b." in found.failures[0].message
-    assert f"--model script --record {calls}" in found.failures[0].message
+    assert f"with model and record={str(calls)!r} instead of replay" in found.failures[0].message
     with pytest.raises(Refused, match="top_logprobs none, not 20"):  # at the first request: nothing fits at all
         run(replay=calls)
 

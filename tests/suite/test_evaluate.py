@@ -282,7 +282,7 @@ def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any
     assert found.estimate.low > 0
     assert (found.status, found.reason) == (
         "undecided",
-        "no significant difference (p = 0.062 decides, not the interval; needs about 9 items)",
+        "no significant difference (p = 0.062 decides, not the interval; needs about 10 items)",
     )
 
 
@@ -774,7 +774,7 @@ def test_failures_are_limited_by_number_or_share(made: Any) -> None:
     result = made.result(*(made.single("4", *key) for key in texts(9)), made.failed("i9", "s"))
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
-    assert (none.reason, none.line, none.kind) == ("1 ParseError", 3, "limit")
+    assert (none.reason, none.line, none.kind) == ("1 ParseError; the first: no score in the reply", 3, "limit")
     assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [("passed", True, "≤ 1", "1 of 10 (10.0%)")]
     assert [limits(suite(limits=Limits(failures=f"{100 * share:g}%")), result)[0].met for share in (0.1, 0.09)] == [
         True,

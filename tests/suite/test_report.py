@@ -54,7 +54,7 @@ def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.
     assert len(lines) <= 25
     assert max(map(cell_len, lines)) <= 80
     assert lines[0].startswith("3 of 6 cases fail: 1 failed, 1 undecided, 1 error")
-    assert "  1 limit exceeded: failures." in lines
+    assert "  Limit not met: failures." in lines
     assert "  Worse than the baseline: relevance." in lines
     assert "- ✗ the bridge is relevant (suites/summaries.judge.yaml:5):" in lines
     assert "Flaky    the bridge is relevant 65% differ · the bridge is a 4 35% differ" in lines
@@ -81,7 +81,8 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
         ([PASSED, PASSED], "All 2 cases pass"),
         ([PASSED, replace(PASSED, kind="drift", status="undecided")], "All 2 cases pass, 1 of them undecided"),
         ([PASSED, replace(PASSED, status="failed", met=False)], "1 of 2 cases fail"),
-        ([PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)], "1 limit exceeded: cost"),
+        ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail (error)"),
+        ([PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)], "Limit not met: cost"),
         ([replace(PASSED, kind="baseline", status="error", met=False)], "Not comparable with the baseline: c"),
     ],
 )

@@ -117,7 +117,7 @@ def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
     text, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
     assert [expected(case) for case in suite.cases] == [{"expect": {"min": 1}}] * 4
-    assert "#  - {criterion: relevance, better: x, worse: y}" in text
+    assert "#  - {criterion: relevance, better: y, worse: x}" in text
 
 
 def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
         bad.append("The suite could not run" if len(outcomes) == 1 else f"{plural(stuck, 'suite')} could not run")
     if failing:
         kinds = [f"{failing[status]:,} {status}" for status in _MARKS if failing[status]]
-        reasons = f": {', '.join(kinds)}" if failing.keys() != {"failed"} else ""
+        only = "" if failing["failed"] else f" ({next(iter(failing))})"
+        reasons = f": {', '.join(kinds)}" if len(failing) > 1 else only
         verb = "fails" if len(cases) == 1 else "fail"
         bad.append(f"{failing.total():,} of {plural(len(cases), 'case')} {verb}{reasons}")
     elif cases:
@@ -93,7 +94,7 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
         all_cases = f"{'All ' if len(cases) > 1 else ''}{plural(len(cases), 'case')} {verb}"
         good.append(all_cases + (f", {undecided:,} of them undecided" if undecided else ""))
     limits = [verdict.name for verdict in verdicts if verdict.subject == "limit" and not verdict.met]
-    bad += [f"{plural(len(limits), 'limit')} exceeded: {_names(limits)}"] if limits else []
+    bad += [f"{'Limit' if len(limits) == 1 else 'Limits'} not met: {_names(limits)}"] if limits else []
     against = [verdict for verdict in verdicts if verdict.subject == "baseline" and not verdict.met]
     if worse := [verdict.criterion for verdict in against if verdict.status == "failed"]:
         bad.append(f"Worse than the baseline: {_names(worse)}")
