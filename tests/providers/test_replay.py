@@ -128,7 +128,7 @@ def test_what_cannot_be_recorded_is_said_before_anything_is_asked(tmp_path: Path
         with pytest.raises(error):
             run(model=provider, record=path)
     run(model=judge.ScriptedProvider(lambda _: "3"), record=tmp_path / "calls.jsonl", weighting="single")
-    with pytest.raises(ConfigError, match="this is the recording that is replayed"):
+    with pytest.raises(ConfigError, match="this recording is also replayed"):
         run(replay=tmp_path / "calls.jsonl", record=tmp_path / "calls.jsonl", weighting="single")
     assert provider.seen == []
 
