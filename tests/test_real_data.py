@@ -263,7 +263,9 @@ def test_an_audit_of_people_and_of_chance(replay: Callable[..., Replay], shared_
     assert [cell.control for cell in card.attacks] == [False] * 5 + [True]
     assert {finding.probe for finding in card.findings} >= {"verbosity", "scale use"}
     assert sum(cell.failed for cell in (*card.cells, *card.attacks)) == 0
-    assert not any(cell.move and cell.move.p is not None and cell.move.p < 0.05 for cell in card.cells)
+    assert not any(
+        cell.mean_change and cell.mean_change.p is not None and cell.mean_change.p < 0.05 for cell in card.cells
+    )
 
 
 def values(result: judge.Result) -> dict[tuple[str, str, str], float]:

@@ -111,7 +111,7 @@ def test_a_stored_run_shows_the_first_texts_and_all_counts(data: Path, small: No
             in text
         )
         failed = 2 * sum("3" in row["item"] for row in ROWS[:700])
-        assert f"metric HasThree {failed} half" in text
+        assert f"{failed} × HasThree (half): 3, old: a 3 is in it" in text
         assert f"{2 * 1400 - failed:,} measured, {failed} failed" in text
         assert f"{700 - failed // 2}/700" in text
         assert "halves" in text

@@ -637,11 +637,11 @@ def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> 
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Still under way at the provider: batches: 1 in_progress, 0 of 6 requests answered." in err
+    assert "Still in progress at the provider: batches: 1 in_progress, 0 of 6 requests answered." in err
     assert "Run the same command again" in err
     plan = {"base_url": batch_server.url, "model": "test-model", "criteria": ["relevance"], "cache": tmp_path / "cache"}
     warned = [
-        "under way in batches" in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
+        "in progress in batches" in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"
