@@ -145,7 +145,7 @@ def _describe_os_error(action: str, path: Path, error: Exception) -> str:
         errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
         errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
         errno.EEXIST: "a file stands where a folder is needed; choose another folder",
-        None: "the file is damaged or not from judge; run again to make it anew",
+        None: "the file is damaged or not from judge; run again to replace it",
     }
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
     if isinstance(error, ValidationError):

@@ -180,7 +180,7 @@ class DiskCache(base.InspectableCache):
             (folder / self._file.name).rename(self._file)
             rmtree(folder, ignore_errors=True)
         self.notes.append(
-            f"The cache was damaged ({reason}) and built anew: {count:,} replies were carried over, "
+            f"The cache was damaged ({reason}) and rebuilt: {count:,} replies were carried over, "
             f"and the damaged file is kept as {aside}."
         )
         sys.stderr.write(f"judge: {self.notes[-1]}\n")

@@ -140,7 +140,7 @@ def read(line: bytes) -> RecordedCall:
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadLine(f"not a line of a recording: {error}") from error
     if prompt_digest != digest(call):
-        raise BadLine(f"the messages are not those that its digest {prompt_digest} is of: record it anew")
+        raise BadLine(f"the messages do not match their digest {prompt_digest}: record them again")
     return RecordedCall(call, endpoint, replies)
 
 
@@ -154,7 +154,7 @@ def contradiction(line: RecordedCall) -> str:
                 for part in (choice.text, "".join(t.text for t in choice.tokens or ()))
             )
             if text and token_text and text not in token_text and token_text not in text:
-                return f"draw {draw} has the text {choice.text!r:.60}, and tokens that say another: record it anew"
+                return f"draw {draw} has the text {choice.text!r:.60}, but its tokens differ: record it again"
     return ""
 
 

@@ -305,9 +305,9 @@ def load(folder: str | Path) -> Result:
         if newer:
             by = f"written by a newer judge (version {version}, this is {__version__})"
             raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
-        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to make it anew") from error
+        raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"cannot read {path}: {error}; run again to make it anew") from error
+        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"]
     streamed = run["info"].get("streamed") or {}
     table = Table.load(folder, streamed.get("shown"))

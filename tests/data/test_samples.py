@@ -504,6 +504,7 @@ def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> N
     assert re.search(r"d\.jsonl:3: item '1' of system 'a' is already at \S*d\.jsonl:1;", message)
     mine = Sample("1", "a", "x")
     assert complaint([mine, row]).startswith("row 2: item '1' of system 'a' is already at row 1")
+    assert complaint([{"item": 1, "output": "x"}] * 2).startswith("row 2: item '1' is already at row 1")
     assert complaint([{"a": "x"}], systems=["a", "a"]).startswith("row 1: item '1' of system 'a' is already at row 1")
 
 

@@ -308,7 +308,7 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(tm
     record(path, "", (request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
     RecordingFile([path], strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
-    with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', and tokens that say another"):
+    with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 has the text '2', but its tokens differ"):
         RecordingFile([path], strict=True)
     RecordingFile([path]).close()  # what is recorded is kept as it came
 
