@@ -149,9 +149,9 @@ def _in_folder(document: Document, folder: Path) -> Document:
 
     name = shlex.quote(str(folder))
     commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
-    *lines, last = document.footer or ("",)
+    first, *lines = document.footer or ("",)
     page = folder / "report.html"
-    footer = (*lines, " · ".join(filter(None, (last, str(page) if page.exists() else ""))))
+    footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
     return replace(document, next=commands, footer=footer)
 
 

@@ -126,7 +126,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     groups, main = in_display_order(result), main_comparison(result)
     total, failed = count_texts(result), _count_failures(result)
     best = {name: comparison.best for name, comparison in compared_columns(result).items()}
-    ranks = {rank.system: rank for rank in main.ranks} if main else {}
+    ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
 
     def value(system: str, column: Column) -> Value:
         estimate = result.estimates.get((system, column.name))

@@ -312,7 +312,7 @@ def failure_blocks(result: Result) -> Iterator[Block]:
 
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
     """Return `4 × ParseError (consistency): item, system: what went wrong`."""
-    columns = one_line(", ".join(kind.columns), 200)
+    columns = one_line(", ".join(kind.columns), 60)
     return f"{kind.count:,} × {one_line(kind.error)} ({columns}): {one_line(kind.example, limit)}"
 
 
