@@ -53,7 +53,7 @@ def test_the_commands_by_an_address_that_shows_no_password(
     said.append(command("doctor", "cache", "clear"))
     first, second = said[-1].out.splitlines()
     assert first == f"{shown}: 6 replies deleted"
-    assert second.startswith(f"{disk}: 6 replies, 0.0 MB: they stay, and go back when a run reads them")
+    assert second.startswith(f"{disk}: 6 replies, 0.0 MB: not deleted; clear this folder with --cache DIR")
     said.append(command("doctor", "cache", "export", "none.jsonl"))
     assert (said[-1].code, said[-1].err.startswith(f"judge: cache {shown}: no such reply")) == (2, True)
     said.append(command("doctor", "cache", "clear", "--cache", str(disk.parent)))

@@ -554,7 +554,7 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
         os._exit(1)
 
     session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
-    with pytest.raises(Refused, match="3 workers in a row died before they had answered anything") as caught:
+    with pytest.raises(Refused, match="workers in a row died before they had answered anything") as caught:
         session.run(named(10))
     assert caught.value.stops == "always"
     assert session.counts.sent <= 4
