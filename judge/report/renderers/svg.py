@@ -67,7 +67,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
         raise MissingExtra("PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing") from error
-    return svg_to_bytes(svg_string=svg, zoom=_SCALE)
+    return bytes(svg_to_bytes(svg_string=svg, zoom=_SCALE))
 
 
 def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
