@@ -404,7 +404,8 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"Intervals: {usual}{'; for some columns ' + ', '.join(others) if others else ''}."
     if board.ranks:
         ranges = any(rank.low < rank.high for rank in board.ranks.values())
-        yield f"Ranked by {column_title(board.ranked_by)}{'; the range is the 95% interval of the rank' if ranges else ''}."
+        note = "; the range is the 95% interval of the rank" if ranges else ""
+        yield f"Ranked by {column_title(board.ranked_by)}{note}."
     if any(value.best for value in board.cells.values()):
         yield "* significantly better than every other system (sign-flip test, p < 0.05 after Holm)."
     if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
