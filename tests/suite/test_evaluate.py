@@ -372,7 +372,15 @@ def test_identical_texts_are_a_tie(made: Any) -> None:
     found = evaluate_case(
         case(ordered("a", "b")), [("c", "a"), ("c", "b")], None, ranked=made.result(*rows, columns=(AB,))
     )
-    assert (found.status, found.found) == ("failed", "50%")
+    assert (found.status, found.found) == ("undecided", "50%")
+
+
+def test_equal_scores_leave_an_order_undecided(made: Any) -> None:
+    rows = [made.drawn({"4": 5}, item, system) for item in "ijklmn" for system in "ab"]
+    keys = [(row.item, row.system) for row in rows]
+    found = evaluate_case(case(ordered("a", "b"), "prompts/relevance.jinja"), keys, made.result(*rows))
+    assert (found.status, found.found) == ("undecided", "0.00")
+    assert found.reason.startswith("no difference")
 
 
 # Agreement

@@ -144,6 +144,8 @@ class Order(Case):
             return margin.untested_reason
         if side == 0:
             lead = f" from a lead of {short(self.margin)}" if self.margin else ""
+            if margin.estimate.low == margin.estimate.high:
+                return f"no difference{lead}"
             return f"no significant difference{lead}{margin.items_needed}"
         if zero.significant_direction < 0:
             return f"worse{zero.tested}"
@@ -153,11 +155,11 @@ class Order(Case):
 def _side(test: MeanTest) -> int:
     """Return 1 if above the limit, −1 if not above it, 0 if undecided.
 
-    A single reply and a tie decide by their value. Two to five items with one reply each decide nothing, and without
-    draws they show no lead.
+    A single reply decides by its value, and so does a difference that is the same everywhere. Texts that all score the
+    same are undecided. Two to five items with one reply each decide nothing, and without draws they show no lead.
     """
     e = test.estimate
-    if test.too_few_reason:
+    if test.too_few_reason or (e.low == e.high and abs(e.value) <= NEAR and not test.single):
         return 0
     if test.single or (e.low == e.high and e.value <= NEAR):
         return 1 if e.value > NEAR else -1
