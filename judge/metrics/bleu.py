@@ -91,12 +91,12 @@ def tokenizer_option(option: str, name: Any) -> str:
 
 
 @lru_cache(maxsize=16)  # one per kind, because tokenizers cache the texts
-def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
-    """Return sacrebleu's BLEU whose scores carry unsmoothed counts."""
+def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4, smooth: str = "none") -> Any:
+    """Return sacrebleu's BLEU with effective order; without `smooth` its scores carry unsmoothed counts."""
     from sacrebleu.metrics.bleu import BLEU
 
     try:
-        return BLEU(lowercase, True, name, "none", None, max_order, True)
+        return BLEU(lowercase, True, name, smooth, None, max_order, True)
     except (RuntimeError, ImportError) as error:
         extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
         raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
@@ -215,7 +215,9 @@ class Bleu(Settings, ReferenceMetric):
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
-            return lambda output: self.bleu(self.counts(output, targets, tokenizer))
+            scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order, smooth=self.smooth)
+            read = [_readable(each, tokenizer) for each in targets]
+            return lambda output: min(scorer.sentence_score(_readable(output, tokenizer), read).score, 100.0)
 
         return self.compare(samples, prepare, self.signature)
 

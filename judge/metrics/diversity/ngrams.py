@@ -53,10 +53,11 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     return Corpus(flat, lengths, len(ids))
 
 
-def orders(texts: Corpus, max_order: int) -> Iterator[Grams]:
+def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator[Grams]:
     """Return the n-grams of order 1, 2 … max_order; none crosses texts.
 
-    Memory and (except for sorting) time are linear in the number of tokens, for any order.
+    With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory and (except for
+    sorting) time are linear in the number of tokens, for any order.
     """
     import numpy as np
 
@@ -64,12 +65,13 @@ def orders(texts: Corpus, max_order: int) -> Iterator[Grams]:
     owner = np.repeat(np.arange(number), texts.lengths)
     ends = np.cumsum(texts.lengths)[owner]
     at = np.arange(len(texts.ids))  # starts of the n-grams
-    gram = texts.ids
+    gram = texts.ids if group is None else group[owner]
     for order in range(1, max_order + 1):
         stays = at + order <= ends[at]
         at = at[stays]
         # An n-gram is its first n - 1 tokens and one more: one number for any length.
-        keys = gram[stays] * texts.kinds + (texts.ids[at + order - 1] if order > 1 else 0)
+        last = texts.ids[at + order - 1] if order > 1 or group is not None else 0
+        keys = gram[stays] * texts.kinds + last
         gram = np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
         pairs, count = np.unique(gram * number + owner[at], return_counts=True)
         yield Grams(pairs // number, pairs % number, count)
