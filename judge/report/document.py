@@ -13,7 +13,8 @@ from typing import Any, Literal
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
 Better = Literal["higher", "lower", ""]
-_MAX_SIDE_BY_SIDE = 9  # columns of a table on paper
+_MAX_SIDE_BY_SIDE = 9  # columns of a table in text or LaTeX before it is turned
+_MAX_ON_PAPER = 10  # columns beside the names on a printed page
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,24 @@ class Table:
     name: str = ""
     sorts: bool = False
     short: bool = False
+
+    @property
+    def pages(self) -> tuple[Table, ...]:
+        """The table in parts that are narrow enough for paper; each repeats the columns that name the rows."""
+        names = 2 if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]) else 1
+        rest = range(names, len(self.columns))
+        if len(rest) <= _MAX_ON_PAPER:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                columns=(*self.columns[:names], *self.columns[at : at + _MAX_ON_PAPER]),
+                rows=tuple((*row[:names], *row[at : at + _MAX_ON_PAPER]) for row in self.rows),
+                name="",
+                sorts=False,
+            )
+            for at in rest[::_MAX_ON_PAPER]
+        )
 
     @property
     def tall(self) -> Table:

@@ -13,7 +13,9 @@ import judge
 from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
-from judge.report.document import Document
+from judge.report.document import Cell, Document, Section
+from judge.report.document import Column as Head
+from judge.report.document import Table as Shown
 from judge.results.result import Result
 from judge.stats.bootstrap import bootstrap_means
 from judge.table import Table
@@ -481,3 +483,16 @@ def test_the_source_stays_in_sight_beside_its_texts(run: Result, opened: Opened)
     page.set_viewport_size({"width": 375, "height": 700})
     above, below = (page.locator(f".item[open] {one}").first.bounding_box() for one in (".given", "article"))
     assert above["y"] + above["height"] <= below["y"]
+
+
+def test_a_wide_table_stands_in_parts_on_paper(opened: Opened) -> None:
+    columns = (Head("", numeric=False), Head("", numeric=False), *(Head(f"metric_{k}") for k in range(30)))
+    row = (Cell("1"), Cell("a system"), *(Cell(f"{k / 7:.3f}", "[0.123, 0.456]") for k in range(30)))
+    section = Section("scores", "All scores", lambda: [Shown(columns, (row,))])
+    text = plugins.write(Document("t", sections=(section,)), "html")
+    page = opened(text, viewport={"width": 703, "height": 1032})
+    page.emulate_media(media="print")
+    heads = [head for head in page.locator("th[data-k]").all() if head.is_visible() and head.inner_text().strip()]
+    assert [head.inner_text().strip() for head in heads] == [f"metric_{k}" for k in range(30)]
+    right = max(box["x"] + box["width"] for head in heads if (box := head.bounding_box()))
+    assert right <= 703 * 1.25, "Chromium shrinks a page by up to a fifth to fit the paper"
