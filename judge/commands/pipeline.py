@@ -146,7 +146,9 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         )
         progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
         progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
-        if prepared.config.cache is False:
+        if prepared.config.replay is not None:
+            error.add_note(progress_text)  # the same recording would stop the run again
+        elif prepared.config.cache is False:
             error.add_note(
                 f"{progress_text} Without a cache ({option('cache', False)}), a new run pays for all of them again."
             )
