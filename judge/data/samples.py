@@ -9,10 +9,11 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from os import PathLike
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,8 @@ Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each annotator."""
 
 FIELDS = ("item", "system", "output", "source", "references", "human")
+SYSTEM = "{system}"
+"""Stands for the system's name in a mapped column of wide data."""
 _GUESSES = {
     "output": ("summary", "prediction", "response", "answer", "generated", "hypothesis", "candidate", "text"),
     "item": ("doc_id", "item_id", "document_id", "example_id"),
@@ -159,8 +162,9 @@ def load(
 
     A folder or a pattern, such as "shards/*.parquet", names many files. `mapping` names the data's columns: {"output":
     "summary", "item": "doc_id"}. It can also rename further columns, and {"human.relevance": ["rater_a", "rater_b"]}
-    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, without human
-    ratings. `where` keeps rows with one of these values per column, compared as text: {"lang": ["ja"]}.
+    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, and
+    {"human.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
+    column, compared as text: {"lang": ["ja"]}.
 
     Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
     system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
@@ -182,6 +186,13 @@ def stream(
     """`load` one sample after the other, for data larger than memory: about 200 bytes are kept for each."""
     if systems and (clash := [field for field in ("output", "system") if field in mapping]):
         raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
+    mappings: list[Mapped] = [
+        {
+            new: old.replace(SYSTEM, system) if isinstance(old, str) else [each.replace(SYSTEM, system) for each in old]
+            for new, old in mapping.items()
+        }
+        for system in systems
+    ] or [mapping]
     first: dict[int, str] = {}
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
@@ -190,7 +201,7 @@ def stream(
             samples = [row]
         else:
             columns.update(dict.fromkeys(row.cells))
-            samples = _row_samples(row, number, mapping, systems)
+            samples = _row_samples(row, number, mappings, systems)
         for sample in filter(row_filter, samples):
             place = sample.where or f"row {number}"
             key = hash((sample.item, sample.system))  # 64 bits in place of names: 10 million rows have no collision
@@ -206,7 +217,7 @@ def stream(
     name = str(data) if isinstance(data, str | PathLike) else "the data"
     if not first:
         raise DataError(f"{name}: no rows")
-    for old in _mapped_columns(mapping):
+    for old in _mapped_columns(mappings):
         if columns and old not in columns:
             hint = _several_raters(old, columns, mapping) or unknown_name_message("column", old, list(columns))
             raise DataError(f"{name}: {hint}")
@@ -215,56 +226,87 @@ def stream(
 # Rows to samples
 
 
-def _row_samples(row: RawRow, number: int, mapping: Mapped, systems: Sequence[str]) -> list[Sample]:
+def _row_samples(row: RawRow, number: int, mappings: Sequence[Mapped], systems: Sequence[str]) -> list[Sample]:
     """Return one sample, or in wide form one per system."""
     # A renamed cell is dropped under its old name.
-    consumed = {*mapping, *_mapped_columns(mapping)}
-    cells = {name: value for name, value in row.cells.items() if name not in consumed}
-    for new, old in mapping.items():
-        if isinstance(old, str):
-            cells |= {new: row.cells[old]} if old in row.cells else {}
-        elif any(column in row.cells for column in old):
-            cells[new] = [row.cells.get(column) for column in old]
-    _check_complete(row, cells, mapping, systems)
-    item = _name(cells.get("item", number), "item", row.where)
-    shared = {name: value for name, value in cells.items() if name not in systems and not is_missing(value, row.flat)}
-    if systems and (rated := [name for name in shared if name == "human" or name.startswith("human.")]):
-        raise DataError(
-            f"{row.where}: {', '.join(rated)}: in wide data ({option('systems', systems)}), a rating cannot belong to "
-            "one system; write one row per text, with its item, system, output and ratings"
-        )
-    source = shared.get("source")
-    if source is not None and not isinstance(source, str):
-        raise DataError(f"{row.where}: source is {type_name(source)}, not text")
-    references = _references(shared, row)
-    human, votes = _human(shared, row.where)
-    extra = {n: v for n, v in shared.items() if n not in FIELDS and not n.startswith("human.")}
-    if systems:
-        named = [(system, _output(cells, system, row.where)) for system in systems]
-    else:
-        named = [(_name(cells.get("system", UNNAMED_SYSTEM), "system", row.where), _output(cells, "output", row.where))]
-    return [
-        Sample(item, system, output, source, references, human, extra, row.where, votes) for system, output in named
-    ]
+    consumed = {*systems, *mappings[0], *_mapped_columns(mappings)}
+    unmapped = {name: value for name, value in row.cells.items() if name not in consumed}
+    renamed = []
+    for mapping in mappings:
+        cells = unmapped.copy()
+        for new, old in mapping.items():
+            if isinstance(old, str):
+                cells |= {new: row.cells[old]} if old in row.cells else {}
+            elif any(column in row.cells for column in old):
+                cells[new] = [row.cells.get(column) for column in old]
+        renamed.append(cells)
+    _check_complete(row, renamed[0], mappings, systems)
+    made = []
+    for column, cells in zip(systems or ("output",), renamed, strict=True):
+        present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
+        if len(mappings) > 1:
+            _check_own(row, present, mappings, systems)
+        output, source = row.cells[column] if systems else cells["output"], present.get("source")
+        if is_missing(output):
+            raise DataError(f"{row.where}: {column} is null: write an empty string if the system wrote nothing")
+        for name, text in {column: output, "source": source}.items():
+            if text is not None and not isinstance(text, str):
+                raise DataError(f"{row.where}: {name} is {type_name(text)}, not text")
+        item = _name(cells.get("item", number), "item", row.where)
+        system = column if systems else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
+        human, votes = _human(present, row.where)
+        extra = {n: v for n, v in present.items() if n not in FIELDS and not n.startswith("human.")}
+        made.append(Sample(item, system, output, source, _references(present, row), human, extra, row.where, votes))
+    return made
 
 
-def _mapped_columns(mapping: Mapped) -> Iterator[str]:
+def _check_own(row: RawRow, present: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]) -> None:
+    """Raise DataError for a column of one system, or a rating, that every system of a wide row would get."""
+    first, *others = mappings
+    for new in present:
+        old = first.get(new, new)
+        rated = new == "human" or new.startswith("human.")
+        if any(mapping.get(new, new) != old for mapping in others) or not (rated or new in first):
+            continue
+        for column in (old,) if isinstance(old, str) else old:
+            if (own := _own_columns(column, tuple(systems), tuple(row.cells))) or rated:
+                name = "human.overall" if new == "human" else new
+                pattern = own or f"{SYSTEM}_{name.removeprefix('human.')}"
+                raise DataError(
+                    f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its {name}; "
+                    f"name each system's own column, such as {option('map', {name: pattern})}, or write one row per "
+                    "text, with its item, system and output"
+                )
+
+
+@lru_cache
+def _own_columns(column: str, systems: Sequence[str], columns: Sequence[str]) -> str:
+    """Return `{system}_anna` for `a_anna` if a column `b_anna` of another system exists, else ""."""
+    for system in systems:
+        pattern = re.sub(rf"(?<![^\W_]){re.escape(system)}(?![^\W_])", SYSTEM, column, count=1)
+        if any(pattern.replace(SYSTEM, other) in columns for other in systems if SYSTEM in pattern and other != system):
+            return pattern
+    return ""
+
+
+def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
     """Yield every column of the data that a mapping names."""
-    for old in mapping.values():
+    for old in (old for mapping in mappings for old in mapping.values()):
         yield from (old,) if isinstance(old, str) else old
 
 
-def _check_complete(row: RawRow, cells: Mapping[str, Any], mapping: Mapped, systems: Sequence[str]) -> None:
+def _check_complete(row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]) -> None:
     """Raise DataError for a row that lacks a named column, or in long form `output`, or `item` beside a `system`.
 
     The message lists everything that is missing. In a text table every row must have every named column, elsewhere only
     those of item, system and output.
     """
+    mapping = mappings[0]
     misspelt = {new: near for new in mapping if (near := _intended_field(new))}
-    absent = [name for name in dict.fromkeys((*_mapped_columns(mapping), *systems)) if name not in row.cells]
+    mapped_columns = dict.fromkeys(_mapped_columns(mappings))
+    absent = [name for name in {**mapped_columns, **dict.fromkeys(systems)} if name not in row.cells]
     if absent and not row.flat:
         required = [mapping.get("item"), mapping.get("system"), mapping.get("output")]
-        mapped_columns = {*_mapped_columns(mapping)}
         absent = [name for name in absent if name in required or name not in mapped_columns]
     lacking = []
     for name in absent:
@@ -313,15 +355,6 @@ def _name(value: Any, field: str, where: str) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         raise DataError(f"{where}: {field} is {type_name(value)}: give each {field} a name or a number")
     return str(value)
-
-
-def _output(cells: Mapping[str, Any], column: str, where: str) -> str:
-    value = cells[column]
-    if is_missing(value):
-        raise DataError(f"{where}: {column} is null: write an empty string if the system wrote nothing")
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {column} is {type_name(value)}, not text")
-    return value
 
 
 def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:

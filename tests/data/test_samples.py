@@ -219,6 +219,27 @@ def test_wide_form_gives_one_sample_per_system() -> None:
     ]
 
 
+def test_wide_form_maps_each_systems_own_columns() -> None:
+    row = {
+        "a": "x",
+        "b": "y",
+        "by": "z",
+        "a_anna": 5,
+        "b_anna": 1,
+        "a_ben": 3,
+        "b_ben": None,
+        "a_ref": "r",
+        "b_ref": "s",
+    }
+    mapping = {"human.relevance": ["{system}_anna", "{system}_ben"], "references": "{system}_ref"}
+    a, b = samples.load([row], mapping=mapping, systems=["a", "b"])
+    assert (a.human, a.ratings, a.references) == ({"relevance": 4.0}, {"relevance": (5.0, 3.0)}, ("r",))
+    assert (b.human, b.ratings, b.references) == ({"relevance": 1.0}, {"relevance": (1.0, None)}, ("s",))
+    assert a.extra == b.extra == {"by": "z"}
+    (only,) = samples.load([{"a": "x", "human": 4}], systems=["a"])
+    assert only.human == {"overall": 4.0}
+
+
 def test_a_system_of_wide_form_may_be_called_human() -> None:
     assert samples.load([{"human": "1", "b": "2"}], systems=["human", "b"])[0].system == "human"
 
@@ -465,9 +486,15 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         (
             {"a": "x", "b": "y", "a_anna": 4, "b_anna": 2},
             {"systems": ["a", "b"], "mapping": {"human.relevance": ["a_anna", "b_anna"]}},
-            "row 1: human.relevance: in wide data (--systems a,b), a rating cannot belong to one system; write one row",
+            "row 1: every system (--systems a,b) would get 'a_anna' as its human.relevance; name each system's own "
+            "column, such as --map human.relevance={system}_anna, or write one row per text",
         ),
-        ({"a": "x", "human": 4}, {"systems": ["a"]}, "row 1: human: in wide data (--systems a), a rating cannot"),
+        ({"a": "x", "b": "y", "human": 4}, {"systems": ["a", "b"]}, "such as --map human.overall={system}_overall"),
+        (
+            {"a": "x", "b": "y", "ref_a": "x", "ref_b": "y"},
+            {"systems": ["a", "b"], "mapping": {"references": "ref_b"}},
+            "would get 'ref_b' as its references; name each system's own column, such as --map references=ref_{system}",
+        ),
         (
             {"output": "x", "anna": 4, "ben": 2},
             {"mapping": {"human.relevance": "anna,ben"}},
