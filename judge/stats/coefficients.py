@@ -9,6 +9,8 @@ without a partner on the other side does not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import lcm
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,6 +32,7 @@ EXACT = 1_000
 _EXACT_TAU = 300
 _MAX_NUMBERS = 2_000_000  # numbers in memory
 _DECIMALS = 9  # equal values may differ by rounding
+_MAX_DENOMINATOR = 100  # of ratings: means over raters, and two decimals
 _ROUNDING = 1e-12  # smaller variance (of values scaled to a range of 1) counts as none
 _MAX_CELLS = 100_000  # of a table of counts of value pairs
 _BINS = 256  # of values for the derivative, if that table would be larger
@@ -318,7 +321,8 @@ def coefficients(
         return lambda counts: np.stack([statistic(counts) for statistic in each], axis=1)
     number = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
-    filled = np.moveaxis(np.nan_to_num(columns), 0, 1).reshape(columns.shape[1], -1)
+    whole = np.stack([_whole_numbers(column) for column in columns])
+    filled = np.moveaxis(np.nan_to_num(whole), 0, 1).reshape(columns.shape[1], -1)
     step = max(1, _MAX_NUMBERS // max(1, filled.shape[1]))
 
     def between_systems(counts: Floats) -> Floats:
@@ -326,11 +330,28 @@ def coefficients(
         for at in range(0, len(counts), step):
             drawn = counts[at : at + step]
             sums = (drawn @ filled).reshape(len(drawn), len(columns), -1)
-            means = np.moveaxis(rounded(share(sums, (drawn @ number)[:, None])), 1, 0)
+            means = np.moveaxis(share(sums, (drawn @ number)[:, None]), 1, 0)
             parts.append(np.stack([between(means, name)[:, first, second] for name in names], axis=1))
         return np.concatenate(parts)
 
     return between_systems
+
+
+def _whole_numbers(values: Floats) -> Floats:
+    """Return values times their common denominator (such as 3 for means of three raters), or else times 10⁹.
+
+    Sums of whole numbers are exact, so that equal means are equal numbers: of thirds rounded to any decimals they are
+    not.
+    """
+    common = 1
+    for value in np.unique(values[~np.isnan(values)]).tolist():
+        fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
+        common = lcm(common, fraction.denominator)
+        if abs(fraction - Fraction(value)) > 10 * 0.1**_DECIMALS or common > _MAX_DENOMINATOR**2:
+            common = 10**_DECIMALS
+            break
+    whole: Floats = np.rint(values * common)
+    return whole
 
 
 def of_pair(x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT) -> Statistic:

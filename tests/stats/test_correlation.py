@@ -95,6 +95,14 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
     assert of_pair(x, y, "system", coefficient)(counts) == pytest.approx(expected)
 
 
+@given(arrays.arrays(np.int64, (5, 6), elements=st.integers(3, 15)))
+def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
+    """Ratings are means of three raters: sums of thirds differ in floating point, also after rounding."""
+    judged = np.tile(np.arange(6.0), (5, 1))
+    expected = scipys(judged[0], thirds.sum(axis=0), "spearman")
+    assert of_pair(judged, thirds / 3, "system", "spearman")(np.ones((1, 5))) == pytest.approx([expected], nan_ok=True)
+
+
 def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     x, y = data(40, 5, missing=0.05)
     found = CorrelationWithRatings(y, FEW).correlate(x)

@@ -61,6 +61,13 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
             assert matrix.method.endswith("; 95% percentile bootstrap over items, 60 resamples, seed 5")
 
 
+def test_systems_with_equal_sums_are_tied() -> None:
+    thirds = np.array([[5, 10, 8, 13, 12], [12, 10, 7, 6, 8], [10, 7, 4, 4, 3]])
+    assert thirds.sum(axis=0).tolist() == [27, 27, 19, 23, 23]
+    matrix = of(matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), n_resamples=5), "system")
+    assert matrix.values[0][1] == pytest.approx(stats.spearmanr(thirds.sum(axis=0), range(5)).statistic)
+
+
 def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
     for matrix in matrices(table(data(missing=0.1)), n_resamples=20):
         for name in ("values", "low", "high", "n"):
