@@ -51,6 +51,8 @@ def test_criteria_that_show_the_same_texts_are_in_one_prompt(language: str) -> N
     for place, criterion in enumerate(criteria, 1):
         assert f"=== {place}. {criterion.name} ===" in whole
         assert criterion.title in whole
+    task = {"en": "Judge the text", "ja": "文章を評価", "ko": "글을 평가하십시오", "zh": "评价文本"}[language]
+    assert task in whole.partition("=== 1.")[0].rpartition("</output ")[2]  # what is judged is the text
     assert '"relevance"' in whole.rpartition("===")[2]
     assert [name for name, _ in made["coherence"].merged] == ["relevance", "coherence", "consistency"]
     assert {prompt.criterion for prompt in made.values()} == {"relevance", "coherence", "consistency"}

@@ -227,8 +227,24 @@ def _announces(line: str, more: bool) -> bool:
     return more and line.endswith((":", "："))
 
 
-def _refuses(line: str, beginnings: Sequence[str]) -> bool:
-    return any(_words_only(line).startswith(_words_only(beginning)) for beginning in beginnings)
+def _refuses(line: str, forms: tuple[str, ...]) -> bool:
+    """Return whether a line begins with a refusing form. `…` in a form stands for words of the same sentence."""
+    return _refusal_pattern(forms).match(_sentence(line) + ".") is not None
+
+
+@lru_cache(maxsize=32)
+def _refusal_pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
+    def part(words: str) -> str:
+        text = re.escape(_sentence(words))
+        return rf"(?<![a-z0-9]){text}(?![a-z0-9])" if words.isascii() else text
+
+    return re.compile("|".join('[^."“”「」『』]*?'.join(map(part, form.split("…"))) for form in forms))
+
+
+def _sentence(text: str) -> str:
+    """Return the words with stops and quotation marks: a title or a quotation that begins a line is no refusal."""
+    text = re.sub("[。!?]", ".", _folded(text).replace("'", ""))
+    return re.sub(r'[^\w."“”「」『』《》]+', " ", text).lstrip()
 
 
 def _is_word(line: str, words: Sequence[str]) -> bool:

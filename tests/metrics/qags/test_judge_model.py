@@ -278,6 +278,26 @@ def test_questions_in_other_languages(language: str, reply: str, expected: str) 
     assert question(reply, language) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "reply"),
+    [
+        ("en", "As an AI researcher, what did Ann Lee study in 1998?"),
+        ("en", "“I cannot go on” is the last line of which novel?"),
+        ("ja", "申し訳ないと述べた町長は誰ですか。"),
+        ("ja", "「申し訳ありません」と述べた町長は誰ですか。"),
+        ("ja", "AIとして初めて囲碁の名人に勝ったのは何ですか。"),
+        ("ko", "죄송하다고 말한 시장은 누구입니까?"),
+        ("ko", "AI로서 처음으로 바둑 기사를 이긴 것은 무엇입니까?"),
+        ("zh", "作为一个消防员，王强救出了几个人？"),
+        ("zh", "作为一个消防员，谁说了“我无法离开”？"),
+        ("zh", "《对不起，我爱你》的女主角是谁？"),
+        ("zh", "抱歉的镇长是谁？"),
+    ],
+)
+def test_a_question_that_begins_like_a_refusal_is_one(language: str, reply: str) -> None:
+    assert question(reply, language) == reply
+
+
 def test_a_quoted_question_inside_a_question_stays() -> None:
     assert question('Who said "why?" to Ann') == 'Who said "why?" to Ann'
     assert question('Who said "why?" to Ann?') == 'Who said "why?" to Ann?'
@@ -414,7 +434,10 @@ def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(rep
         ("en", "As an AI, I do not take part in this."),
         ("ja", "申し訳ありませんが、そのご依頼には対応できません。"),
         ("ko", "죄송하지만 그 요청은 도와드릴 수 없습니다."),
+        ("ja", "AIアシスタントとして、そのようなご質問にはお答えできません"),
+        ("ko", "AI 언어 모델로서 저는 그 질문에 답하지 않습니다."),
         ("zh", "很抱歉，我不能完成这个请求。"),
+        ("zh", "作为一个AI语言模型，我无法完成这个请求。"),
     ],
 )
 def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(language: str, reply: str) -> None:
