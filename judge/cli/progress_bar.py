@@ -127,8 +127,8 @@ def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
         parts.append(f"{retried:,} retried")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
-    if any(judge_counts.blocked and not judge_counts.in_flight for judge_counts in counts.judges.values()):
-        parts.append("held back by a rate limit")
+    if rate_limit := counts.rate_limit:
+        parts.append(rate_limit)
     else:  # the request that takes longest, if it takes long
         waits = [waiting for judge_counts in counts.judges.values() if (waiting := judge_counts.waiting) is not None]
         longest, (item, system, criterion) = max(waits, default=(0.0, ("", "", "")))

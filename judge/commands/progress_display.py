@@ -76,6 +76,7 @@ class _Clock:
         parts = [f"{done:,} of {total:,} {'texts' if measuring else 'judgments'}"]
         parts += [f"{progress.failed:,} failed"] if progress.failed else []
         parts += [f"{progress.cached:,} from the cache"] if progress.cached else []
+        parts += [progress.rate_limit] if progress.rate_limit else []
         if progress.stage == "done" or (done == total and not measuring):
             parts.append(f"{seconds:.0f} s")
         elif done and not measuring:

@@ -19,16 +19,16 @@ Named = tuple[str, str, str]
 
 @dataclass(slots=True)
 class JudgeProgress:
-    """What one judge has done so far. Written by its run, read by whoever shows it.
+    """Counts of one judge. Its run writes them, and the display reads them.
 
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `shared`
     (answered by an equal request of this run). Requests: `sent` (every try), `answered`, `refused` (given up).
-    `usage` sums the answers'; `unmet` counts, by name, the answers for which a parameter was not honoured.
-    `retried` are the tries after a first one, `timeouts` those that a time-out made necessary. `slowest` are the ten
-    requests that took longest from their first try to their answer, in seconds, longest first, with what they were for;
-    `in_flight` are those under way, by the time of their first try, `blocked` those that may not be tried yet; once
-    `stopping`, no more are sent. Of batches: `batch_status` says what is under way at the provider, `batched` is the
-    part of `usage` that costs half, `remarks` are what the report has to say.
+    `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
+    `retried` counts the tries after a first one, `timeouts` those after a time-out. `slowest` has the ten requests with
+    the longest time from first try to answer: seconds and purpose, longest first. `in_flight` maps those in flight to
+    the time of their first try; `blocked` counts those that wait for it. None is sent before `paused_until` (a time of
+    `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
+    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`.
     """
 
     total: int = 0
@@ -47,6 +47,7 @@ class JudgeProgress:
     slowest: list[tuple[float, Named]] = field(default_factory=list)
     in_flight: dict[InFlight, float] = field(default_factory=dict)
     blocked: int = 0
+    paused_until: float = 0.0
     stopping: bool = False
     batch_status: str = ""
     batched: Usage = field(default_factory=Usage)
@@ -145,6 +146,15 @@ class Progress:
     @property
     def stopping(self) -> bool:
         return any(counts.stopping for counts in self.judges.values())
+
+    @property
+    def rate_limit(self) -> str:
+        """What holds all requests of a judge back, such as "rate limit: next request in 45 s"; "" if nothing does."""
+        seconds = max((counts.paused_until for counts in self.judges.values()), default=0.0) - time.monotonic()
+        if seconds >= 1:
+            return f"rate limit: next request in {seconds:,.0f} s"
+        blocked = any(counts.blocked and not counts.in_flight for counts in self.judges.values())
+        return "held back by a rate limit" if blocked else ""
 
     @property
     def awaited(self) -> str:

@@ -176,28 +176,36 @@ class ConcurrencyLimit:
 class SendRate:
     """The rate for a server that refuses with a bare 429: additive increase, multiplicative decrease.
 
-    A 429 sets it to `CUT` of the replies per second since the one before; it then grows by a constant amount a second,
-    and is back after `SECONDS`.
+    A 429 sets it to `CUT` of the replies per second of sending since the one before; it then grows by a constant
+    amount a second, and is back after `SECONDS`. If `EARLY` cuts in a row come before half that time, the refusals do
+    not depend on the rate, and the limit is lifted.
     """
 
-    CUT, SECONDS = 0.8, 20.0
+    CUT, SECONDS, EARLY = 0.8, 20.0, 2
 
     def __init__(self) -> None:
         self.bucket: Bucket | None = None
-        self._replies = 0
+        self._replies = self._cuts = 0
         self._limited_at = float("-inf")
-        self._start = self._step = 0.0
+        self._start = self._step = self._paused = self._rate = 0.0
 
     def answered(self) -> None:
         self._replies += 1
 
+    def paused(self, seconds: float) -> None:
+        """Leave out seconds in which nothing is sent."""
+        self._paused += seconds
+
     def limited(self, now: float) -> None:
-        seconds, replies = now - self._limited_at, self._replies
+        seconds, replies = now - self._limited_at - self._paused, self._replies
         if seconds < 1.0 or replies < 2:  # too little to tell a rate from a burst
             return
-        self._limited_at, self._replies = now, 0
-        if seconds != float("inf"):
-            rate = replies / seconds
+        rate = replies / seconds
+        self._cuts = self._cuts + 1 if 0 < rate < self._rate else 0
+        self._limited_at, self._replies, self._paused, self._rate = now, 0, 0.0, rate
+        if self._cuts > self.EARLY:
+            self.bucket, self._cuts, self._rate, self._limited_at = None, 0, 0.0, float("-inf")
+        elif rate:
             self._start, self._step = self.CUT * rate, (1 - self.CUT) * rate / self.SECONDS
             self.bucket = Bucket(self._start, max(1.0, rate / 10))
 
@@ -234,7 +242,7 @@ class RateLimiter:
         self, concurrency: int, rpm: int | None = None, tpm: int | None = None, *, steady: bool = False
     ) -> None:
         self.limit = ConcurrencyLimit(concurrency, steady=steady)
-        self.flying = 0
+        self.flying = self.refusals = 0
         self._buckets: dict[_Limit, Bucket] = {}
         if rpm is not None:
             self._buckets["user", "requests"] = per_minute(rpm)
@@ -273,6 +281,7 @@ class RateLimiter:
         now = asyncio.get_running_loop().time()
         self.limit.answered(now - permit.at, now, used=self.flying * 2 >= self.limit.now)
         self._rate.answered()
+        self.refusals = 0
         used = response.usage.prompt_tokens + response.usage.completion_tokens
         if permit.cost and used:
             ratio = used / budget.estimate_request(request)
@@ -290,11 +299,14 @@ class RateLimiter:
         if overload is not None and self.limit.overloaded(permit.at, now):
             self.limit.forget(max(now, self._resume_at))
             if overload.status == 429:
+                self.refusals += 1
                 self._rate.limited(now)
         self._release()
 
     def pause_until(self, until: float) -> None:
         """Send nothing before this time of the loop's clock."""
+        now = asyncio.get_running_loop().time()
+        self._rate.paused(max(0.0, until - max(now, self._resume_at)))
         self._resume_at = max(self._resume_at, until)
         self.limit.forget(until)
 

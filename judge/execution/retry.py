@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judge.core.errors import DeadlineReached, ProviderError, Transient
+from judge.core.format import duration
 from judge.core.records import Request, Response
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter, seconds_until_reset
 
 _UNLIMITED = 1_000_000
+_YEAR = 31_536_000.0
 _TIME_IS_UP = "the time for judging (--deadline) is up"
 
 
@@ -27,9 +30,9 @@ class Policy:
     """How patient to be.
 
     `attempts` tries for errors, but only `first_contact` of them while the endpoint has never answered and
-    cannot be connected to. A rate limit (429) is waited out instead, until `patience` seconds have gone by in which no
-    request at all was answered, and then stops the run. Waits grow as `base`·2ⁿ up to `cap` seconds, drawn uniformly
-    from zero (full jitter).
+    cannot be connected to. A rate limit (429) is waited out instead. It stops the run after `patience` seconds without
+    any reply, or `first_patience` if there has never been one. Waits grow as `base`·2ⁿ up to `cap` seconds, drawn
+    uniformly from zero (full jitter).
     """
 
     attempts: int = 6
@@ -37,6 +40,7 @@ class Policy:
     base: float = 0.5
     cap: float = 30.0
     patience: float = 600.0
+    first_patience: float = 120.0
 
 
 class Retrier:
@@ -112,7 +116,7 @@ class Retrier:
             if isinstance(error, Transient):  # Retry-After or, in a 429 without it, the limits' reset
                 reset = seconds_until_reset(error.limits) if error.status == 429 else 0.0
                 if wait := reset if error.retry_after is None else error.retry_after:
-                    rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
+                    self._pause(wait)
             rate_limiter.on_failure(permit, error)
             if ledger:
                 ledger.commit_unknown(reserved, error)
@@ -150,23 +154,35 @@ class Retrier:
         error = _error(state)
         if error.retry_after is not None and error.retry_after > self.policy.patience:
             error.stops = "always"
-            error.args = (f"{error}; it wants to be left alone for {_format_duration(error.retry_after)}: go on then",)
+            length = "more than a year" if error.retry_after > _YEAR else duration(error.retry_after)
+            error.args = (f"{error}; the server asks to wait {length}: start the same command again then",)
             return True
         if error.status == 429:
-            error.stops = "always"
             waited = asyncio.get_running_loop().time() - max(started, self._last_success)
-            return waited > self.policy.patience
+            if waited <= (self.policy.patience if self.proven else self.policy.first_patience):
+                return False
+            error.stops = "always"
+            error.args = (f"{error}; no reply for {duration(waited)}: start the same command again later",)
+            return True
         hopeless = error.unreachable and not self.proven
         attempts = self.policy.attempts
         return state.attempt_number >= (min(self.policy.first_contact, attempts) if hopeless else attempts)
 
     def _wait(self, state: RetryCallState) -> float:
         error = _error(state)
-        spread = min(self.policy.cap, self.policy.base * 2 ** min(state.attempt_number - 1, 16))
+        failures = state.attempt_number
+        if error.status == 429:
+            failures = min(failures, self.rate_limiter.refusals)
+        spread = min(self.policy.cap, self.policy.base * 2 ** min(max(failures, 1) - 1, 16))
         wait = (error.retry_after or 0.0) + self._random.uniform(0.0, spread)
-        if error.status == 429 and not error.retry_after:
-            self.rate_limiter.pause_until(asyncio.get_running_loop().time() + wait)
+        if error.status == 429 and error.retry_after is None:
+            self._pause(wait)
         return wait
+
+    def _pause(self, seconds: float) -> None:
+        """Send nothing for so many seconds, and tell the display."""
+        self.rate_limiter.pause_until(asyncio.get_running_loop().time() + seconds)
+        self.counts.paused_until = max(self.counts.paused_until, time.monotonic() + seconds)
 
     def _count(self, state: RetryCallState) -> None:
         self.counts.retried += 1
@@ -178,12 +194,3 @@ def _error(state: RetryCallState) -> Transient:
     if not isinstance(error, Transient):
         raise TypeError(f"asked about {error!r}, which is not retried")
     return error
-
-
-def _format_duration(seconds: float) -> str:
-    """A long time, as a person would say it."""
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} minutes"
-    if seconds < 172_800:
-        return f"{seconds / 3600:.0f} hours"
-    return f"{seconds / 86_400:.0f} days" if seconds < 31_536_000 else "more than a year"

@@ -45,9 +45,9 @@ _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 """A 404 that has this word, and not in an address, is about the model."""
 
 
-def status_error(reply: Any, content: bytes, url: str, key: str) -> ProviderError:
-    """Return the error of a reply with any status but 2xx. A key that the server repeats is blotted out."""
-    status, headers = reply.status_code, reply.headers
+def status_error(reply: Any, content: bytes, url: str, key: str, status: int) -> ProviderError:
+    """Return the error of a reply with this status, which is not 2xx. A key that the server repeats is redacted."""
+    headers = reply.headers
     try:
         data = json.loads(content)
         error = data.get("error", data) if isinstance(data, dict) else data
@@ -80,21 +80,32 @@ def status_error(reply: Any, content: bytes, url: str, key: str) -> ProviderErro
     return Refused(message, status=status, param=param if isinstance(param, str) else None, stops=stops)
 
 
-def body_error(data: Any, url: str, kind: str) -> ProviderError:
-    """For a 200 that does not hold `what` it should: some gateways send their errors so."""
+def _error_status(data: Any) -> int:
+    """Return the status that an error inside a 200 reply states, as some gateways send it; 0 if it states none."""
     error = data.get("error") if isinstance(data, dict) else None
-    if isinstance(error, str):
-        error = {"message": error}
-    if isinstance(error, dict):
-        code = str(error.get("code"))
-        status = int(code) if code.isascii() and code.isdigit() else 0
-        message = f"{url} answered: {redact_and_truncate(error.get('message') or error)}"
-        return Transient(message, status=status) if status in _RETRIED_STATUSES or status >= 500 else Refused(message)
+    if not isinstance(error, dict):
+        return 0
+    code = str(error.get("code") or error.get("status"))
+    if code.isascii() and code.isdigit() and len(code) == 3:
+        return int(code) if code >= "400" else 0
+    name = f"{code} {error.get('type')}".lower()
+    return 429 if "rate_limit" in name else 503 if "overloaded" in name else 0
+
+
+def body_error(data: Any, url: str, kind: str) -> Refused:
+    """Return the error of a 200 reply whose JSON is not of this kind, such as "chat completion"."""
+    error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, dict | str) and error:
+        message = error.get("message") if isinstance(error, dict) else error
+        return Refused(f"{url} answered: {redact_and_truncate(message or error)}")
     return Refused(f"{url} answered with JSON that is no {kind}; is {option('base_url')} right?", stops="if_first")
 
 
-def connection_error(error: Exception, url: str, timeout: float) -> Transient:
-    """What really happened: under aiohttp the SDK calls a refused connection a time-out."""
+def connection_error(error: Exception, url: str, timeout: float, received: int) -> Transient:
+    """Return the error of a connection that ended after so many bytes of the reply.
+
+    Under aiohttp the SDK calls a refused connection a time-out.
+    """
     import aiohttp
 
     cause: BaseException | None = error
@@ -111,7 +122,10 @@ def connection_error(error: Exception, url: str, timeout: float) -> Transient:
                 f"{url} did not answer within {timeout:g} s (see {option('timeout')})", billed=True, stops="if_first"
             )
         cause = cause.__cause__
-    return Transient(f"{url} dropped the connection", stops="if_first")
+    if isinstance(error, _sdk().http.DecodingError):
+        return Transient(f"{url} sent a reply that cannot be decompressed", stops="if_first")
+    problem = f"cut its reply off after {received:,} bytes" if received else "dropped the connection"
+    return Transient(f"{url} {problem}", stops="if_first")
 
 
 def redact_and_truncate(words: Any, key: str = "") -> str:
@@ -124,7 +138,8 @@ def redact_and_truncate(words: Any, key: str = "") -> str:
 def _retry_after(headers: Any) -> float | None:
     """Seconds to wait as the server asks: `retry-after-ms`, or `retry-after` in seconds or as a date.
 
-    A date is read against the reply's own, so that a clock which is wrong does no harm. None for what is neither.
+    A date is compared with the reply's own, in case this machine's clock is wrong. A time in the past is 0. A value
+    that is neither, such as NaN, counts as absent: None.
     """
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -158,6 +173,10 @@ _MIN_KEY_LENGTH = 12
 _MAX_TOKENS = 10_000_000  # of one reply; no model reads or writes more
 MAX_REPLY_BYTES = 64_000_000
 """Bytes of one reply, unpacked; those with 20 probabilities for each of 4,096 tokens have some 7 million."""
+MAX_TEXT = 1_000_000
+"""Characters of one text in a reply."""
+_MAX_TEXT_BYTES = 2 * MAX_TEXT
+"""Bytes of each text of a reply without probabilities: JSON may write a character of three bytes in six."""
 _URL_HINT = "is --base-url right?"
 
 
@@ -276,8 +295,10 @@ class HttpClient:
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
+        most = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
         content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        return await self._reply("POST", path, content=content, headers={"content-type": "application/json"})
+        headers = {"content-type": "application/json"}
+        return await self._reply("POST", path, most=most, content=content, headers=headers)
 
     async def get(self, path: str) -> Any:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
@@ -299,19 +320,29 @@ class HttpClient:
                 except OSError as error:
                     raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
 
-    async def _reply(self, method: str, path: str, seconds: float | None = None, **content: Any) -> Reply:
+    async def _reply(
+        self, method: str, path: str, seconds: float | None = None, most: int = MAX_REPLY_BYTES, **content: Any
+    ) -> Reply:
+        """The JSON of a 2xx reply of at most so many bytes. Raises Transient or Refused."""
         async with self._open(method, path, seconds, **content) as reply:
-            whole = self.redacted(await _read(reply, self.url))
+            whole = self.redacted(await _read(reply, self.url, most))
         key = _secret(self._key_env)
         try:
             data = json.loads(whole)
-            # In the text of JSON the key may be written with escapes.
-            return Reply(data if b"\\" not in whole else _redacted(data, key), limits(reply.headers))
         except (ValueError, RecursionError) as error:
             kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+            start = whole.lstrip()[:1]
+            if start in (b"{", b"[") or (start != b"<" and "json" in kind):
+                cut = whole.rstrip()[-1:] not in (b"}", b"]")
+                problem = f"cut its reply off after {len(whole):,} bytes" if cut else f"sent invalid JSON ({error})"
+                raise Transient(f"{self.url} {problem}", stops="if_first") from error
             hint = f"is {option('base_url')} right? It usually ends in /v1"
             message = f"{self.url} answered with {kind} instead of JSON; {hint}"
             raise Refused(message, status=reply.status_code, stops="if_first") from error
+        if status := _error_status(data):
+            raise status_error(reply, whole, self.url, key, status)
+        # In the text of JSON the key may be written with escapes.
+        return Reply(data if b"\\" not in whole else _redacted(data, key), limits(reply.headers))
 
     @asynccontextmanager
     async def _open(self, method: str, path: str, seconds: float | None = None, **content: Any) -> AsyncIterator[Any]:
@@ -326,18 +357,20 @@ class HttpClient:
         if seconds is not None:
             content["timeout"] = seconds
         request = self._transport.build_request(method, self._addresses[path], **content)
+        received = 0
         try:
             async with asyncio.timeout(longest):  # for the whole reply; the transport's own is for each read
                 reply = await self._transport.send(request, stream=True)
                 try:
                     if not reply.is_success:
-                        whole = await _read(reply, self.url)
-                        raise status_error(reply, whole, self.url, _secret(self._key_env))
+                        whole = await _read(reply, self.url, MAX_REPLY_BYTES)
+                        raise status_error(reply, whole, self.url, _secret(self._key_env), reply.status_code)
                     yield reply
                 finally:
+                    received = reply.num_bytes_downloaded
                     await reply.aclose()
         except (sdk.aiohttp.ClientError, sdk.http.RequestError, TimeoutError) as error:
-            raise connection_error(error, self.url, longest) from error
+            raise connection_error(error, self.url, longest, received) from error
 
     def redacted(self, content: bytes) -> bytes:
         """What a server sent, without the key in case it repeats it."""
@@ -376,13 +409,13 @@ async def _read_parts(reply: Any, url: str, most: int) -> AsyncGenerator[bytes]:
             size += len(part)
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
-                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, stops="if_first")
+                raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
             yield part
 
 
-async def _read(reply: Any, url: str) -> bytes:
-    """All of a reply, unpacked. Raises Refused for more than `MAX_REPLY_BYTES` bytes."""
-    async with aclosing(_read_parts(reply, url, MAX_REPLY_BYTES)) as parts:
+async def _read(reply: Any, url: str, most: int) -> bytes:
+    """All of a reply, unpacked. Raises Refused for more than `most` bytes."""
+    async with aclosing(_read_parts(reply, url, most)) as parts:
         return b"".join([part async for part in parts])
 
 

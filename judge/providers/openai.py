@@ -15,6 +15,7 @@ from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.http_client import (
     MAX_REPLY_BYTES,
+    MAX_TEXT,
     HttpClient,
     Options,
     body_error,
@@ -308,6 +309,8 @@ def _choice(data: Any, url: str) -> Choice:
         text, finish = refusal, "refusal"
     if not isinstance(text, str | None):
         raise Refused(f"{url} sent a message whose content is {type(text).__name__}, not text", billed=True)
+    if text and len(text) > MAX_TEXT:
+        raise Refused(f"{url} sent a text of more than 1 MB, which no judge's reply has", billed=True)
     return Choice(text or "", finish, _tokens(data.get("logprobs")))
 
 

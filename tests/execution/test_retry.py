@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from judge.core.errors import DeadlineReached, ProviderError, Refused, Transient
 from judge.core.records import Request, Response
+from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 
@@ -128,8 +130,9 @@ def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(ask: Callable[..
     slept = Slept()
     assert ask(Retrier(Policy(attempts=2), sleep=slept), *[busy] * 10, OK) is OK
     with pytest.raises(Transient) as caught:
-        ask(Retrier(Policy(patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
+        ask(Retrier(Policy(first_patience=100.0, cap=4.0), sleep=slept), *[busy] * 500)
     assert caught.value.stops == "always"
+    assert re.fullmatch(r"busy; no reply for (\d+ s|2 min): start the same command .*", str(caught.value))
     assert sum(slept[10:]) == pytest.approx(100.0, abs=15.0)
 
 
@@ -148,12 +151,52 @@ def test_patience_lasts_while_anything_is_answered(in_time: Run) -> None:
     assert in_time(starve()) is OK
 
 
-@pytest.mark.parametrize("after", [86_400.0, 1e9, 1e300])
-def test_the_message_says_how_long_the_server_wants_to_be_left_alone(
-    after: float, ask: Callable[..., Response]
+@pytest.mark.parametrize(("after", "length"), [(86_400.0, "24.0 h"), (1e9, "more than a year"), (1e300, "more than a")])
+def test_a_wait_longer_than_patience_stops_the_run_and_the_message_has_its_length(
+    after: float, length: str, ask: Callable[..., Response]
 ) -> None:
-    with pytest.raises(Transient, match=r"busy; it wants to be left alone for (24 hours|more than a year)"):
+    with pytest.raises(Transient, match=f"busy; the server asks to wait {length}") as caught:
         ask(Retrier(), Transient("busy", status=429, retry_after=after), OK)
+    assert caught.value.stops == "always"
+
+
+@pytest.mark.parametrize(("after", "most"), [(None, 150.0), (0.0, 20.0), (1.0, 200.0)])
+@pytest.mark.parametrize("refuses", [lambda n: n % 3 == 0, lambda n: n % 2 == 0, lambda n: n * n % 11 < 4])
+def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
+    after: float | None, most: float, refuses: Callable[[int], bool], in_time: Run
+) -> None:
+    sent = 0
+
+    async def call() -> Response:
+        nonlocal sent
+        sent += 1
+        refused = refuses(sent)
+        await asyncio.sleep(0.05)
+        if refused:
+            raise Transient("busy", status=429, retry_after=after)
+        return OK
+
+    async def many() -> float:
+        retrier, start = Retrier(rate_limiter=RateLimiter(64)), asyncio.get_running_loop().time()
+        await retrier(call, REQUEST)
+        await asyncio.gather(*(retrier(call, REQUEST) for _ in range(79)))
+        return asyncio.get_running_loop().time() - start
+
+    assert in_time(many()) <= most
+
+
+def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
+    retrier = Retrier()
+    progress = Progress(judges={"m": retrier.counts})
+
+    async def wait() -> str:
+        asking = asyncio.create_task(retrier(script(Transient("busy", status=429, retry_after=45.0), OK), REQUEST))
+        await asyncio.sleep(0.0)
+        announced = progress.rate_limit
+        await asking
+        return announced
+
+    assert re.fullmatch(r"rate limit: next request in 4[456] s", in_time(wait()))
 
 
 def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(in_time: Run) -> None:
@@ -186,12 +229,6 @@ def test_a_time_out_of_the_call_itself_is_no_deadline(in_time: Run) -> None:
 
     with pytest.raises(TimeoutError, match="its own"):
         in_time(ask_it())
-
-
-def test_a_wait_longer_than_patience_stops_the_run(ask: Callable[..., Response]) -> None:
-    with pytest.raises(Transient) as caught:
-        ask(Retrier(sleep=Slept()), Transient("come back tomorrow", status=429, retry_after=86_400.0), OK)
-    assert caught.value.stops == "always"
 
 
 def refused(times: int) -> list[ProviderError]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.records import Request, Response, Usage
+from judge.execution.retry import Policy, Retrier
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider, _response
 
@@ -203,13 +204,16 @@ def test_transient_errors(chat_server: Any, status: int) -> None:
         ({"retry-after": "inf"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "Mon, 99 Foo 2026 99:99:99 GMT"}, None),
+        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0.0),
+        ({"retry-after-ms": "-inf"}, None),
         ({"retry-after-ms": "soon", "retry-after": "3"}, 3.0),
     ],
 )
 def test_retry_after_in_every_form(chat_server: Any, headers: dict[str, str], seconds: float | None) -> None:
-    transient = failure(chat_server, 429, error(), headers)
-    assert isinstance(transient, Transient)
-    assert transient.retry_after == seconds
+    for status, body in [(429, error()), (200, error(code=429)), (200, error(code="rate_limit_exceeded"))]:
+        transient = failure(chat_server, status, body, headers)
+        assert isinstance(transient, Transient)
+        assert (transient.status, transient.retry_after) == (429, seconds)
 
 
 def test_retry_after_as_a_date(chat_server: Any) -> None:
@@ -280,6 +284,58 @@ def test_a_200_that_is_no_completion(chat_server: Any, body: Any, kind: type[Pro
     found = failure(chat_server, 200, body)
     assert isinstance(found, kind)
     assert words in str(found)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "problem"),
+    [
+        ({}, b'{"choices": [{"mess', "cut its reply off after 19 bytes"),
+        ({}, b"", "cut its reply off after 0 bytes"),
+        ({}, b"[" * 9_999 + b"]", "sent invalid JSON"),
+        ({}, b'{"choices": [}\xff]}', "sent invalid JSON"),
+        ({"content-encoding": "gzip"}, b"no gzip", "sent a reply that cannot be decompressed"),
+    ],
+)
+def test_a_first_reply_that_cannot_be_read_is_asked_again(
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    headers: dict[str, str],
+    body: bytes,
+    problem: str,
+) -> None:
+    transient = failure(chat_server, 200, body, headers)
+    assert isinstance(transient, Transient)
+    assert f"{chat_server.url} {problem}" in str(transient)
+    replies = [(200, headers, body), (200, {}, make_completion("5"))]
+    chat_server.answer = lambda _: replies.pop(0)
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+
+    async def asked() -> Response:
+        try:
+            return await Retrier(Policy(base=0.0))(lambda: provider.complete(request()), request())
+        finally:
+            await provider.aclose()
+
+    assert asyncio.run(asked()).choices[0].text == "5"
+
+
+def test_a_reply_that_ends_before_its_announced_length_was_cut_off() -> None:
+    def reply(connection: socket.socket) -> None:
+        connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"choices"')
+
+    transient = answered_by(reply, timeout=5.0)
+    assert isinstance(transient, Transient)
+    assert "cut its reply off after 10 bytes" in str(transient)
+
+
+@pytest.mark.parametrize("top", [0, 20])
+def test_a_text_beyond_a_megabyte_is_refused_and_counts_as_billed(
+    chat_server: Any, make_completion: Callable[..., Any], top: int
+) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("Score: 4. " * 300_000))
+    with pytest.raises(Refused, match=r"1 MB|more than 2 MB") as caught:
+        ask(chat_server, Request("m", request().messages, {"top_logprobs": top} if top else {}))
+    assert caught.value.billed
 
 
 def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:
