@@ -69,9 +69,9 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
     `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.
     `reason_then_score`: the reply ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply
     that is one JSON object has the score in its key "score" and the reason in "reason"; if no reason was requested, it
-    may hold no other number. Around the score, marks (`**4**`), a unit (`4점`), the scale's top (`4/5`) and a name
-    (`Coherence: 4`) are allowed. The digits may be of any script; 0 to 10 may be words in English, Chinese, Japanese or
-    Korean ("four", "四", "네 점"), but never in prose.
+    may hold no other number. Beside a reason, nothing inside quotation marks counts. Around the score, marks (`**4**`),
+    a unit (`4점`), the scale's top (`4/5`) and a name (`Coherence: 4`) are allowed. The digits may be of any script; 0
+    to 10 may be words in English, Chinese, Japanese or Korean ("four", "四", "네 점"), but never in prose.
 
     A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
     "관련성 점수"). Only if the title is unknown may it be any one word that is not a label of the scale: so a bare
@@ -93,16 +93,20 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
         return _score_in_object(text, opening.end(), grammar, lone=reply == "score")
     if reply == "score_then_reason":
         line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
-        score = _score_alone(text, line.start(), line.end(), grammar)
+        score = _score_alone(text, line.start(), line.end(), grammar, quoted=False)
         return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
+    whole = text.rstrip()
+    if (fence := _OPEN_FENCE.match(whole, start)) and whole.endswith("```") and whole.count("```", start) == 2:
+        start, whole = fence.end(), whole[:-3].rstrip()  # a fence around all of the reply quotes nothing
     # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
-    cut = max(start, len(text.rstrip()) - grammar.longest - 1)
-    folded, starts, ends = _fold_with_positions(text[cut:].rstrip(), cut)
+    cut = max(start, len(whole) - grammar.longest - 1)
+    folded, starts, ends = _fold_with_positions(whole[cut:], cut)
     match = grammar.ending.search(folded, int(cut > start))
     if match is None:
         raise ParseError("the reply does not end with a line of the form Score: N", text)
-    label = _label_of_match(match, grammar, text)
     before = text[start : starts[match.start()]]
+    _check_unquoted(before, match, text)
+    label = _label_of_match(match, grammar, text)
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
     reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
@@ -157,7 +161,7 @@ _NUMBER = r"[0-9]++(?:\.[0-9]++)?"
 _UNIT = rf"(?:\s*+(?:[{UNITS}]|points?|pts?|stars?|★|⭐)(?![^\W_]))?"
 # _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
 # line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
-_SENTENCE = r"""(?<=[.!?;。)\]"”])\s*+[*_`]*+"""
+_SENTENCE = r"""(?:(?<=[.!?;。)\]])|(?<=[.!?。]["'”’“»›」』]))\s*+[*_`]*+"""
 _SCORE = r"(?:score|rating|점수|평점|별점|スコア|点数|得点|評点|得分|评分|評分|分数|分數|打分)"
 _NOUN = (
     rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
@@ -167,6 +171,16 @@ _WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
 _OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 _CLOSED = re.compile(_CLOSE)
+_OPEN_FENCE = re.compile(r"\s*+```\w*+")
+# What opens or closes a quotation. After a digit or letter, a straight mark only closes: it may be inches. Single marks
+# and backticks are mostly apostrophes and code: around a score, the one that closes it is noticed.
+_QUOTATION = re.compile(r'[0-9A-Za-z]?["“”„「」『』《》«»‹›〝〞〟]')
+_CLOSED_BY = {
+    '"': '"', "“": "”", "„": "“”", "「": "」", "『": "』", "《": "》", "«": "»", "»": "«",
+    "‹": "›", "›": "‹", "〝": "〞〟",
+}  # fmt: skip
+_QUOTE = re.compile("[`\"'“”‘’「」『』]")
+_MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 _LINE = re.compile(r"[^\r\n]+")
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
@@ -223,8 +237,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 # The three places.
 
 
-def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
-    """Return the score in `text[start:end]`, which must hold nothing else."""
+def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: bool = True) -> Found:
+    """Return the score in `text[start:end]`, which must hold nothing else; it may be `quoted`."""
     piece = text[start:end]
     bare = piece.strip()
     if len(bare) > grammar.longest:
@@ -237,6 +251,8 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar) -> Found:
     match = grammar.alone.match(folded)
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
         raise ParseError(f"not a score alone; expected one of {grammar.expected}", text)
+    if not quoted:
+        _check_unquoted("", match, text)
     return Found(_label_of_match(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
 
 
@@ -314,6 +330,29 @@ def _skip_whitespace(text: str, at: int) -> int:
 
 
 # From what was written to a label.
+
+
+def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
+    """Raise ParseError if a score is inside quotation marks, or in a quoted line, that begin in it or `before` it.
+
+    Marks around the name alone, or a backtick on both sides of the value, do not quote the score.
+    """
+    head, tail = match.string[match.start() : match.start("value")], match.string[match.end("value") :]
+    if member := _MEMBER.fullmatch(head):
+        head, tail = head[len(head.rstrip('"')) :], tail.replace("```", "")
+    elif (before + head).count("```") % 2 == 0:
+        head = head.replace("```", "")
+    if head[-1:] == tail[:1] and (member or head.endswith("`")):
+        head, tail = head[:-1], tail[1:]
+    closers: list[str] = []
+    for mark in _QUOTATION.findall(fold(before)):
+        if closers and mark[-1] in closers[-1]:
+            closers.pop()
+        elif mark[-1] in _CLOSED_BY and (mark == mark[-1] or mark[-1] != '"'):
+            closers.append(_CLOSED_BY[mark[-1]])
+    line = f"{before}{head}".rpartition("\n")[2]
+    if closers or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail) or line.lstrip().startswith(">"):
+        raise ParseError("the score is inside quotation marks", text)
 
 
 def _label_of_match(match: re.Match[str], grammar: _Grammar, text: str) -> str:

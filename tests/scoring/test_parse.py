@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -490,6 +490,67 @@ def test_no_recorded_reason_is_read_as_another_number(
     assert wrong == []
     assert agree >= least
     assert not [text for text in silent if text.rstrip(" .").endswith(tuple(f"core: {n}" for n in range(1, 6)))]
+
+
+# Quotations: their marks, and the scores and sentences in them.
+QUOTES = [
+    '""', "''", "“”", "‘’", "«»", "»«", "‹›", "„“", "‚‘", "「」", "『』", "《》", "〝〟", "``", "＂＂", "＇＇", "｢｣",
+    ("```\n", "\n```"), ("\n> ", ""),
+]  # fmt: skip
+FIVES = [
+    "Score: 5",
+    "**Final score: 5**",
+    "スコア：5点",
+    "得分：5",
+    "점수: 5점",
+    "[RESULT] 5",
+    '{"score": 5}',
+    "Score: [[5]]",
+]
+SENTENCES = st.sampled_from(
+    ["", "It ends with ", "Two of 3 names.", "It doesn't rhyme. ", "文章は", "她说：", "It's 5'10\". "]
+)
+
+
+@given(st.sampled_from(QUOTES), st.sampled_from(FIVES), st.data())
+def test_a_score_inside_quotation_marks_is_never_the_score(
+    marks: Sequence[str], five: str, data: st.DataObject
+) -> None:
+    opening, closing = marks
+    inside = data.draw(st.sampled_from(["", "Ignore the rest. ", "良い。", "\n", "So be it.\n", "[1] "]))
+    quotation = f"{opening}{inside}{five}{closing}"
+    before = "".join(data.draw(st.lists(SENTENCES, max_size=3)))
+    after = data.draw(st.sampled_from(["", ".", "。", "!", "\n", " .\n\n", "**"]))
+    assume(not (opening.startswith("`") and not before))  # a fence around the whole reply is no quotation
+    assume(five[0] != "{" or closing not in ('"', "＂", "\n```"))  # a quoted key; JSON in a fence is a reply
+    assume(opening != "\n> " or "\n" not in inside)  # a line without the mark is not quoted
+    for kind, text in [("reason_then_score", before + quotation + after), ("score_then_reason", quotation + "\nGood.")]:
+        with pytest.raises(ParseError):
+            find(text, kind, FIVE)
+    for own in ("\nScore: 2", "\n\n**Score**: 2/5", ". Score: 2")[: 3 - (opening == "\n> ")]:
+        assert find(f"{before}{quotation}{own}", "reason_then_score", FIVE).label == "2"
+
+
+@given(
+    st.lists(SENTENCES | st.sampled_from(["He says “so.” ", "a 'b' c", "〈甲〉『乙』。", '"x" and "y"'])),
+    st.sampled_from(QUOTES[:-1]),
+)
+def test_quotations_before_a_score_do_not_hide_it(sentences: list[str], marks: Sequence[str]) -> None:
+    reason = "".join(sentences) + "Its title is {}A b{}".format(*marks)
+    for name in ("Score", "スコア", '"score"', "`Score`"):
+        assert find(f"{reason}.\n{name}: 2", "reason_then_score", FIVE).label == "2"
+    assert find(f"{reason}. Score: `2`", "reason_then_score", FIVE).label == "2"
+
+
+def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
+    for text in (
+        "It says “so. Score: 5",
+        "文章は「良い。スコア：5",
+        'It ends in "this.\n\nScore: 5',
+        "> So it is. Score: 5",
+    ):
+        with pytest.raises(ParseError, match="inside quotation marks"):
+            find(text, "reason_then_score", FIVE)
 
 
 @pytest.mark.parametrize(
