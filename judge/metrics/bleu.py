@@ -21,43 +21,33 @@ from judge.metrics.common import (
     MetricOptions,
     Rate,
     ReferenceMetric,
+    all_texts,
     as_samples,
     by_system,
     choice_option,
+    form_note,
     joined,
     list_function,
     reference_count,
     setting,
+    tokenizer_note,
     whole_number,
 )
 from judge.metrics.common import references as usable
 
 DEFAULT = "13a"
-_BY_SPACES = (DEFAULT, "intl", "none")
-_UNCUT = (
-    "are in a script that the tokenizer {tokenizer} does not split into words, so values are too low: set "
-    "{metric}.tokenize, omit it to choose by script, or score the languages separately"
-)
 
 
 def tokenizer_for(texts: Iterable[str]) -> str:
     """Return the tokenizer for texts by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
 
-    `char` replaces the last two if their dictionaries are missing; 13a would leave a Japanese sentence as one token.
+    `char` replaces the last two if their dictionaries are missing, and is for other scripts without spaces; 13a would
+    leave a sentence in these as one token.
     """
-    language = text.LANGUAGES[text.detect_language(texts)]
-    return language.bleu if text.installed(language.tokenizer) else "char"
-
-
-def count_unsegmented(metric: str, tokenizer: str, texts: Iterable[str]) -> Note:
-    """Count the texts that a tokenizer splitting at spaces leaves in one piece: Chinese and Japanese ones."""
-    distinct = set(texts)
-    by_spaces = tokenizer in _BY_SPACES
-    some = sum(
-        by_spaces and not string.isascii() and not text.LANGUAGES[text.detect_language([string])].spaced
-        for string in distinct
-    )
-    return Note(metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, metric=metric))
+    beginnings = list(texts)
+    language = text.LANGUAGES[text.detect_language(beginnings)]
+    by_spaces = language.bleu == DEFAULT and text.is_unspaced(beginnings)
+    return "char" if by_spaces or not text.installed(language.tokenizer) else language.bleu
 
 
 def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
@@ -129,6 +119,11 @@ class Tokens(MetricOptions):
     def tokenizer_for(self, texts: Iterable[str]) -> str:
         """Return the tokenizer for these texts, which all share it."""
         return self.tokenize or tokenizer_for(texts)
+
+    def note(self, texts: Iterable[str], tokenizer: str | None) -> Note:
+        """Count the texts that a tokenizer leaves in one piece, or by script splits into characters."""
+        chosen = None if tokenizer == "char" and self.tokenize is None else tokenizer
+        return tokenizer_note(self.name, chosen, texts, "tokenize")
 
     def words(self, tokenizer: str) -> Callable[[str], list[str]]:
         """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=tokenizer) does."""
@@ -221,9 +216,9 @@ class Bleu(Settings, ReferenceMetric):
 
         return self.compare(samples, prepare, self.signature)
 
-    def notes(self, texts: Iterable[str]) -> tuple[Note, ...]:
-        """Return how many texts the chosen tokenizer leaves in one piece."""
-        return (count_unsegmented(self.name, self.tokenize, texts),) if self.tokenize else ()
+    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        """Return how many texts the tokenizer does not suit, and how many differ in Unicode's form."""
+        return self.note(all_texts(samples), self.tokenize), *super().notes(samples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +258,8 @@ class CorpusBleu(Settings):
         )
         column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
         notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
-        notes += [count_unsegmented("bleu_corpus", *cut) for cut in texts.items()]
+        notes += [self.note(strings, tokenizer) for tokenizer, strings in texts.items()]
+        notes += [form_note("bleu_corpus", ((sample.output, usable(sample)) for sample in samples))]
         return MetricResult((column,), tuple(rows), tuple(notes))
 
     def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:

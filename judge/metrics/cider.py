@@ -15,17 +15,16 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
-    ReferenceMetric,
+    WordMetric,
     as_samples,
     format_number,
-    joined,
     number,
     setting,
+    signed_words,
     values,
     whole_number,
 )
 from judge.metrics.common import references as usable
-from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Cider", "score"]
 
@@ -34,13 +33,13 @@ Counts = Mapping[Ngram, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cider(ReferenceMetric):
+class Cider(WordMetric):
     """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a length penalty.
 
     The idf of an n-gram counts the items whose references contain it, each item once for all systems, so values belong
     to one data set. Words come from `text.words`, by `tokenizer` or by the script of the item's references. `stem` uses
-    Porter stems, as the paper does and its authors' code does not. `sigma` is the width of the length penalty,
-    `max_order` the longest n-gram (1–9).
+    Porter stems of English, as the paper does and its authors' code does not. `sigma` is the width of the length
+    penalty, `max_order` the longest n-gram (1–9).
     """
 
     name: ClassVar[str] = "cider"
@@ -49,7 +48,6 @@ class Cider(ReferenceMetric):
     stem: bool = False
     sigma: float = setting(6.0, number, 0.01, 1e6)
     max_order: int = setting(4, whole_number, 1, 9)
-    tokenizer: str | None = setting(None, tokenizer_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an output without a matching n-gram scores 0.
@@ -94,8 +92,7 @@ class Cider(ReferenceMetric):
 
         def sign(used: set[str]) -> str:
             options = f"n={self.max_order}|sigma={format_number(self.sigma)}|{'stem' if self.stem else 'nostem'}"
-            tok = joined(map(text.signature, used))
-            return f"items={items}|{options}|tok={tok}|refs=mean|judge {__version__}"
+            return f"items={items}|{options}|{signed_words(used)}|refs=mean|judge {__version__}"
 
         return self.compare(samples, prepare, sign, level="D")
 
@@ -104,7 +101,7 @@ class Cider(ReferenceMetric):
 
     def _counts(self, name: str, string: str) -> Counts:
         words = text.words(name)(string)
-        if self.stem:
+        if self.stem and name == "en":
             words = [text.porter.stem(word) for word in words]
         return Counter(
             ngram

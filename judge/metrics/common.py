@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any, ClassVar, Concatenate, Literal, ParamSpec
+from unicodedata import is_normalized
 
 from judge import text
 from judge.core.errors import ConfigError, DataError
@@ -48,7 +49,20 @@ Rate = Callable[[str], float]
 """Maps an output to its value."""
 _LOSS = (
     "lost more than half of their letters to the tokenizer {tokenizer}, so values compare very little: "
-    "omit {metric}.tokenizer to choose by script"
+    "omit {option} to choose by script"
+)
+_BY_SPACES = ("13a", "intl", "none", "words", "spaces")
+_UNCUT = (
+    "are in a script that the tokenizer {tokenizer} does not split into words, so values are too low: set {option}, "
+    "omit it to choose by script, or score the languages separately"
+)
+_CLUSTERS = (
+    "are in a script without spaces between words (Thai, Lao, Khmer or Burmese) and are split into characters, so "
+    "values are higher than those of words: compare them with each other only"
+)
+_FORMS = (
+    "have words in another Unicode form than the texts that they are compared with, so that equal words differ: "
+    "normalise the data, for example to NFC"
 )
 
 
@@ -82,11 +96,46 @@ def format_number(value: float) -> str:
     return short if float(short) == value else repr(value)
 
 
-def tokenizer_loss(metric: str, tokenizer: str, strings: Iterable[str]) -> Note:
-    """Count the texts of which a chosen tokenizer drops most letters."""
-    cut, distinct = text.words(tokenizer), set(strings)
-    some = sum(not string.isascii() and text.drops_most_letters(string, cut(string)) for string in distinct)
-    return Note(metric, some, len(distinct), _LOSS.format(tokenizer=tokenizer, metric=metric))
+def signed_words(tokenizers: Iterable[str]) -> str:
+    """Return the parts of a signature for tokenizers of `text.words`, and for the Unicode form that it cuts."""
+    return f"tok={joined(map(text.signature, tokenizers))}|form=nfkc"
+
+
+def tokenizer_note(metric: str, tokenizer: str | None, strings: Iterable[str], option: str = "tokenizer") -> Note:
+    """Count the texts that a tokenizer does not suit: it drops most of their letters, or leaves them in one piece.
+
+    Where None chooses by script, count those that are split into characters for lack of a tokenizer.
+    """
+    distinct = set(strings)
+    other = [string for string in distinct if not string.isascii()]
+    if tokenizer is None or tokenizer in _BY_SPACES:
+        unspaced = [string for string in other if text.is_unspaced([string])]
+        some = len(unspaced) if tokenizer else sum(text.detect_language([string]) == "en" for string in unspaced)
+        message = _UNCUT if tokenizer else _CLUSTERS
+    else:
+        cut = text.words(tokenizer) if tokenizer in text.TOKENIZERS else str.split
+        some, message = sum(text.drops_most_letters(string, cut(string)) for string in other), _LOSS
+    return Note(metric, some, len(distinct), message.format(tokenizer=tokenizer, option=f"{metric}.{option}"))
+
+
+def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Note:
+    """Count the outputs that share words with the texts they are compared with, but in another Unicode form."""
+    differ = [_differ_in_form(output, "\n".join(targets)) for output, targets in compared]
+    return Note(metric, sum(differ), len(differ), _FORMS)
+
+
+def _differ_in_form(*sides: str) -> bool:
+    if all(is_normalized("NFKC", side) for side in sides):
+        return False
+    first, second = map(str.lower, sides)
+    shared = set(text.tokens(first)).intersection(text.tokens(second))
+    return any((token in first) != (token in second) for token in shared)
+
+
+def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
+    """Yield the outputs and their references."""
+    for sample in samples:
+        yield from (sample.output, *references(sample))
 
 
 def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
@@ -324,10 +373,19 @@ class ReferenceMetric(MetricOptions):
         rows = by_references(samples, self.name, lambda targets: prepare(targets, used))
         signed = f"{self.name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
         column = Column(self.name, "metric", signed, low=0.0, high=self.high, better=self.better)
-        all_texts = (string for sample in samples for string in (sample.output, *references(sample)))
-        return MetricResult((column,), rows, self.notes(all_texts))
+        return MetricResult((column,), rows, self.notes(samples))
 
-    def notes(self, texts: Iterable[str]) -> tuple[Note, ...]:
+    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
         """Return what a reader has to know of the texts."""
-        named = getattr(self, "tokenizer", None)
-        return (tokenizer_loss(self.name, named, texts),) if named else ()
+        return (form_note(self.name, ((sample.output, references(sample)) for sample in samples)),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMetric(ReferenceMetric):
+    """A metric of words by `text.words`, which one of `judge.text`'s tokenizers cuts: the given one, or by script."""
+
+    tokenizer: str | None = setting(None, tokenizer)
+
+    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        """Return how many texts the tokenizer does not suit."""
+        return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)),)

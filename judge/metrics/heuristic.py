@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
-from judge.metrics.common import MetricOptions, choices_option, failure, joined, setting, tokenizer_loss
+from judge.metrics.common import MetricOptions, choices_option, failure, setting, signed_words, tokenizer_note
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.text_features import Features, measured
 
@@ -143,7 +143,7 @@ class Heuristic(MetricOptions):
                 rows += [failure(sample, self._column(criterion), ABSTAINED, problem) for criterion in self.criteria]
             else:
                 rows += [self._score(sample, criterion, sample_features) for criterion in self.criteria]
-        signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
+        signed = f"{signed_words(used)}|judge {__version__}"
         columns = []
         for criterion in self.criteria:
             name = self._column(criterion)
@@ -163,8 +163,8 @@ class Heuristic(MetricOptions):
         foreign = {source for source in sources if text.is_cjk(source)}
         note = Note("heuristic", sum(sample.source in foreign for sample in samples), len(samples), _OTHER_SCRIPT)
         all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
-        losses = (tokenizer_loss("heuristic", self.tokenizer, all_texts),) if self.tokenizer else ()
-        return MetricResult(tuple(columns), tuple(rows), (NOTICE, note, *losses))
+        suits = tokenizer_note("heuristic", self.tokenizer, all_texts)
+        return MetricResult(tuple(columns), tuple(rows), (NOTICE, note, suits))
 
     def _column(self, criterion: str) -> str:
         return self.prefix + _COLUMNS[criterion]

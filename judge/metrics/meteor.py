@@ -24,15 +24,14 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
-    ReferenceMetric,
+    WordMetric,
     bool_option,
     format_number,
-    joined,
     list_function,
     number,
     setting,
+    signed_words,
 )
-from judge.metrics.common import tokenizer as tokenizer_option
 
 __all__ = ["Meteor", "score"]
 
@@ -50,13 +49,13 @@ Stage = Callable[[str], Iterable[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meteor(ReferenceMetric):
+class Meteor(WordMetric):
     """METEOR (0–1): a mean of precision and recall that favours recall, with a penalty for matches out of order.
 
     Words come from `text.words`, by `tokenizer` or by script; the best reference counts. `alpha` weighs recall, the
     penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and score slightly below 1. WordNet's
     synonyms count if NLTK and its data `wordnet` are installed (`stages` in the signature); `wordnet` forces or forbids
-    them.
+    them. Stems and synonyms are of English: they count for the tokenizer `en` alone.
     """
 
     name: ClassVar[str] = "meteor"
@@ -64,7 +63,6 @@ class Meteor(ReferenceMetric):
     alpha: float = setting(0.9, number, 0, 1)
     beta: float = setting(3.0, number, 0, 100)
     gamma: float = setting(0.5, number, 0, 1)
-    tokenizer: str | None = setting(None, tokenizer_option)
     wordnet: bool | None = setting(None, _wordnet_option)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -85,27 +83,27 @@ class Meteor(ReferenceMetric):
                 name = self.tokenizer or text.tokenizer_for([output, *targets])
                 used.add(name)
                 words = text.words(name)(output)
-                return max(self._value(words, reference, synonyms) for reference in reference_words(name))
+                english = name == "en"
+                return max(self._value(words, each, english, english and synonyms) for each in reference_words(name))
 
             return rate
 
         def sign(used: set[str]) -> str:
             options = "|".join(f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma"))
-            tok = joined(map(text.signature, used))
             stages = f"stages=exact+stem{_wordnet() if synonyms else ''}"
-            return f"{stages}|{options}|tok={tok}|refs=best|judge {__version__}"
+            return f"{stages}|{options}|{signed_words(used)}|refs=best|judge {__version__}"
 
         return self.compare(samples, prepare, sign)
 
-    def _value(self, words: list[str], reference: list[str], synonyms: bool) -> float:
+    def _value(self, words: list[str], reference: list[str], stems: bool, synonyms: bool) -> float:
         # Pairs of positions in output and reference; each position occurs at most once.
         output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
         pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-        # The remaining words are stems now, and NLTK looks up synonyms of the stems.
-        output_words, reference_words = (
-            {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
-        )
-        pairs += _match_stage(output_words, reference_words, lambda word: (word,))
+        if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
+            output_words, reference_words = (
+                {at: _stem(word) for at, word in side.items()} for side in (output_words, reference_words)
+            )
+            pairs += _match_stage(output_words, reference_words, lambda word: (word,))
         if synonyms:
             pairs += _match_stage(output_words, reference_words, _synonyms)
         pairs.sort()

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal
 
 from judge import text
 from judge.core.records import Sample
-from judge.metrics import MetricResult
-from judge.metrics.common import CannotScore, Rate, ReferenceMetric, joined, list_function
+from judge.metrics import MetricResult, Note
+from judge.metrics.common import CannotScore, Rate, ReferenceMetric, all_texts, joined, list_function
 
 __all__ = ["Ter", "score"]
 
+_UNSPLIT = "are in a script that TER does not split into words, so values are too high: use chrf"
 _MOST_CELLS = 1_000_000  # words of the output times words of a reference: half a minute
 
 
@@ -72,6 +73,14 @@ class Ter(ReferenceMetric):
             return f"case={case}|tok=tercom|norm={norm}|punct={punct}|asian={asian}|{version_signed}"
 
         return self.compare(samples, prepare, sign)
+
+    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+        """Return how many texts are not split into words, and how many differ in Unicode's form."""
+        distinct = set(all_texts(samples))
+        unsplit = [string for string in distinct if text.is_unspaced([string])]
+        if self.asian_support is not False:
+            unsplit = [string for string in unsplit if text.detect_language([string]) == "en"]
+        return Note(self.name, len(unsplit), len(distinct), _UNSPLIT), *super().notes(samples)
 
 
 score = list_function(

@@ -23,11 +23,11 @@ from judge.metrics.common import (
     MetricOptions,
     choices_option,
     failure,
-    joined,
     lacks_source,
     setting,
+    signed_words,
     texts,
-    tokenizer_loss,
+    tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.text.languages import HAN, HANGUL, KANA
@@ -309,7 +309,7 @@ class Measure:
     """
 
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
-        self._source = source if source and source.strip() else None
+        self._source = text.normal(source) if source and source.strip() else None
         self._tokenizer = tokenizer
         self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
@@ -318,6 +318,7 @@ class Measure:
 
     def __call__(self, output: str) -> Features:
         """Return the features of an output. Raise MissingExtra if the tokenizer's packages are missing."""
+        output = text.normal(output)
         name = self._tokenizer or text.tokenizer_for([output])
         self.used.add(name)
         cut = Sentences.from_text(output, name)
@@ -463,7 +464,7 @@ class Stats(MetricOptions):
         used: set[str] = set()
         features = measured(samples, tokenizer=self.tokenizer, used=used)
         rows = [_row(*each, name) for each in zip(samples, features, strict=True) for name in self.columns]
-        signed = f"tok={joined(map(text.signature, used))}|judge {__version__}"
+        signed = f"{signed_words(used)}|judge {__version__}"
         columns = tuple(
             Column(
                 f"stats_{name}",
@@ -476,8 +477,7 @@ class Stats(MetricOptions):
             for name in self.columns
         )
         all_texts = (string for sample in samples for string in (sample.output, sample.source or ""))
-        notes = (tokenizer_loss("stats", self.tokenizer, all_texts),) if self.tokenizer else ()
-        return MetricResult(columns, tuple(rows), notes)
+        return MetricResult(columns, tuple(rows), (tokenizer_note("stats", self.tokenizer, all_texts),))
 
 
 def score(

@@ -74,17 +74,39 @@ else:
     """A code in the table, as a type whose values are known: options check and list them."""
 _BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 
-# \w lacks the marks that Arabic, Hebrew, Indic and Thai words are written with, which would cut them in pieces.
+# \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut them in pieces.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
-    "\u0670\u0900-\u0963\u0971-\u0dff\u0e31-\u0e4e"
+    "\u0670\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
+)
+# Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels and marks: Thai and
+# Lao vowels before and after it, and consonants that are written below it.
+_CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+_CLUSTER = (
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{_CLUSTERED}]"
+    rf"(?:[\u1039\u17d2](?=\w)[{_CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{_CLUSTERED}])*"
 )
 _SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
 _LETTERS_OF = {
     letters: re.compile(f"[{letters}]") for row in _BY_SCRIPT for letters in (row.letters, row.own_letters) if letters
 }
-_TOKEN = re.compile(f"[{_SCRIPTS}]|(?:[^\\W{_SCRIPTS}][{_MARKS}]*)+")
-_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{_SCRIPTS}][{_MARKS}]*)+")
+_TOKEN = re.compile(f"[{_SCRIPTS}]|{_CLUSTER}|(?:[^\\W{_SCRIPTS}{_CLUSTERED}][{_MARKS}]*)+")
+_WORD = re.compile(f"(?:[^\\W_][{_MARKS}{_CLUSTERED}]*)+")
+_OTHER_WORD = re.compile(f"(?:[^\\W\\d_{_SCRIPTS}{_CLUSTERED}][{_MARKS}]*)+")
+_UNSPACED = re.compile(f"[{HAN}{KANA}]|{_CLUSTER}")
+_SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{_CLUSTERED}][{_MARKS}]*)+")
+
+_CJK = re.compile(f"[{_SCRIPTS}]").search
+_BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search
+_NO_WIDE_MARKS = re.compile("[^！-／：-＠［-｀｛-･]+")
+# English words that few other languages have.
+_ENGLISH = frozenset(
+    re.findall(
+        r"\w+",
+        "the and that with from this which their they have been would could there who what when she its our your these "
+        "those about than because not you were how his him said",
+    )
+)
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
@@ -98,13 +120,30 @@ def detect_language(texts: Iterable[str]) -> str:
     Hangul is Korean; Han is Japanese where at least a tenth of the Han and kana is kana, else Chinese. Looks at
     the first 2,000 characters of each text, 200,000 in all. No letters at all: `en`.
     """
+    return _most_written(_beginnings(texts))[0]
+
+
+def is_unspaced(texts: Iterable[str]) -> bool:
+    """Return whether most of the texts is in a script without spaces between words, so that they cut nothing.
+
+    These are Han, kana, Thai, Lao, Burmese and Khmer; two characters or clusters count as a word. Reads as much as
+    `detect_language`, which is `en` for the last four.
+    """
+    text = _beginnings(texts)
+    if text.isascii() or not _UNSPACED.search(text):
+        return False
+    text = normal(text)
+    return len(_UNSPACED.findall(text)) >= max(1, 2 * len(_SPACED_WORD.findall(text)))
+
+
+def _beginnings(texts: Iterable[str]) -> str:
     seen, room = [], _LOOK_AT
     for text in texts:
         seen.append(text[: min(room, _LOOK_AT_EACH)])
         room -= len(seen[-1])
         if room <= 0:
             break
-    return _most_written("\n".join(seen))[0]
+    return "\n".join(seen)
 
 
 def language_of(samples: Iterable[Sample]) -> str:
@@ -123,6 +162,7 @@ def detect_language_or_none(text: str) -> str | None:
 
 def _most_written(text: str) -> tuple[str, int]:
     """Return the language that most words of a text are in, and how many letters (of an alphabet, words) it has."""
+    text = normal(text)
     words = len(_OTHER_WORD.findall(text))
     if text.isascii():
         return DEFAULT_LANGUAGE, words
@@ -143,14 +183,45 @@ def is_cjk(text: str) -> bool:
     """
     if text.isascii():
         return False
-    letters = [letter for letter in text.lower() if letter.isalpha()]
+    letters = [letter for letter in unicodedata.normalize("NFKC", text).lower() if letter.isalpha()]
     return 2 * sum(map(str.isascii, letters)) < len(letters)
 
 
-def tokens(text: str) -> list[str]:
-    """Return lower-cased tokens for any script: every Han, kana or Hangul character alone, other words whole.
+def is_english(text: str) -> bool:
+    """Return whether no more words of a text have letters beyond a-z than are English function words.
 
-    Normalised by NFKC first. Punctuation, symbols and emoji are no tokens.
+    True for any text in a-z alone. False for Latin letters with diacritics if the text does not look English.
+    """
+    text = unicodedata.normalize("NFKC", text).lower()
+    if not _BEYOND_ASCII(text):
+        return True
+    words = _OTHER_WORD.findall(text)
+    return sum(not word.isascii() for word in words) <= sum(map(_ENGLISH.__contains__, words))
+
+
+def normal(text: str) -> str:
+    """Return a text in Unicode's form NFKC, in which equal letters are equal.
+
+    With letters of Chinese, Japanese or Korean, full-width punctuation stays, because it ends their sentences.
+    """
+    if text.isascii():
+        return text
+    normalized = unicodedata.normalize("NFKC", text)
+    if not _CJK(normalized):
+        return normalized
+    return _NO_WIDE_MARKS.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
+
+
+def cut_words(text: str) -> list[str]:
+    """Return the lower-cased words of a text after NFKC: runs of letters and digits in any script, with their marks."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+
+
+def tokens(text: str) -> list[str]:
+    """Return lower-cased tokens for any script: each Han, kana or Hangul character, each cluster, other words whole.
+
+    A cluster of Thai, Lao, Burmese or Khmer is a consonant with its vowels and marks. Normalised by NFKC first.
+    Punctuation, symbols and emoji are no tokens.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
 

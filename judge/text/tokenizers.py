@@ -16,7 +16,7 @@ from typing import Any
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.core.records import whole
-from judge.text.languages import detect_language, is_cjk, tokens
+from judge.text.languages import cut_words, detect_language, is_cjk, is_english, is_unspaced, tokens
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -112,7 +112,7 @@ _ZH_13A = [
     (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
     (re.compile(r"([0-9])-"), r"\1 - "),
 ]
-_BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "char": tokens, "zh": _zh}
+_BUILT_IN: Mapping[str, Tokenizer] = {"en": _en, "words": cut_words, "char": tokens, "spaces": str.split, "zh": _zh}
 TOOLS: Mapping[str, Tool] = {
     "ja": Tool(partial(_mecab, "MeCab", "ipadic"), ("MeCab", "ipadic"), ("ipadic",), "ja-mecab-ipadic{0}", _CJK),
     "ko": Tool(
@@ -132,7 +132,7 @@ TOOLS: Mapping[str, Tool] = {
     ),
     "kiwi": Tool(_kiwi, ("kiwipiepy",), ("kiwipiepy", "kiwipiepy_model"), "ko-kiwi{0}-model{1}", "kiwipiepy"),
 }
-TOKENIZERS: tuple[str, ...] = ("en", "char", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
+TOKENIZERS: tuple[str, ...] = ("en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi")
 
 _WITH_LETTER = re.compile(r"[^\W_]").search
 _LOCK = RLock()
@@ -143,16 +143,17 @@ def tokenizer(name: str) -> Tokenizer:
     """The function that cuts a text of any length into tokens, none of them empty or blank. It can be pickled.
 
     - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9; other letters are lost.
-    - `char`: `tokens`.
+    - `words`: `cut_words`, for alphabets other than English; `char`: `tokens`, for scripts without spaces.
+    - `spaces`: what stands between white space, with case and punctuation.
     - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give
       for texts of up to 20,000 characters; longer ones are cut after a stop.
     - `zh`: sacrebleu's `zh`: each Chinese character or punctuation mark, other words whole.
     - `zh-words`: the words of rjieba, by dictionary alone (jieba with `HMM=False`).
     - `sudachi`: SudachiPy's longest units (mode C) with the core dictionary; `kiwi`: kiwipiepy's morphemes.
 
-    All but `en` and `char` keep case and punctuation. A lone surrogate counts as U+FFFD where the tool cannot hold it,
-    a NUL as a space where it ends the text. Loads the tool's dictionary at the first call in a process; may be used
-    by several threads. Raises ConfigError for an unknown name and MissingExtra where packages are missing.
+    All but `en`, `words` and `char` keep case and punctuation. A lone surrogate counts as U+FFFD where the tool cannot
+    hold it, a NUL as a space where it ends the text. Loads the tool's dictionary at the first call in a process; may
+    be used by several threads. Raises ConfigError for an unknown name and MissingExtra where packages are missing.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
@@ -161,12 +162,31 @@ def tokenizer(name: str) -> Tokenizer:
 
 
 def words(name: str) -> Tokenizer:
-    """As `tokenizer`, but lower-cased and without the tokens that hold no letter and no digit."""
-    return _en if name == "en" else partial(_tokenize_to_words, tokenizer(name))
+    """As `tokenizer` after NFKC, lower-cased and without tokens that hold no letter and no digit.
+
+    `spaces` keeps case and all tokens. `en` gives for a text in NFC what rouge-score does: symbols such as ™ and ½ stay
+    separators.
+    """
+    if name == "en":
+        return _en_words
+    return _spaces if name == "spaces" else partial(_to_words, tokenizer(name))
 
 
-def _tokenize_to_words(cut: Tokenizer, text: str) -> list[str]:
-    return [token.lower() for token in cut(text) if _WITH_LETTER(token)]
+def _en_words(text: str) -> list[str]:
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the symbol's NFKC form.
+        symbols = {ord(mark): " " for mark in {*text} if not (mark.isascii() or mark.isalpha() or mark.isdecimal())}
+        text = unicodedata.normalize("NFKC", text.translate(symbols))
+    return _en(text)
+
+
+def _spaces(text: str) -> list[str]:
+    return unicodedata.normalize("NFKC", text).split()
+
+
+def _to_words(cut: Tokenizer, text: str) -> list[str]:
+    return [token.lower() for token in cut(unicodedata.normalize("NFKC", text)) if _WITH_LETTER(token)]
 
 
 def installed(name: str) -> bool:
@@ -177,14 +197,19 @@ def installed(name: str) -> bool:
 def tokenizer_for(parts: Sequence[str]) -> str:
     """Return the name of a tokenizer that suits all the parts.
 
-    `en`, unless its rules would lose more than half of the letters of one of them; then by the `language` of those
-    that would lose: `zh`, `ja` or `ko` where their packages are installed, else `char`.
+    `en` for letters a-z, and for other Latin letters in English (`is_english`). Where `en` would lose more than half
+    of the letters of a part, the `language` of such parts if it is `zh`, `ja` or `ko` and installed, else `char` for
+    scripts without spaces. Otherwise `words`.
     """
-    unreadable = [part for part in parts if is_cjk(part)]
-    if not unreadable:
+    if all(map(str.isascii, parts)):
         return "en"
+    unreadable = [part for part in parts if is_cjk(part)]
     language = detect_language(unreadable)
-    return "char" if language == "en" or not installed(language) else language
+    if language != "en":
+        return language if installed(language) else "char"
+    if any(is_unspaced([part]) for part in unreadable):
+        return "char"
+    return "words" if unreadable or not is_english("\n".join(parts)) else "en"
 
 
 def drops_most_letters(text: str, tokens: Sequence[str]) -> bool:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +18,7 @@ from hypothesis import strategies as st
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Sample, Score
-from judge.metrics import Metric, parallel
+from judge.metrics import Metric, Note, parallel
 
 TEXTS = [
     "The ferry reached the harbour three hours late.",
@@ -189,6 +193,94 @@ def test_blank_references_do_not_count(name: str) -> None:
     assert found == pytest.approx(values(name, TEXTS[0], "The ferry came late."), abs=1e-6)
 
 
+OF_WORDS = ("rouge", "meteor", "cider", "stats")
+"""Those that cut words by `judge.text`, which normalises."""
+WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)} | {0x20: 0x3000}
+FORMS: dict[str, Callable[[str], str]] = {
+    "NFC": lambda line: normalize("NFC", line),
+    "NFD": lambda line: normalize("NFD", line),
+    "full width": lambda line: line.translate(WIDE),
+}
+NATIVE = [
+    "배가 오후 늦게 항구에 도착했다. 승객은 3시간을 기다렸다.",
+    "フェリーは午後遅くに港へ着いた。ガムを買った。",
+    "Die Fähre lief spät ein. Müller fuhr über Köln.",
+    "क़ानून की भाषा बदल गई। नाव देर से आई।",
+    "The ferry came late. It ran 3 hours late.",
+    "Phà đến bến muộn. Hành khách chờ ba giờ.",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", OF_WORDS)
+@given(lines=st.lists(st.sampled_from(NATIVE), min_size=2, max_size=4, unique=True))
+def test_every_unicode_form_scores_the_same(name: str, form: str, lines: list[str]) -> None:
+    """The plain rows, and those of outputs in another form; CIDEr needs two items."""
+    plain = [Sample(str(n), "a", line, f"{lines[n - 1]} {line}", (line,)) for n, line in enumerate(lines)]
+    other = [replace(sample, output=FORMS[form](sample.output)) for sample in plain]
+    assert metric(name).score(other).rows == metric(name).score(plain).rows
+
+
+@pytest.mark.parametrize("name", ["bleu", "bleu_corpus", "chrf", "ter", "source_bleu"])
+def test_values_of_sacrebleu_come_with_a_note_on_unicode_forms(name: str) -> None:
+    def notes(output: str, *references: str) -> list[str]:
+        samples = [Sample("1", "a", output, source=references[0], references=references)]
+        return [str(note) for note in metric(name).score(samples).notes if isinstance(note, Note) and note.some]
+
+    for line in NATIVE[:3]:
+        (note,) = notes(normalize("NFD", line), line)
+        assert note.startswith(f"{name}: 1 of 1 texts have words in another Unicode form than")
+        assert notes(line, line) == notes(normalize("NFD", line), normalize("NFD", line)) == []
+    assert notes("ｆｅｒｒｙ came", "the ferry") != notes("the m² – “ferry”…", "2 ferries") == []
+
+
+NEAR = [
+    ("เรือมาถึงท่าเรือช้ามาก", "เรือมาถึงท่าเรือช้ามากๆ"),
+    ("ເຮືອມາຮອດທ່າເຮືອຊ້າ", "ເຮືອມາຮອດທ່າເຮືອຊ້າຫຼາຍ"),
+    ("កប៉ាល់មកដល់កំពង់ផែយឺត", "កប៉ាល់មកដល់កំពង់ផែយឺតណាស់"),
+    ("သင်္ဘောဆိပ်ကမ်းသို့နောက်ကျမှရောက်", "သင်္ဘောဆိပ်ကမ်းသို့နောက်ကျမှရောက်သည်"),
+    ("Die Fähre kam spät in Köln an", "Die Fähre kam sehr spät in Köln an"),
+    ("Паром поздно пришёл в старый порт", "Паром очень поздно пришёл в старый порт"),
+    ("Το πλοίο έφτασε αργά στο λιμάνι", "Το πλοίο έφτασε πολύ αργά στο λιμάνι"),
+    ("وصلت العبارة إلى الميناء متأخرة", "وصلت العبارة إلى الميناء القديم متأخرة"),
+    ("המעבורת הגיעה לנמל הישן באיחור", "המעבורת הגיעה לנמל הישן באיחור רב"),
+    ("नाव पुराने बंदरगाह पर देर से पहुँची", "नाव पुराने बंदरगाह पर बहुत देर से पहुँची"),
+]
+CLUSTERED = 4
+
+
+@pytest.mark.parametrize("name", ["rouge", "bleu", "chrf", "meteor", "cider"])
+def test_near_equal_texts_score_in_any_script(name: str) -> None:
+    samples = [Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(NEAR)]
+    result = metric(name).score(samples)
+    ends = {column.name: column.high or 1 for column in result.columns}
+    for row in result.rows:
+        assert isinstance(row, Score)
+        assert row.value > 0.4 * ends[row.column], (NEAR[int(row.item)], row)
+    counts = [note.some for note in result.notes if isinstance(note, Note) and "Thai, Lao" in str(note)]
+    assert counts == ([] if name == "chrf" else [2 * CLUSTERED])
+    assert name == "chrf" or "char" in result.columns[0].signature
+
+
+def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> None:
+    samples = [Sample(str(n), "a", output, target, (target,)) for n, (output, target) in enumerate(NEAR)]
+    for made in (
+        metric("ter"),
+        *(plugins.load("metrics", name)(tokenize="13a") for name in ("bleu", "bleu_corpus", "source_bleu", "distinct")),
+        *(plugins.load("metrics", name)(tokenizer="words") for name in OF_WORDS),
+    ):
+        lines = [str(note) for note in made.score(samples).notes if isinstance(note, Note) and note.some]
+        assert len(lines) == 1, lines
+        assert re.search(r": (4|8) of .* not split into words", lines[0])
+
+
+def test_umlauts_are_letters() -> None:
+    """rouge-score reads both as `m ller`; a row in English keeps its rules."""
+    for name in ("rouge", "meteor"):
+        assert set(values(name, "Müller", "Möller")) == {0.0}
+    assert values("rouge", "Müller won the cup", "Möller won the cup")[0] == 1.0
+
+
 def _process(code: str) -> tuple[str, str]:
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     return done.stdout, done.stderr
@@ -239,26 +331,26 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
         ("alpha", 1.1, "must be a number from 0 to 1, not 1.1"),
         ("beta", "3", "must be a number from 0 to 100, not '3'"),
         ("gamma", True, "must be a number from 0 to 1, not True"),
-        ("tokenizer", "engl", "must be one of en, char, ja, ko"),
+        ("tokenizer", "engl", "must be one of en, words, char, spaces, ja, ko"),
         ("wordnet", "yes", f"{_SWITCH} 'yes'"),
     ],
     "cider": [
         ("sigma", 0, r"must be a number from 0.01 to 1e\+06, not 0"),
         ("max_order", 10, f"{_NUMBER} 1 to 9, not 10"),
         ("stem", "porter", f"{_SWITCH} 'porter'"),
-        ("tokenizer", "xx", "must be one of en, char, ja, ko"),
+        ("tokenizer", "xx", "must be one of en, words, char, spaces, ja, ko"),
     ],
     "heuristic": [
         ("criteria", [], "must be distinct values of relevance, coherence, consistency, fluency"),
         ("criteria", "fluency,fluency", "must be distinct values of "),
         ("prefix", None, "must be text"),
-        ("tokenizer", "words", "must be one of "),
+        ("tokenizer", "word", "must be one of "),
     ],
     "stats": [
         ("columns", "words,size", "must be one of words, sentences, .*, not 'size'"),
         ("columns", ["words", "words"], "must be `all` or a list of distinct names"),
         ("columns", 3, "must be `all` or a list of distinct names, not 3"),
-        ("tokenizer", "words", "must be one of "),
+        ("tokenizer", "word", "must be one of "),
     ],
     "distinct": [
         *(("orders", value, "must be ") for value in (0, [], [1, 1], "2")),

@@ -159,7 +159,7 @@ def test_degenerate_outputs_do_not_win_in_other_scripts(language: str) -> None:
         found = results(worse, source)
         assert all(beaten(criterion, found[criterion], ordinary[criterion]) for criterion in CRITERIA), worse
     samples = [Sample("1", "a", summary, source), Sample("2", "a", ORDINARY, SOURCE)]
-    _, note = Heuristic().score(samples).notes
+    _, note, _ = Heuristic().score(samples).notes
     assert str(note).startswith("heuristic: 1 of 2 texts have a non-Latin source")
 
 

@@ -113,7 +113,7 @@ def test_is_nltk(output: list[str], references: list[list[str]]) -> None:
 def test_is_nltk_with_synonyms(wordnet: Wordnet, output: list[str], references: list[list[str]], alpha: float) -> None:
     theirs = meteor_score(references, output, wordnet=wordnet, alpha=alpha, beta=2, gamma=0.25)
     metric = Meteor(alpha=alpha, beta=2, gamma=0.25)
-    pairs = [metric._value(output, reference, synonyms=True) for reference in references]
+    pairs = [metric._value(output, reference, stems=True, synonyms=True) for reference in references]
     assert max(pairs) == pytest.approx(theirs, abs=1e-12)
 
 
@@ -158,7 +158,7 @@ def test_signature_and_scripts() -> None:
     ]
     result = Meteor(tokenizer="char").score(samples)
     assert result.columns[0].signature.startswith(
-        "meteor|sentence|nrefs=var|stages=exact+stem|alpha=0.9|beta=3|gamma=0.5|tok=char|refs=best|judge "
+        "meteor|sentence|nrefs=var|stages=exact+stem|alpha=0.9|beta=3|gamma=0.5|tok=char|form=nfkc|refs=best|judge "
     )
     *_, last = Meteor().score(samples).rows
     assert isinstance(last, Failure)

@@ -16,7 +16,16 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.metrics.bleu import HIGHEST_ORDER, BleuOptions, DiversitySettings, Settings, Tokens, signed_version
-from judge.metrics.common import CannotScore, by_system, choice_option, failure, lacks_source, setting, whole_number
+from judge.metrics.common import (
+    CannotScore,
+    by_system,
+    choice_option,
+    failure,
+    form_note,
+    lacks_source,
+    setting,
+    whole_number,
+)
 from judge.metrics.common import texts as text_list
 from judge.metrics.diversity import ngrams
 from judge.metrics.diversity.ngrams import Corpus, Cut, Grams, Ints, cut, orders, totals
@@ -265,7 +274,11 @@ class SourceBleu(DiversitySettings):
             number = self.bleu(self.counts(sample.output, [sample.source], name))
             rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric")))
         signature = f"{_SOURCE_BLEU}|sentence|{self.signature(sorted(names))}"
-        return MetricResult((Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""),), tuple(rows))
+        column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
+        compared = [(sample.output, [sample.source]) for sample in samples if sample.source]
+        strings = (string for output, sources in compared for string in (output, *sources))
+        notes = self.note(strings, self.tokenize), form_note(_SOURCE_BLEU, compared)
+        return MetricResult((column,), tuple(rows), notes)
 
 
 def source_bleu(

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from judge.core.records import Failure, Provenance, Score
-from judge.metrics import Note, bleu
+from judge.metrics import Note
 from judge.metrics.bleu import Tokens
 from judge.metrics.common import CannotScore
 from judge.metrics.common import texts as text_list
@@ -100,7 +100,7 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     """
     name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
     read = corpus(list(map(tokens.words(name), checked_texts)))
-    return Cut(read, name, bleu.count_unsegmented(tokens.name, name, checked_texts))
+    return Cut(read, name, tokens.note(checked_texts, name))
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:

@@ -46,14 +46,14 @@ from judge.metrics.common import (
     choices_option,
     failure,
     format_number,
-    joined,
     no_reference,
     number,
     paired,
     reference_count,
     references,
     setting,
-    tokenizer_loss,
+    signed_words,
+    tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.rouge.sequences import SCRIPT, Rules, script_words, vocabulary
@@ -195,7 +195,9 @@ class Rouge(MetricOptions):
         """Return the tokenizer of an output and its references."""
         if self.script or self.tokenizer:
             return self.tokenizer or SCRIPT
-        return "en" if all(map(str.isascii, parts)) else text.tokenizer_for(parts)
+        if self.package and not any(map(text.is_cjk, parts)):
+            return "en"
+        return text.tokenizer_for(parts)
 
     def compare(
         self, output: str, targets: Sequence[str], tokenizer: str, *, running: bool, empty: bool = False
@@ -260,22 +262,23 @@ class Rouge(MetricOptions):
                 else:
                     value = getattr(scored, _VALUES[column.value])
                     rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
-        notes: tuple[Note, ...] = ()
         if self.script:
             some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in compared)
             notes = (
                 Note("rouge", some, len(compared), f"lost more than half of their letters to the preset {SCRIPT}"),
             )
-        elif self.tokenizer:
-            notes = (tokenizer_loss("rouge", self.tokenizer, compared),)
+        else:
+            notes = (tokenizer_note("rouge", self.tokenizer, compared),)
         counted = reference_count(samples)
         return MetricResult(tuple(self._column(column, used, counted) for column in self._columns), tuple(rows), notes)
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
-        tokenizers = joined(SCRIPT if name == SCRIPT else text.signature(name) for name in used)
+        tokens = f"tok={SCRIPT if used else '-'}" if self.script else signed_words(used)
+        if self.package:
+            tokens = tokens.removesuffix("|form=nfkc")
         stems = "no" if not self.stem else "en" if {"en", SCRIPT} & {*used} else "-"
-        parts = [name, value, f"nrefs={references}", f"stem={stems}", f"tok={tokenizers}"]
+        parts = [name, value, f"nrefs={references}", f"stem={stems}", tokens]
         if kind.by_sentence or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")

@@ -104,6 +104,8 @@ class Vocabulary:
 
     def read(self, string: str) -> Text:
         """Raises CannotScore where there are more different words than characters."""
+        if self.rules.tokenizer != SCRIPT:
+            string = text.normal(string)  # by which sentences end; words are normalised by the tokenizer
         lines = text.sentences(string) if self.rules.running else string.split("\n")
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))

@@ -53,7 +53,7 @@ def test_types_by_name(name: str, script: bool, kind: Kind) -> None:
         ({"preset": "rouge156"}, "rouge.preset must be one of rouge155"),
         ({"multi": "best"}, "rouge.multi must be one of best_f, best_recall, pooled, mean, jackknife"),
         ({"stem": "yes"}, "rouge.stem must be true or false"),
-        ({"tokenizer": "klingon"}, "rouge.tokenizer must be one of en, char, ja"),
+        ({"tokenizer": "klingon"}, "rouge.tokenizer must be one of en, words, char, spaces, ja"),
         ({"tokenizer": "en", "preset": "rouge155"}, "its own tokenizer"),
         ({"stopwords": "/no/such/file"}, "stopwords: cannot read /no/such/file"),
         ({"stopwords": [True]}, "stopwords must be a file"),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -72,7 +73,10 @@ def test_any_words_as_the_package_has_them(text: st.SearchStrategy[str]) -> None
     check()
 
 
-@given(st.text(max_size=30), st.text(max_size=30))
+ANY_TEXT = st.text(max_size=30).map(lambda text: normalize("NFKC", text))
+
+
+@given(ANY_TEXT, ANY_TEXT)
 def test_any_text_by_the_english_rules_as_the_package_has_it(output: str, reference: str) -> None:
     expected = RougeScorer(TYPES, use_stemmer=True).score(reference, output)
     for kind, (found,) in score([output], [reference], TYPES, tokenizer="en").items():
