@@ -111,7 +111,7 @@ def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) 
             notes.append(f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run.")
         for judge in judges_of(result.table, str(result.info.get("model") or "")):
             values = {key: value for key, value in judge.values.items() if key in same}
-            rated.append((name, replace(judge, values=values)))
+            rated.append((name, replace(judge, values=values, failed=judge.failed & same)))
     counts = Counter((judge.criterion, judge.name) for _, judge in rated)
     ambiguous = {judge.name for _, judge in rated if counts[judge.criterion, judge.name] > 1}
     return [

@@ -20,7 +20,7 @@ from judge.stats.agreement import Agreement, Measure
 from judge.stats.calibration import Calibrated, Calibration
 from judge.stats.coefficients import LEVELS, Coefficient, Level
 from judge.stats.correlation import Correlation
-from judge.stats.human_agreement import Rated, Row, Versus
+from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Compared:
     calibration: Calibration | None
     no_calibration: str | None
     few: Mapping[Level, str]
+    failed: FailedJudgments | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def flat(rated: Rated) -> Criterion:
                 row.calibration,
                 row.no_calibration or None,
                 row.few,
+                row.failed,
             )
             for row in rated.rows
         ),
@@ -186,6 +188,7 @@ def read(stored: Any) -> Rated:
                 row.calibration,
                 row.no_calibration or "",
                 row.few,
+                row.failed,
             )
         )
     versus: dict[tuple[str, str, Level], dict[str, Estimate]] = {}

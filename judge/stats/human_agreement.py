@@ -24,9 +24,28 @@ from judge.metrics import Metric, parallel
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
-from judge.stats.coefficients import LEVELS, Level, paired, within
+from judge.stats.coefficients import LEVELS, Level, paired, spearman_bounds, within
 from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, matrix, rater_correlation
+from judge.stats.paired_differences import sign_flip
 from judge.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJudgments:
+    """The `n` of `of` rated texts for which a column has a failure and no score.
+
+    `ratings` and `scored_ratings` are people's means of these texts and of those with a score (None without any). `p`
+    tests whether people rate them alike: sign flips over items of Σ (failed − share failed) · (rating − mean), None for
+    one item. `bounds` are by level about the lowest and the highest Spearman with any scores for the failed texts
+    (`spearman_bounds`), empty for a column without a scale.
+    """
+
+    n: int
+    of: int
+    ratings: float
+    scored_ratings: float | None
+    p: float | None
+    bounds: Mapping[Level, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +54,7 @@ class Row:
 
     A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale) and its `calibration`,
     or else `no_calibration` says why not. A rater's `agreement` is that of all raters with one another. `few` says by
-    level why a baseline has too few values to be compared with.
+    level why a baseline has too few values to be compared with. `failed` is None if no rated text failed.
     """
 
     name: str
@@ -46,6 +65,7 @@ class Row:
     calibration: Calibration | None = None
     no_calibration: str = ""
     few: Mapping[Level, str] = field(default_factory=dict)
+    failed: FailedJudgments | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +106,31 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class RatedColumn:
-    """A judge's column or a baseline. An empty `criterion` means any. A judge's column has a `scale`."""
+    """A judge's column or a baseline. An empty `criterion` means any. A judge's column has a `scale`.
+
+    `failed` are the texts (item, system) for which it has a failure.
+    """
 
     name: str
     signature: str
     values: Values
     criterion: str = ""
     scale: Column | None = None
+    failed: frozenset[tuple[str, str]] = frozenset()
 
 
 def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
     """Return a column of a run under this name."""
-    return column_from_metric(column, table.column_scores(column.name), name)
+    return column_from_metric(column, (*table.column_scores(column.name), *table.failures), name)
 
 
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
     """Return a column from its rows among those of several columns."""
-    values = {(r.item, r.system): r.value for r in rows if isinstance(r, Score) and r.column == column.name}
+    own = [row for row in rows if row.column == column.name]
+    values = {(row.item, row.system): row.value for row in own if isinstance(row, Score)}
+    failed = frozenset((row.item, row.system) for row in own if isinstance(row, Failure))
     scale = column if column.kind == "criterion" else None
-    return RatedColumn(name, column.signature, values, column.criterion, scale)
+    return RatedColumn(name, column.signature, values, column.criterion, scale, failed)
 
 
 _NAMED = 3
@@ -209,6 +235,7 @@ def _rouge(table: Table, samples: Sequence[Sample], measure: bool) -> list[Rated
 
 _MANY = 5_000  # texts
 _FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, that a baseline needs
+_MAX_POINTS = 17  # of a scale, for the bounds of a correlation
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -287,15 +314,57 @@ def _rated(
     return Rated(
         name,
         len(texts),
-        tuple(_judge_row(column, values, ratings, against, bootstrap) for column, values in judged),
         tuple(
-            Row(column.name, "baseline", column.signature, against.correlate(values), few=few[column.name])
+            replace(
+                _judge_row(column, values, ratings, against, bootstrap), failed=_failed(column, texts, values, ratings)
+            )
+            for column, values in judged
+        ),
+        tuple(
+            Row(
+                column.name,
+                "baseline",
+                column.signature,
+                against.correlate(values),
+                few=few[column.name],
+                failed=_failed(column, texts, values, ratings),
+            )
             for column, values in below
         ),
         rater,
         no_rater,
         differences,
         versus,
+    )
+
+
+def _failed(column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats) -> FailedJudgments | None:
+    """Compare people's ratings of the failed and of the scored texts, and bound the correlation of all of them."""
+    missing = np.isnan(values) & ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
+    if not missing.any():
+        return None
+    scored = ~np.isnan(values)
+    judged, p, scored_ratings = missing | scored, None, None
+    if scored.any():
+        scored_ratings = float(ratings[scored].mean())
+        away = np.where(judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0).sum(
+            axis=1
+        )
+        p = float(sign_flip(np.where(judged.any(axis=1), away, np.nan)[None], seed=0).p[0])
+    bounds: dict[Level, tuple[float, float]] = {}
+    scale = column.scale
+    if scale is not None and scale.low is not None and scale.high is not None and scale.low < scale.high:
+        points = np.asarray(levels(scale))
+        if not 0 < len(points) <= _MAX_POINTS or not np.isin(values[scored], points).all():
+            points = np.linspace(scale.low, scale.high, _MAX_POINTS)
+        bounds = {
+            level: ends
+            for level in LEVELS
+            if (ends := spearman_bounds(values, ratings, missing, level, points)) is not None
+        }
+    n, of = int(missing.sum()), int(judged.sum())
+    return FailedJudgments(
+        n, of, float(ratings[missing].mean()), scored_ratings, None if p is None or np.isnan(p) else p, bounds
     )
 
 

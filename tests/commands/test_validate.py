@@ -212,6 +212,40 @@ def test_all_failed_is_no_zero() -> None:
     assert set(own.correlation.lacking.values()) == {"no text has both a value and a rating"}
 
 
+def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
+    """The judge refuses the poor texts of seven of eight items, and one fair text."""
+
+    def reply(request: Any) -> str:
+        text = request.messages[0]["content"]
+        refused = ("poor0" in text and "article 7" not in text) or ("fair0" in text and "article 3" in text)
+        return "I cannot rate this." if refused else grade(request)
+
+    found = judge.validate(judged(rows(items=8), model=ScriptedProvider(reply, model="shy")), n_resamples=20)
+    (own,) = of(found).judges
+    failed = own.failed
+    assert (failed.n, failed.of) == (8, 24)
+    assert failed.ratings == pytest.approx((7 * 1.5 + 11 / 3) / 8)
+    assert failed.scored_ratings == pytest.approx((8 * 14 / 3 + 7 * 11 / 3 + 1.5) / 16)
+    assert failed.p == 2 / 2**7  # signs of the seven items with failures
+    assert failed.bounds["document"] == (1 / 8, 1)  # poor texts as good as the best: 0 in seven items
+    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    note = (
+        "relevance: 8 of 24 judgments by shy failed. People's mean rating of these texts is 1.77, of the scored ones "
+        "4.03 (p = 0.016): the failures are not random. With scores for all, Spearman would be between "
+        "0.12 and 1.00."
+    )
+    assert f"! {note}" in found.report("console").replace("\n", " ")
+    assert " failed  items" in found.report()
+    assert "33.3%" in found.report()
+    assert "(p = 0.016): the failures are not random." in found.report("html")
+    stored = json.loads(json.dumps(asdict(flat(of(found)))))
+    assert stored["rows"][0]["failed"]["bounds"]["document"] == list(failed.bounds["document"])
+    assert read(stored) == of(found)
+    del stored["rows"][0]["failed"]  # in runs stored before
+    assert read(stored).judges[0].failed is None
+    assert "failed" not in usual().report()
+
+
 def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
     rated = of(usual())
     agreed = rated.rater.agreement

@@ -39,9 +39,11 @@ from judge.stats.calibration import Calibration
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Level
 from judge.stats.correlation import CONCLUSIVE, OVER, UNITS
 from judge.stats.human_agreement import Rated, Row, Versus
+from judge.stats.power import ALPHA
 
 _PLACES = 3
 _SHORT = 2  # decimals of the summary
+_MANY_FAILED = 0.05  # share of judgments
 _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
@@ -60,7 +62,7 @@ def view(validation: Validation) -> Document:
         title=one_line(validation.title),
         finding=tuple(_finding(rated, level)),
         scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
-        notices=tuple(map(one_line, validation.notes)),
+        notices=(*map(one_line, validation.notes), *(note for r in rated for note in _failure_notes(r, level))),
         summary=(_overview(rated, level),),
         sections=tuple(sections),
         # RUN would name only one of several runs.
@@ -95,6 +97,7 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "kind": row.kind,
                     **asdict(correlation),
                     "texts": row.texts,
+                    "failed": row.failed.n if row.failed else 0,
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
                 }
@@ -172,7 +175,10 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     )
     has_rater = any(rated.rater for rated in criteria)
     single = len({row.name for rated in criteria for row in rated.judges}) < 2
-    heads = ["judge", *(["one rater"] if has_rater else []), *baselines, "texts"]
+    any_failed = any(row.failed for rated in criteria for row in rated.judges)
+    units = {f"{UNITS[_usable(rated, level)]}s" for rated in criteria}
+    unit = units.pop() if len(units) == 1 else "n"
+    heads = ["judge", *["one rater"] * has_rater, *baselines, *["failed"] * any_failed, unit]
     rows: list[tuple[str | Cell, ...]] = []
     starred = False
     for rated in criteria:
@@ -189,11 +195,10 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             against = _against_baselines(rated, judge.name, usable) if judge else None
             best = against is not None and against.beats_all
             starred |= best
-            own = _correlation_cell(
-                _spearman(judge, usable) if judge else None, _SHORT, mark="*" * best, tone="good" if best else "strong"
-            )
-            texts = judge.correlation.texts if judge else rated.texts
-            rows.append((name, own, *rater, *others, Cell(f"{texts:,}", value=texts)))
+            e = _spearman(judge, usable) if judge else None
+            own = _correlation_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
+            failed = [_failed_cell(judge)] * any_failed
+            rows.append((name, own, *rater, *others, *failed, Cell(f"{e.n:,}", value=e.n) if e else Cell("–")))
     used = list(dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria))
     key = f"Spearman's correlation with people, {'; or '.join(used)}."
     if starred:
@@ -202,8 +207,36 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
         key += " ROUGE: the highest of ROUGE-1, -2 and -L."
     if has_rater:
         key += " One rater: compared with the mean of the others."
-    columns = (Column(head, better="" if head == "texts" else "higher") for head in heads)
+    if any_failed:
+        key += " Failed: judgments of rated texts without a score."
+    columns = (Column(head, better="" if head in ("failed", unit) else "higher") for head in heads)
     return table(("", *columns), rows, key=key, name="agreement", caption="Agreement with people.")
+
+
+def _failed_cell(row: Row | None) -> Cell:
+    if row is None:
+        return Cell("–")
+    share = row.failed.n / row.failed.of if row.failed else 0.0
+    return Cell(percent(share), value=share)
+
+
+def _failure_notes(rated: Rated, level: Level) -> Iterator[str]:
+    """Warn of judges with many failed judgments, or with failures on texts that people rate differently."""
+    for row in rated.judges:
+        failed = row.failed
+        if failed is None or (failed.n / failed.of < _MANY_FAILED and (failed.p is None or failed.p >= ALPHA)):
+            continue
+        subject = f"{plural(failed.of, 'judgment')} by {one_line(row.name)}"
+        note = f"{one_line(rated.criterion)}: {failed.n:,} of {subject} failed."
+        if failed.scored_ratings is not None:
+            ratings, scored = number(failed.ratings, _SHORT), number(failed.scored_ratings, _SHORT)
+            note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}"
+            tested = "" if failed.p is None else f" ({format_p(failed.p)})"
+            note += f"{tested}." if failed.p is None or failed.p >= ALPHA else f"{tested}: the failures are not random."
+        if ends := failed.bounds.get(_usable(rated, level)):
+            low, high = (number(end, _SHORT) for end in ends)
+            note += f" With scores for all, Spearman would be between {low} and {high}."
+        yield note
 
 
 def _counts(row: Row, level: Level) -> bool:
@@ -227,7 +260,8 @@ def _correlation_cell(estimate: Estimate | None, places: int = _PLACES, **fields
 
 def people_blocks(result: Result) -> tuple[Block, ...]:
     """Make the section on human ratings in the report of a run; empty if people rated no criterion of its judges."""
-    return tuple(_criteria_blocks(result.rated, "document"))
+    notes = (Notice(note) for rated in result.rated for note in _failure_notes(rated, "document"))
+    return (*notes, *_criteria_blocks(result.rated, "document"))
 
 
 def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
@@ -241,6 +275,8 @@ def _criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     usable, name = _usable(rated, level), one_line(rated.criterion)
     units = dict.fromkeys((f"{UNITS[usable]}s", "texts"))
+    any_failed = any(row.failed for row in rated.rows)
+    bounded = any(usable in row.failed.bounds for row in rated.judges if row.failed)
     rows: list[tuple[str | Cell, ...]] = []
     for row in rated.rows:
         estimates = [row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS]
@@ -249,10 +285,22 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}
         cells = [_correlation_cell(estimate, tone=tone) for estimate in estimates]
-        rows.append((Cell(label[row.kind], tone=tone), *cells, *counts))
+        ends = row.failed.bounds.get(usable) if row.failed else None
+        bounds = "–" if ends is None else f"{number(ends[0], _SHORT)} to {number(ends[1], _SHORT)}"
+        failed = [_failed_cell(row if row.kind != "rater" else None)] * any_failed
+        rows.append((Cell(label[row.kind], tone=tone), *cells, *[bounds] * bounded, *failed, *counts))
     yield table(
-        ("", *(Column(head, better="higher") for head in _HEADS), *units),
+        (
+            "",
+            *(Column(head, better="higher") for head in _HEADS),
+            *["if scored"] * bounded,
+            *["failed"] * any_failed,
+            *units,
+        ),
         rows,
+        key="If scored: about the lowest and the highest Spearman if the failed judgments had scores."
+        if bounded
+        else "",
         caption=f"{name}: correlation with people {OVER[usable]}.",
         name=f"people-{name}",
     )
