@@ -183,6 +183,9 @@ class RunConfig(BaseModel):
         None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
         lacking=("diff", "suite"),
     )  # fmt: skip
+    force: bool = _option(
+        False, "Output", "Replace a run in out that has other texts, judges or criteria.", lacking=("diff", "suite"),
+    )  # fmt: skip
     title: str | None = _option(
         None, "Output", "Title of the report (default: data and judge).", "TEXT", lacking=_RUNS_ONLY
     )

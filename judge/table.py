@@ -272,6 +272,11 @@ def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ..
         return tuple(_records(Sample, cells)), columns, about["info"]
 
 
+def stored_samples(folder: Path) -> tuple[Sample, ...]:
+    """Return the samples of a stored run. Raises StorageError."""
+    return _read_samples(folder / SAMPLES)[0]
+
+
 @dataclass(frozen=True)
 class Table:
     """The samples of a run and what was found for each of them in every column.

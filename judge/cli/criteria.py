@@ -24,12 +24,11 @@ from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import (
     BOTH,
     CONFIGS,
-    check_writable,
+    check_outputs,
     print_json,
     print_message,
     print_report,
     print_untrusted,
-    reject_overlap,
     require_existing,
 )
 
@@ -76,8 +75,8 @@ def diff_command(
     is_config = data is not None and data.suffix in CONFIGS
     config = load_config(data, options) if is_config else load_config(given={"data": data, **options})
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
-    reject_overlap({"--output": output}, [Path(before), Path(after), data, *shards, config.replay, config.record])
-    check_writable({"--output": output})
+    inputs = [Path(before), Path(after), data, *shards, config.replay, config.record]
+    check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     runs = dict(zip(_SIDES, diff_plan.runs or (), strict=False))
     for side, run in runs.items():

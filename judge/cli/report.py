@@ -9,7 +9,7 @@ import typer
 
 from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import print_report
+from judge.cli.terminal import check_outputs, print_report
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
@@ -48,6 +48,8 @@ def report_command(
     from judge.results.result import load
 
     check_run(run)
+    if format not in _DRAWN:
+        check_outputs({"--output": output}, format=format)
     result = load(run)
     if system is not None and item is None:
         raise ConfigError("--system: is for --item ID")
@@ -94,6 +96,7 @@ def compare_command(
     from judge.commands.compare import compare
     from judge.config import load_config
 
+    check_outputs({"--output": output}, format=format)
     comparison = compare(before, after, seed=load_config(given=options).seed)
     if output is None and format == "html":
         output = after / PAGE
@@ -133,6 +136,7 @@ def validate_command(
 
     runs = tuple(others or ())
     check_level(level)
+    check_outputs({"--output": output}, format=format)
     for run in runs:
         if not run.is_dir():
             raise ConfigError(f"{run}: no such folder; name the folder of a run to compare with {data}")

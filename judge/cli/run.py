@@ -160,12 +160,12 @@ def execute(
     """Run a configuration. `check` may raise for its samples before anything is paid."""
     from judge.commands.pipeline import run_pipeline
     from judge.commands.plan import one_line_estimate
-    from judge.commands.preparation import overwrite_warning, prepare
+    from judge.commands.preparation import prepare
 
     prepared = prepare(config)
     if check is not None:
         check(prepared.samples)
-    for message in () if quiet else filter(None, (overwrite_warning(config), one_line_estimate(prepared))):
+    for message in () if quiet else filter(None, (prepared.replaces, one_line_estimate(prepared))):
         print_message(message)
 
     async def work(progress: Progress, display: Display) -> tuple[Result, Progress]:

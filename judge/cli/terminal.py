@@ -47,31 +47,24 @@ def require_existing(data: Path) -> None:
 _INPUTS = (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv", ".parquet", ".jinja", ".py", ".ini", ".toml")
 
 
-def reject_overlap(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
-    """Raise ConfigError if two outputs (by flag) are the same file, or one is among the inputs."""
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = "") -> None:
+    """Check the files to write, by flag; their folders may be missing.
+
+    Raises ConfigError for one that is an input or another output, or that exists and whose name says data, suite or
+    prompt (but one with the suffix of the `format` is an older report); StorageError if it cannot be written.
+    """
     read = {path.resolve() for path in inputs if path is not None}
     flags: dict[Path, str] = {}
     for flag, path in outputs.items():
         if path is None:
             continue
+        suffix = path.suffix.lower()
         if path.resolve() in read:
             raise ConfigError(f"{flag} {path}: is also an input; name another file")
         if (first_flag := flags.setdefault(path.resolve(), flag)) != flag:
             raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
-
-
-def reject_input_as_output(outputs: Mapping[str, Path | None]) -> None:
-    """Raise ConfigError if a report would overwrite a file whose name says data, suite or prompt."""
-    for flag, path in outputs.items():
-        if path is not None and path.suffix.lower() in _INPUTS and path.exists():
+        if path.exists() and (path.name == "run.json" or (suffix in _INPUTS and suffix != f".{format}")):
             raise ConfigError(f"{flag} {path}: already exists and does not look like a report; name another file")
-
-
-def check_writable(outputs: Mapping[str, Path | None]) -> None:
-    """Raise StorageError for a file that cannot be written; its folders may be missing."""
-    for flag, path in outputs.items():
-        if path is None:
-            continue
         nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
         if nearest.is_dir() == (nearest == path):
             raise StorageError(f"{flag} {path}: {nearest} is a {'folder' if nearest.is_dir() else 'file'}")

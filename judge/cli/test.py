@@ -13,14 +13,7 @@ import typer
 
 from judge.cli.options import Full, Quiet, format_option, option, takes
 from judge.cli.run import run_interruptibly
-from judge.cli.terminal import (
-    check_writable,
-    print_message,
-    print_report,
-    reject_input_as_output,
-    reject_overlap,
-    write,
-)
+from judge.cli.terminal import check_outputs, print_message, print_report, write
 from judge.core import plugins
 from judge.core.errors import JudgeError, StorageError
 
@@ -69,14 +62,13 @@ def suites_command(
     Exits with 0 if all cases pass, 1 if one fails, 2 if a suite could not run.
     """
     outputs = {"--junit": junit, "--markdown": markdown}
-    reject_overlap(outputs, [*suites, options.get("replay"), options.get("record")])
-    reject_input_as_output(outputs)
+    check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
     options |= {"cases": cases, "baseline": baseline, "update_baseline": update_baseline, "undecided": undecided}
     options |= {"criteria": ",".join(criteria) if criteria else None, "out": out}
     try:
         if format not in _FORMATS:
             plugins.load("formats", format)
-        outcomes = _run(suites, options, outputs, quiet=quiet)
+        outcomes = _run(suites, options, quiet=quiet)
     except JudgeError as error:
         from judge.suite.evaluate import Outcome, Outcomes
         from judge.suite.schema import Suite
@@ -92,15 +84,12 @@ def suites_command(
     raise typer.Exit(2 if any(outcome.trouble for outcome in outcomes) else 0 if outcomes.passed else 1)
 
 
-def _run(
-    paths: Sequence[Path], options: Mapping[str, Any], outputs: Mapping[str, Path | None], *, quiet: bool
-) -> Outcomes:
+def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
     from judge.commands.test import cost_summary, prepare_suites, run_suites
     from judge.core.format import plural
 
     prepared_suites = prepare_suites(paths, **options)
-    check_writable(outputs)
     judgments = sum(suite.judgments for suite in prepared_suites)
     if not quiet and judgments:
         parts = [

@@ -49,6 +49,7 @@ class RunOptions(JudgeOptions, total=False):
     set: Mapping[str, Mapping[str, Any]] | None
     workers: int | None
     out: str | Path | None
+    force: bool | None
     title: str | None
     engine: str | None
     ray_workers: int | None

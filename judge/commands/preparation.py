@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +20,9 @@ from judge.commands import judge_models, metric_setup, prompt_language
 from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError, StorageError
+from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
-from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score
+from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.execution import engines
@@ -32,7 +35,7 @@ from judge.providers.recording import Recorder
 from judge.scoring import multi_criteria, strategies
 from judge.scoring.strategies import SamplingOptions
 from judge.stats.human_agreement import out_of_scale, unknown_criteria
-from judge.table import RUN
+from judge.table import RUN, stored_samples
 
 Pair = tuple[Sample, Sample]
 _TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
@@ -126,28 +129,9 @@ def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
 
 _EXECUTION_KEYS = {
     "out", "title", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout",
-    "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed",
+    "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed", "force",
 }  # fmt: skip
 """Keys of a plan that change how a run is carried out but not its scores."""
-
-
-def overwrite_warning(config: RunConfig) -> str:
-    """Warn that the output folder has a finished run with other settings; "" if it has none."""
-    if config.out is None:
-        return ""
-    try:
-        info = json.loads((config.out / RUN).read_bytes())["info"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    if not isinstance(info, dict) or info.get("status") != "complete":
-        return ""
-    had, has = info.get("plan") or {}, config.model_dump(mode="json", by_alias=True, exclude_none=True)
-    keys = [key for key in {**has, **had} if key not in _EXECUTION_KEYS and had.get(key) != has.get(key)]
-    if not keys:
-        return ""
-    when = str(info.get("started") or "")[:16].replace("T", " ")
-    since = f" of {when}" if when else ""
-    return f"{config.out} has a finished run{since}; this run replaces it, with different settings: {', '.join(keys)}."
 
 
 # Everything a run needs
@@ -173,7 +157,7 @@ class PreparedRun:
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
     still unread, if the data exceed memory. `recording` stores the replies. `baseline` is the heuristic's name if it
     scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
-    None means all texts.
+    None means all texts. `replaces` warns of the finished run in the output folder.
     """
 
     config: RunConfig
@@ -193,6 +177,7 @@ class PreparedRun:
     baseline: str = ""
     merged: Sequence[Sequence[Criterion]] = ()
     wanted_texts: WantedTexts | None = None
+    replaces: str = ""
 
 
 def prepare(
@@ -241,14 +226,68 @@ def prepare(
     if isinstance(config, RankConfig):
         pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed)
         notes += pairs.notes()
-    return PreparedRun(
+    prepared = PreparedRun(
         config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
         measured=measured, ask=ask,
-        recording=None if config.record is None else _open_recorder(config, config.record, judges.values()),
         baseline=heuristic.NAME if alone else "", merged=_group_merged(config, chosen, rows, judges, notes),
         wanted_texts=wanted_texts,
     )  # fmt: skip
+    prepared.replaces = _check_replaced(prepared)
+    if in_python() and prepared.replaces:  # on the command line it is said before the run
+        notes.append(prepared.replaces)
+    if config.record is not None:
+        prepared.recording = _open_recorder(config, config.record, judges.values())
+    return prepared
+
+
+def _check_replaced(prepared: PreparedRun) -> str:
+    """Return a warning about the finished run in the output folder that this one replaces, "" if there is none.
+
+    Raises StorageError if the run there has texts, judges, criteria or metrics that this one has not, unless `force`
+    is set. A changed text is another one unless both runs read the same file. What cannot be read is replaced.
+    """
+    config, data = prepared.config, prepared.data
+    if config.out is None or config.retry_failed:
+        return ""
+    try:
+        info = json.loads((config.out / RUN).read_bytes())["info"]
+        had, stored_data = info.get("plan") or {}, info.get("data") or {}
+        stored = () if "streamed" in info else stored_samples(config.out)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StorageError):
+        return ""
+    has = config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    when = str(info.get("started") or "")[:16].replace("T", " ")
+    since = f" of {when}" if when else ""
+    same_file = "path" in data and data["path"] == stored_data.get("path")
+
+    def key(sample: Sample) -> tuple[str, str, str]:
+        return whole(sample.item), whole(sample.system), "" if same_file else whole(sample.output)
+
+    lost = []
+    if prepared.rest is not None or "streamed" in info:  # too many texts to compare them
+        differs = data.get("sha256") != stored_data.get("sha256")
+        differs |= any(has.get(name) != had.get(name) for name in ("map", "systems", "where"))
+        fewer = config.limit is not None and config.limit < had.get("limit", math.inf)
+        lost += ["texts of other data"] * differs + ["more texts"] * fewer
+    elif lacking := {key(sample): sample for sample in stored}.keys() - {key(sample) for sample in prepared.samples}:
+        lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
+    for kind, names, kept in (
+        ("judge", info.get("judges") or (), prepared.judges),
+        ("criterion", info.get("criteria") or (), [criterion.name for criterion in prepared.criteria]),
+        ("metric", had.get("metrics") or (), prepared.metrics),
+    ):
+        lost += [f"the {kind} {name}" for name in names if name not in kept]
+    lost += [f"pairs with {name}={had.get(name)}" for name in ("orders", "pairs") if has.get(name) != had.get(name)]
+    if lost and not config.force:
+        raise StorageError(
+            f"{config.out} has a run{since} with results that this run would not have: {'; '.join(lost)}. Name another "
+            f"folder with {option('out')}, or add {option('force', True)} to replace that run"
+        )
+    keys = [name for name in {**has, **had} if name not in _EXECUTION_KEYS and had.get(name) != has.get(name)]
+    if not keys or info.get("status") != "complete":
+        return ""
+    return f"{config.out} has a finished run{since}; this run replaces it, with different settings: {', '.join(keys)}."
 
 
 def _describe_data(data: Path | None) -> dict[str, Any]:
@@ -282,14 +321,12 @@ def _open_judges(
 
 
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
-    """Return notes on the filter, on human ratings, and on a finished run that this one replaces."""
+    """Return notes on the filter and on human ratings."""
     notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown_criteria(rows, list(scales))])]
-    if in_python() and not config.retry_failed:  # on the command line it is said before the run
-        notes += filter(None, [overwrite_warning(config)])
     return notes
 
 
@@ -418,11 +455,14 @@ def reject_duplicate_columns(names: Sequence[str]) -> None:
 
 
 def check_output_dir(out: Path | None) -> None:
-    """Raise StorageError if the path is a file, or holds a report that judge did not write."""
+    """Raise StorageError if the path is a file, cannot be written, or holds a report that judge did not write."""
     if out is None:
         return
-    if out.exists() and not out.is_dir():
-        raise StorageError(f"{option('out', str(out))}: a file stands there; name a folder")
+    nearest = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
+    if not nearest.is_dir():
+        raise StorageError(f"{option('out', str(out))}: {nearest} is a file; name a folder")
+    if not os.access(nearest, os.W_OK):
+        raise StorageError(f"{option('out', str(out))}: {nearest} cannot be written to; name another folder")
     if not (out / "run.json").exists() and any((out / name).exists() for name in ("report.html", "report.md")):
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 

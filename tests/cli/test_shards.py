@@ -91,7 +91,7 @@ def test_commands_say_the_same_as_of_one_file(judge: Callable[..., Any], data: s
         ("run", "--criteria", "none", "--metrics", "rouge"),
         ("rank", *SCRIPTED[:4]),
     ):
-        one, many = (judge(command, where, *options, "--out", "o") for where in ("data.jsonl", data))
+        one, many = (judge(command, where, *options, "--out", command) for where in ("data.jsonl", data))
         assert many.code == one.code != 2, many.err
         assert told(many.out) == told(one.out.replace("data.jsonl", data))
     shown = [judge("criteria", "render", "relevance", where, "--item", "ferries") for where in (data, "data.jsonl")]

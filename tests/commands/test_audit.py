@@ -487,7 +487,7 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
 
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("", encoding="utf-8")
-    with pytest.raises(StorageError, match="a file stands there"):
+    with pytest.raises(StorageError, match="is a file; name a folder"):
         audited(out=tmp_path / "here")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,44 @@ def test_what_cannot_be_gone_on_with_is_said_before_anything_is_asked(tmp_path: 
     (out / "scores.parquet").write_bytes(b"no table")
     with pytest.raises(StorageError):
         run(provider, out, retry_failed=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "lost"),
+    [
+        ({"rows": ROWS[:2]}, "6 texts, such as item '1' of system 'a'"),
+        ({"rows": [row | {"output": row["output"] + "!"} for row in ROWS]}, "8 texts, such as item '0' of system 'a'"),
+        ({"criteria": ["fluency_5"]}, "the criterion fluency"),
+        ({"criteria": [], "metrics": "stats"}, "the judge script; the criterion fluency"),
+        ({"provider": judge.ScriptedProvider(lambda _: "2", model="other")}, "the judge script"),
+        ({"metrics": []}, "the metric distinct"),
+    ],
+)
+def test_a_run_replaces_no_other_results(tmp_path: Path, change: dict[str, Any], lost: str) -> None:
+    run(script(), tmp_path, metrics="distinct")
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    arguments = {"provider": script(), "out": tmp_path, "metrics": "distinct", **change}
+    with pytest.raises(StorageError, match=f"a run of .* with results that this run would not have: .*{lost}.*force=T"):
+        run(**arguments)
+    assert getattr(arguments["provider"], "seen", []) == []
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
+    run(**arguments, force=True)
+
+
+def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
+    """Also if the prompt, a setting or the words of a text have changed."""
+    data, out = tmp_path / "d.jsonl", tmp_path / "r"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    run(script(), out, data, limit=6)
+    data.write_text("".join(json.dumps(row | {"output": "New."}) + "\n" for row in ROWS), encoding="utf-8")
+    second = run(script(), out, data, criteria=["fluency", "fluency_5"], seed=3)
+    assert (len(second.table.scores), "this run replaces it" in " ".join(second.info["notes"])) == (16, True)
+
+
+def test_a_ranking_replaces_no_run_and_none_with_more_pairs(tmp_path: Path) -> None:
+    ranked = {"criteria": "fluency", "model": script(reply="A"), "out": tmp_path, "cache": False}
+    judge.rank(ROWS, **ranked)
+    with pytest.raises(StorageError, match="pairs with orders=2"):
+        judge.rank(ROWS, **ranked, orders=1)
+    with pytest.raises(StorageError, match="pairs with orders=2"):
+        run(script(), tmp_path)
