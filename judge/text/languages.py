@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from judge.core.records import Sample
@@ -117,8 +119,8 @@ def detect_language(texts: Iterable[str]) -> str:
     """Return the code of the language of most of the words, by script; `en` stands for Latin or any other script.
 
     Two characters of Han, kana or Hangul count as a word, so that a sentence full of Latin names keeps its language.
-    Hangul is Korean; Han is Japanese where at least a tenth of the Han and kana is kana, else Chinese. Looks at
-    the first 2,000 characters of each text, 200,000 in all. No letters at all: `en`.
+    Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or `han_writing` says so, else Chinese.
+    Looks at the first 2,000 characters of each text, 200,000 in all. No letters at all: `en`.
     """
     return _most_written(_beginnings(texts))[0]
 
@@ -146,6 +148,31 @@ def _beginnings(texts: Iterable[str]) -> str:
     return "\n".join(seen)
 
 
+@cache
+def _frequent_characters() -> dict[str, frozenset[str]]:
+    """Return the frequent Han characters (level 1) of JIS X 0208 (shinjitai), GB 2312 and Big5, by kind of writing."""
+    rows = {"ja": ("euc_jp", 0xB0, 0xCF), "Simplified": ("gb2312", 0xB0, 0xD7), "Traditional": ("big5", 0xA4, 0xC6)}
+    return {
+        writing: frozenset("".join(bytes((row, cell)).decode(codec, "ignore") for row in range(first, last + 1)
+                                   for cell in range(0x40, 0xFF)))
+        for writing, (codec, first, last) in rows.items()
+    }  # fmt: skip
+
+
+def han_writing(text: str) -> str:
+    """Return whose Han characters a text has: `ja`, `Simplified` or `Traditional` Chinese; "" if it may be either.
+
+    It is the standard that lacks the fewest of them among its frequent characters.
+    """
+    counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))  # in no standard's frequent ones
+    rare = {
+        writing: sum(n for character, n in counts.items() if character not in frequent)
+        for writing, frequent in _frequent_characters().items()
+    }
+    likely = [writing for writing, n in rare.items() if n == min(rare.values())]
+    return likely[0] if len(likely) == 1 or "ja" not in likely else ""
+
+
 def language_of(samples: Iterable[Sample]) -> str:
     """Return the code of the language of the samples' outputs and sources."""
     return detect_language(text for sample in samples for text in (sample.output, sample.source or ""))
@@ -154,10 +181,11 @@ def language_of(samples: Iterable[Sample]) -> str:
 def detect_language_or_none(text: str) -> str | None:
     """Return the code of one text's language, None if it is too short to tell: Latin names, a headline without kana.
 
-    It takes five words, ten characters of Japanese or Korean, or 20 of Chinese.
+    It takes five words, ten characters of Japanese or Korean, or 20 of Chinese that are not Japanese as well.
     """
     code, count = _most_written(text[:_LOOK_AT_EACH])
-    return code if count >= LANGUAGES[code].least else None
+    undecided = LANGUAGES[code].letters == HAN and not han_writing(text[:_LOOK_AT_EACH])
+    return code if count >= LANGUAGES[code].least and not undecided else None
 
 
 def _most_written(text: str) -> tuple[str, int]:
@@ -170,7 +198,9 @@ def _most_written(text: str) -> tuple[str, int]:
     counts = {
         row.code: letters[row.letters]
         for row in _BY_SCRIPT
-        if not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+        if not row.own_letters
+        or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
+        or han_writing(text) == row.code
     }
     code = max(counts, key=counts.__getitem__)
     return (code, counts[code]) if counts[code] >= max(1, 2 * words) else (DEFAULT_LANGUAGE, words)

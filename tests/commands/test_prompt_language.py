@@ -16,7 +16,11 @@ ENGLISH = "The harbour will be closed to large ships while the old crane is take
 JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"
 KOREAN = "낡은 기중기를 떼어 옮기는 동안 항구는 큰 배가 들어올 수 없게 닫힌다고 시가 밝혔다."
 CHINESE = "港口将在拆除并搬运旧起重机期间对大型船只关闭,市政府于星期二宣布了这一决定。"
-TEXTS = {"en": ENGLISH, "ja": JAPANESE, "ko": KOREAN, "zh": CHINESE}
+THAI = "ท่าเรือจะปิดสำหรับเรือขนาดใหญ่ระหว่างการรื้อถอนปั้นจั่นเก่า"
+SPANISH = "El puerto estará cerrado para los barcos grandes mientras se desmonta la vieja grúa, y se abrirá el lunes."
+ARABIC = "سيغلق الميناء أمام السفن الكبيرة أثناء تفكيك الرافعة القديمة ونقلها"
+TRADITIONAL = "港口將在拆除並搬運舊起重機期間對大型船隻關閉，市政府於星期二宣布了這一決定。"
+TEXTS = {"th": THAI, "en": ENGLISH, "ja": JAPANESE, "ko": KOREAN, "zh": CHINESE}
 JUDGE: dict[str, Any] = {"model": ScriptedProvider(lambda _: "4"), "metrics": [], "cache": False}
 
 
@@ -30,16 +34,15 @@ def data(**items: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("items", "expected"),
-    [
-        ({"en": 8, "ja": 8}, {"en": 8, "ja": 8}), ({"ko": 2, "zh": 3, "ja": 2}, {"zh": 3, "ko": 2, "ja": 2}),
-        ({"en": 9, "ja": 1}, {}),  # one item is a stray text
-        ({"en": 38, "ja": 2}, {"en": 38, "ja": 2}),  # a twentieth
-        ({"en": 39, "ja": 2}, {}), ({"ja": 5}, {}),
-    ],
-)  # fmt: skip
-def test_two_items_and_a_twentieth_make_a_language(items: dict[str, int], expected: dict[str, int]) -> None:
-    assert mixed_languages(samples.load(data(**items))) == expected
+    "items",
+    [{"en": 1, "ja": 1}, {"en": 3, "ja": 3}, {"en": 5, "ja": 1}, {"zh": 3, "ko": 2, "ja": 1}, {"th": 1, "en": 1}],
+)
+def test_any_proportion_of_two_languages_is_mixed(items: dict[str, int]) -> None:
+    named = {"Thai" if language == "th" else language: n for language, n in items.items()}
+    assert mixed_languages(samples.load(data(**items))) == named
+    with pytest.raises(DataError, match=r"several languages .* or where=\{'lang': '"):
+        judge.evaluate(data(**items), ["coherence"], **JUDGE)
+    assert mixed_languages(samples.load(data(ja=5))) == {}
 
 
 @pytest.mark.parametrize("output", ["Toyota Prius", "東京都", "42", "", "3.5 km"])
@@ -69,6 +72,49 @@ def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
         judge.rank(data(en=3, ja=3), **{k: v for k, v in JUDGE.items() if k != "metrics"})
     with pytest.raises(DataError, match="several languages"):
         judge.audit(data(en=3, ja=3), ["coherence"], model=JUDGE["model"], cache=False)
+
+
+@pytest.mark.parametrize(
+    ("output", "language"),
+    [
+        (ENGLISH, {"name": "en", "how": "detected"}),
+        (SPANISH, {"name": "en", "how": "not identified: English prompts"}),
+        (THAI, {"name": "en", "how": "not identified: English prompts"}),
+        (ARABIC, {"name": "en", "how": "not identified: English prompts"}),
+        (TRADITIONAL, {"name": "zh", "how": "Traditional Chinese detected"}),
+        (CHINESE, {"name": "zh", "how": "detected"}),
+        ("東京都知事選挙結果", {"name": "ja", "how": "detected"}),
+        ("首相会談", {"name": "ja", "how": "detected"}),
+    ],
+)
+def test_the_language_is_only_claimed_if_it_was_identified(output: str, language: dict[str, str]) -> None:
+    rows = [{"item": str(n), "output": output} for n in range(3)]
+    result = judge.evaluate(rows, ["fluency"], **JUDGE)
+    assert result.info["language"] == language
+    traditional = "The texts are in Traditional Chinese and the prompts in Simplified Chinese."
+    assert (traditional in result.info["notes"]) == (output == TRADITIONAL)
+
+
+def test_headlines_that_may_be_chinese_or_japanese_need_the_language() -> None:
+    rows = [{"item": str(n), "output": output} for n, output in enumerate(("北海道地震", "上海市", "文化大革命"))]
+    with pytest.raises(DataError, match=r"may be Chinese or Japanese.* add language='zh' or language='ja'"):
+        judge.evaluate(rows, ["fluency"], **JUDGE)
+    assert judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info["language"]["name"] == "ja"
+
+
+def test_the_datas_own_language_column_is_named() -> None:
+    locales = {"en0": "en-GB", "en1": "en-US", "ja0": "ja-JP"}
+    rows = [
+        {
+            **{key: value for key, value in row.items() if key != "lang"},
+            "Locale": locales[row["item"]],
+            "id": row["item"],
+        }
+        for row in data(en=2, ja=1)
+    ]
+    with pytest.raises(DataError) as caught:
+        judge.evaluate(rows, ["coherence"], **JUDGE)
+    assert "itself, where={'Locale': ['en-GB', 'en-US']} or where={'Locale': 'ja-JP'};" in str(caught.value)
 
 
 def test_without_a_column_for_it_one_is_asked_for() -> None:
