@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats.bootstrap import Bootstrap, bootstrap_means
+from judge.stats.bootstrap import Bootstrap, item_means
 from judge.stats.coefficients import of_pair
 from judge.stats.paired_differences import mean_differences
 from judge.stats.pairwise import rankings
@@ -94,9 +94,9 @@ def of_differences(repetitions: int) -> None:
             random = np.random.default_rng([n, len(name)])
             item = random.normal(size=(repetitions, n))
             one, other, equal = (scores(shape, item, shift, random) for shift in (SHIFT, 0.0, 0.0))
-            mean = held(list(bootstrap_means(table(other)).values()), truth(shape, 0.0))
-            apart = held(mean_differences(one - other, n_resamples=2_000), truth(shape, SHIFT) - truth(shape, 0.0))
-            tests = mean_differences(equal - other, n_resamples=100)
+            mean = held(list(item_means(table(other)).values()), truth(shape, 0.0))
+            apart = held(mean_differences(one - other), truth(shape, SHIFT) - truth(shape, 0.0))
+            tests = mean_differences(equal - other)
             false = 100 * float(np.mean([e is not None and e.p is not None and e.p < 0.05 for e in tests]))
             print(f"{name:<14}{n:>6}{mean:>8.1f}{apart:>12.1f}{false:>21.1f}", flush=True)
 
@@ -117,7 +117,7 @@ def placed(shape: Sequence[float], n: int, shifts: Sequence[float], random: np.r
     """Of each system whether its rank's interval holds its place; equal systems share the better one."""
     item = random.normal(size=n)
     values = np.array([scores(shape, item, shift, random) for shift in shifts])
-    (found,) = compare(table(values), n_resamples=1_000)
+    (found,) = compare(table(values))
     places = {f"s{k}": 1 + sum(other > shift for other in shifts) for k, shift in enumerate(shifts)}
     return [one.low <= places[one.system] <= one.high for one in found.ranks]
 

@@ -18,7 +18,7 @@ from judge.report.renderers.html import render
 from judge.report.views import items
 from judge.report.views.leaderboard import view
 from judge.results.result import Result
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.table import Table
 
 ITEMS, SYSTEMS = 1600, 16
@@ -62,7 +62,7 @@ def made() -> Result:
     asked = [Judgment(sample, criterion) for sample in samples if sample.item in kept for criterion in chosen]
     return Result(
         table,
-        bootstrap_means(table),
+        item_means(table),
         {"prompts": run_metadata.prompt_skeletons({"": asked}, kept)},
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.stats.analyze import overall
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.stats.correlation import matrices
 from judge.stats.system_differences import compare
 from judge.table import Table
@@ -56,8 +56,8 @@ def weighed(data: Table) -> None:
     """The overall score with its means and its comparison, as a run makes them."""
     found = overall(data)
     if found is not None:
-        bootstrap_means(found.table, n_resamples=RESAMPLES)
-        compare(found.table, n_resamples=RESAMPLES)
+        item_means(found.table)
+        compare(found.table, n_flips=RESAMPLES)
 
 
 def peak() -> float:
@@ -72,8 +72,8 @@ def main() -> None:
         data = table(items, systems, columns, missing)
         alone = peak()
         steps = {
-            "means": lambda data=data: bootstrap_means(data, n_resamples=RESAMPLES),
-            "differences, tests, ranks": lambda data=data: compare(data, n_resamples=RESAMPLES),
+            "means": lambda data=data: item_means(data),
+            "differences, tests, ranks": lambda data=data: compare(data, n_flips=RESAMPLES),
             "overall": lambda data=data: weighed(data),
             "correlations": lambda data=data: matrices(data),
         }

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from judge.core import format, plugins
 from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate, Sample
+from judge.stats.paired_differences import ALL_EQUAL
 from judge.table import Table
 
 ALIKE = "[all alike]"
@@ -32,14 +33,12 @@ def percents(share: Estimate) -> str:
 
 
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
-    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, because resampling then shows nothing."""
+    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no uncertainty."""
     if estimate.low is None or estimate.high is None:
-        return ""
-    return (
-        ALIKE
-        if estimate.low == estimate.high
-        else format_interval(factor * estimate.low, factor * estimate.high, digits)
-    )
+        return ALIKE if ALL_EQUAL in estimate.method else ""
+    if estimate.low == estimate.high:
+        return ALIKE
+    return format_interval(factor * estimate.low, factor * estimate.high, digits)
 
 
 def of_count(share: Estimate, noun: str = "") -> str:

@@ -569,7 +569,7 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
         # There is one text per item. Each becomes a system of its own, because spreads are computed by system.
         samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
         scores = tuple(replace(score, system=score.item) for score in table.scores)
-        spreads = repeats(Table(samples, table.columns, scores), seed=seed)
+        spreads = repeats(Table(samples, table.columns, scores))
         for name, column in criteria(evidence, table):
             each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
             if (sd := _root_mean_square(each, seed)) is not None:

@@ -23,7 +23,7 @@ from judge.audits.card import (
     of_count,
 )
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import Floats, wilson_interval
+from judge.stats.bootstrap import Floats, too_few, wilson_interval
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -82,12 +82,11 @@ def without_p(estimate: Estimate | None) -> Estimate | None:
 
 
 def suppress_small_samples(estimate: Estimate | None) -> Estimate | None:
-    """Remove the bootstrap interval of an estimate with fewer than FEWEST items."""
-    if estimate is None or estimate.low is None or estimate.n >= FEWEST:
+    """Remove the interval of an estimate with fewer than FEWEST items."""
+    if estimate is None or estimate.n >= FEWEST:
         return estimate
-    return replace(
-        estimate, low=None, high=None, method=f"{estimate.method}; {estimate.n} items: too few for an interval"
-    )
+    _, separator, test = estimate.method.partition("; p:")
+    return replace(estimate, low=None, high=None, method=f"{too_few(estimate.n)}{separator}{test}")
 
 
 def min_items_for_significance(tests: int) -> int:

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, tee
-from math import sqrt
-from statistics import NormalDist
 from typing import Any, ParamSpec
 
 from judge.cache import Cache, open_cache
@@ -34,6 +32,7 @@ from judge.providers import Capabilities
 from judge.results.result import Result, load
 from judge.stats import analyze
 from judge.stats.analyze import Analysis
+from judge.stats.bootstrap import mean_interval
 from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table
 
 SHOWN = 2_000
@@ -44,7 +43,6 @@ _NOTE = (
     "{texts:,} texts were {done} as they were read: means are over all, the first {shown:,} are shown, and differences "
     "between systems are not tested (of fewer texts they are: --limit)."
 )
-_Z = NormalDist().inv_cdf(0.975)
 P = ParamSpec("P")
 
 
@@ -65,11 +63,9 @@ class _Moments:
         self.mean += away / self.n
         self.squares += away * (value - self.mean)
 
-    def estimate(self) -> Estimate:
-        if self.n < 2:
-            return Estimate("mean", self.mean, None, None, self.n, "one item: too few for an interval")
-        half = _Z * sqrt(self.squares / (self.n - 1) / self.n)
-        return Estimate("mean", self.mean, self.mean - half, self.mean + half, self.n, "95% normal interval over items")
+    def estimate(self, column: Column) -> Estimate:
+        ends = mean_interval(self.mean, self.squares / max(1, self.n - 1), self.n, column.low, column.high)
+        return Estimate("mean", self.mean, ends.low, ends.high, self.n, ends.method)
 
 
 @dataclass(slots=True)
@@ -106,7 +102,8 @@ class _Seen:
         scores = tuple(row for row in self.rows if isinstance(row, Score))
         failures = tuple(row for row in self.rows if isinstance(row, Failure))
         table = Table(tuple(self.samples), tuple(columns), scores, failures)
-        return Analysis(table, {key: moments.estimate() for key, moments in self.moments.items()})
+        by_name = {column.name: column for column in columns}
+        return Analysis(table, {key: moments.estimate(by_name[key[1]]) for key, moments in self.moments.items()})
 
     def counts(self) -> dict[str, Any]:
         """Return counts of all texts for the reports, which have only the rows of the first ones."""

@@ -132,10 +132,10 @@ class Agreement:
     def is_significant(self) -> bool:
         """Whether the difference is significant."""
         difference = self.difference
+        if difference is not None and difference.p is not None:
+            return difference.p < ALPHA
         if difference is None or difference.low is None or difference.high is None:
             return False
-        if difference.p is not None:
-            return difference.p < ALPHA
         return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0  # as the reader sees them
 
 

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Provenance, Score
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, bootstrap_means
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, item_means
 from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
 
@@ -281,7 +281,7 @@ _STATISTICS: Mapping[Measure, Callable[[Floats], Statistic]] = {
 _MEAN_TOLERANCE = 1e-6  # between a mean over labels and the stored value
 
 
-def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
+def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     """Return the mean over texts of the standard deviation of a text's draws (divisor draws − 1), by system and column.
 
     The unit is that of the column's scale. Only texts with at least two parsed draws count; `n` counts them.
@@ -297,7 +297,8 @@ def repeats(table: Table, *, seed: int = 0) -> dict[tuple[str, str], Estimate]:
     )
     if not deviations:
         return {}
-    means = bootstrap_means(Table(table.samples, columns, deviations), seed=seed)
+    unbounded = tuple(replace(column, low=None, high=None) for column in columns)
+    means = item_means(Table(table.samples, unbounded, deviations))
     method = "mean over texts of the standard deviation of the draws of each"
     return {key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}") for key, mean in means.items()}
 

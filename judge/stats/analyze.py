@@ -14,7 +14,7 @@ import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
-from judge.stats.bootstrap import bootstrap_means, one_thread
+from judge.stats.bootstrap import item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
@@ -177,10 +177,10 @@ def analyze(
         judged = [column.name for column in columns if column.kind == "criterion"]
         ranked = rankings(scores, failures, table.systems, judged, orders=orders)
         return Analysis(table, agreement=agreement, rankings=ranked)
-    estimates, comparisons = bootstrap_means(table, seed=seed), compare(table, seed=seed)
+    estimates, comparisons = item_means(table), compare(table, seed=seed)
     weighted = overall(table)
     if weighted is not None:
-        estimates |= bootstrap_means(weighted.table, seed=seed)
+        estimates |= item_means(weighted.table)
         comparisons += compare(weighted.table, seed=seed)
     return Analysis(
         table,
@@ -189,7 +189,7 @@ def analyze(
         drivers=drivers(table, looks, seed=seed) if looks else (),
         comparisons=comparisons,
         overall=weighted.summary if weighted else None,
-        repeats=repeats(table, seed=seed),
+        repeats=repeats(table),
         calibrated=calibrate(table) if people else (),
         matrices=matrices(table, seed),
     )

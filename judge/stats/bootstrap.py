@@ -1,15 +1,15 @@
-"""Compute intervals: resampled items and their quantiles, Student's t, and Wilson's interval of a share.
+"""Compute intervals: of means, of shares, and of any other statistic by resampled items.
 
-`bootstrap_means` returns the mean of every system and column on the same resamples. `Bootstrap` resamples any other
-statistic; `quantiles` returns the ends of its interval. `wilson_interval` needs no resamples and is valid near 0 and 1.
+`item_means` returns the mean of every system and column, `mean_interval` its interval, `wilson_interval` that of a
+share of independent trials. `Bootstrap` resamples any other statistic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import atan, cos, exp, lgamma, pi, sin, sqrt, tan
+from math import atan, cbrt, cos, exp, lgamma, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -24,8 +24,8 @@ Ints = np.ndarray[Any, np.dtype[np.intp]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NORMAL = NormalDist()
-# Numbers in memory, for the drawn items and for the values: at most about 32 MB each.
-_MAX_DRAWN, _MAX_VALUES = 1_000_000, 2_000_000
+_MAX_DRAWN = 1_000_000  # drawn items in memory, at most about 32 MB
+_ROUNDING = 1e-9  # relative
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,16 +37,12 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
-def bootstrap_means(
-    table: Table, *, confidence: float = 0.95, n_resamples: int = 2000, seed: int = 0
-) -> dict[tuple[str, str], Estimate]:
-    """Return the mean over items of every (system, column) with a score, with a BCa interval (Efron 1987).
+MIN_INTERVAL_ITEMS = 5
+"""Fewer items have no interval, because none would hold its level (`benchmarks/claims.py`)."""
 
-    Each resample draws as many items as the table has, with replacement, and averages those with a score. All systems
-    and columns share the draws. A resample without a scored item is excluded. `n` counts the scored items; below 2
-    there is no interval. If the bias correction is infinite or the accelerated quantile undefined, the interval is the
-    percentile interval, and `method` says so. Both are widened by √(n / (n − 1)) of the normal quantile (Hesterberg
-    2015, on narrowness bias). Memory is bounded for any number of items.
+
+def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
+    """Return the mean over items of every (system, column) with a score; `n` counts the scored items.
 
     A value of all texts of a system is its own estimate, with the interval that its metric computed.
     """
@@ -56,47 +52,78 @@ def bootstrap_means(
             p = score.provenance
             note = p.note or "of all texts together"
             estimates[score.system, name] = Estimate("whole", score.value, p.low, p.high, p.n, note)
-    step = max(1, _MAX_VALUES // max(1, len(table.systems) * len(table.items)))
-    of_items = [column.name for column in table.columns if column.name not in table.corpus_columns]
-    for first in range(0, len(of_items), step):
-        names = of_items[first : first + step]
-        values = np.concatenate([table.matrix(name) for name in names])
-        keys = [(system, name) for name in names for system in table.systems]
-        scored = np.flatnonzero(~np.isnan(values).all(axis=1))
-        values, keys = values[scored], [keys[place] for place in scored]
-        drawn = np.ascontiguousarray(resampled_means(values, n_resamples, seed).T)
-        tails = [bca_tails(row[~np.isnan(row)], means, confidence) for row, means in zip(values, drawn, strict=True)]
-        ends = quantiles(drawn, [[low, high] for _, low, high in tails]).tolist() if tails else []
-        for key, row, (name, _, _), (low, high) in zip(keys, values, tails, ends, strict=True):
-            known = row[~np.isnan(row)]
-            mean, n = float(known.mean()), len(known)
-            method = f"{100 * confidence:g}% {name} bootstrap over items, {n_resamples} resamples, seed {seed}"
-            if n < 2:
-                estimates[key] = Estimate("mean", mean, None, None, n, "one item: too few for an interval")
-            elif known.min() == known.max():
-                value = float(known[0])
-                estimates[key] = Estimate("mean", value, value, value, n, "all values equal")
-            else:
-                estimates[key] = Estimate("mean", mean, low, high, n, method)
+    for column in table.columns:
+        if column.name not in table.corpus_columns:
+            for system, row in zip(table.systems, table.matrix(column.name), strict=True):
+                if len(known := row[~np.isnan(row)]):
+                    estimates[system, column.name] = mean_estimate(known, column.low, column.high)
     return estimates
 
 
-def resampled_means(values: Floats, n_resamples: int, seed: int, dtype: Any = np.float64) -> Any:
-    """Return means of rows × items (NaN for missing values) by resample: resamples × rows; NaN if no item was drawn."""
-    known = ~np.isnan(values)
-    filled = np.where(known, values, 0.0).T.astype(dtype)
-    partial = ~known.all(axis=1)
-    masks = known[partial].T.astype(dtype)
-    means = np.empty((n_resamples, len(values)), dtype)
-    at = 0
-    for drawn in resample_weights(values.shape[1], n_resamples, seed):
-        counts = drawn.astype(dtype, copy=False)
-        number = np.full((len(counts), len(values)), dtype(values.shape[1]))
-        number[:, partial] = counts @ masks
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means[at : at + len(counts)] = (counts @ filled) / number
-        at += len(counts)
-    return means
+def mean_estimate(
+    values: Floats, low: float | None = None, high: float | None = None, *, confidence: float = 0.95
+) -> Estimate:
+    """Return the mean of one value per item, with the interval of `mean_interval` for a scale from `low` to `high`."""
+    n = len(values)
+    mean = float(values.mean()) if np.ptp(values) else float(values[0])
+    away = values - mean
+    variance = float((away**2).sum()) / max(1, n - 1)
+    third = float((away**3).sum()) * n / ((n - 1) * (n - 2)) if n > 2 else 0.0
+    ends = mean_interval(mean, variance, n, low, high, third=third, confidence=confidence)
+    return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
+
+
+class Interval(NamedTuple):
+    """Both ends, None for too few items, and the method or the reason."""
+
+    low: float | None
+    high: float | None
+    method: str
+
+
+def mean_interval(
+    mean: float,
+    variance: float,
+    n: int,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    third: float = 0.0,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return the interval of a mean over n items with this variance (divisor n − 1) and third cumulant.
+
+    On a scale from `low` to `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that gives
+    the variance (Franco et al. 2019): for shares of two labels about n. If all values are equal each item is one try.
+    Without a scale it is Student's t corrected for skewness (Hall 1992), and equal values have no interval.
+    """
+    if n < MIN_INTERVAL_ITEMS:
+        return Interval(None, None, too_few(n))
+    t, usual = t_quantile((1 - confidence) / 2, n - 1), f"{100 * confidence:g}% {{}} over items"
+    varies = variance > (_ROUNDING * mean) ** 2
+    if low is not None and high is not None and low < high and low <= mean <= high:
+        width = high - low
+        share = (mean - low) / width
+        tries = n * share * (1 - share) * width**2 / variance if varies else n
+        ends = [low + width * end for end in wilson_ends(share, tries, t)]
+        return Interval(min(ends[0], mean), max(ends[1], mean), usual.format("Wilson interval with Student's t"))
+    if not varies:
+        return Interval(None, None, "all values equal: no interval without a scale")
+    error = sqrt(variance / n)
+    ends = [mean - error * unskewed_quantile(at, third / n**2 / error**3) for at in (t, -t)]
+    return Interval(ends[0], ends[1], usual.format("t interval corrected for skewness"))
+
+
+def too_few(n: int) -> str:
+    """Return the reason for a missing interval."""
+    return f"{n} item{'s' * (n > 1)}: too few for an interval"
+
+
+def unskewed_quantile(t: float, skewness: float) -> float:
+    """Return the quantile of a skewed studentised mean at which its cubic transform is t (Hall 1992)."""
+    if abs(skewness) < _ROUNDING:
+        return t
+    return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
 
 
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -109,8 +136,8 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
         yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.float64)
 
 
-def quantiles(drawn: Any, shares: Any) -> Floats:
-    """Return quantiles of each row (rows × resamples, without NaN) at k shares for all rows or rows × k: rows × k.
+def quantiles(drawn: Any, shares: Sequence[float]) -> Floats:
+    """Return quantiles of each row (rows × resamples, without NaN) at k shares: rows × k.
 
     They are linear between neighbours, as in numpy, whose partition takes five times as long. NaN for a row without a
     number.
@@ -122,31 +149,6 @@ def quantiles(drawn: Any, shares: Any) -> Floats:
     low, high = (np.take_along_axis(ordered, np.minimum(at, last), -1).astype(np.float64) for at in (below, below + 1))
     ends: Floats = low + (high - low) * (place - below)
     return ends
-
-
-def bca_tails(values: Floats, drawn: Floats, confidence: float) -> tuple[str, float, float]:
-    """Return the method and the two quantiles of the BCa interval (Efron 1987), or of the percentile interval.
-
-    Efron and Tibshirani 1993: quantiles 14.10, bias 14.14, acceleration 14.15, for a mean Σd³ / (6 (Σd²)^1.5) with d
-    the distances from it. If these are undefined, the percentile interval is used. Resamples equal to the mean count
-    half, because discrete scores produce many of them.
-    """
-    n, mean = len(values), values.mean()
-    # A resample's variance is (n − 1) / n of the true one: widen the interval, so that few items are covered as well.
-    tail = NORMAL.cdf(sqrt(n / max(1, n - 1)) * NORMAL.inv_cdf((1 - confidence) / 2))
-    drawn = drawn[~np.isnan(drawn)]
-    tolerance = 1e-12 * max(1.0, float(np.abs(values).max()))  # rounding of sums
-    below, level = int((drawn < mean - tolerance).sum()), int((drawn <= mean + tolerance).sum())
-    deviations = values - mean
-    scatter = float((deviations**2).sum()) ** 1.5
-    if 0 < below + level < 2 * len(drawn) and scatter > 0:
-        bias = NORMAL.inv_cdf((below + level) / (2 * len(drawn)))
-        acceleration = float((deviations**3).sum()) / (6 * scatter)
-        shifts = [bias + NORMAL.inv_cdf(p) for p in (tail, 1 - tail)]
-        if all(acceleration * shift < 1 for shift in shifts):
-            low, high = (NORMAL.cdf(bias + shift / (1 - acceleration * shift)) for shift in shifts)
-            return "BCa", low, high
-    return "percentile", tail, 1 - tail
 
 
 @lru_cache(maxsize=4096)
@@ -170,14 +172,6 @@ def t_quantile(tail: float, freedom: int) -> float:
         if abs(step) < 1e-15:
             break
     return tan(angle) * sqrt(freedom)
-
-
-def expanded_tail(tail: float, n: int) -> float:
-    """Return the normal tail beyond √(n / (n − 1)) times Student's t quantile of `tail`.
-
-    The percentile interval at these quantiles is the expanded one (Hesterberg 2015, section 3.5).
-    """
-    return NORMAL.cdf(-sqrt(n / (n - 1)) * t_quantile(tail, n - 1))
 
 
 Statistic = Callable[[Floats], Floats]
@@ -209,7 +203,7 @@ class Bootstrap:
 
     def __str__(self) -> str:
         resampling = f"{self.n_resamples} resamples, seed {self.seed}"
-        return f"{100 * self.confidence:g}% percentile bootstrap over items, {resampling}"
+        return f"{100 * self.confidence:g}% expanded percentile bootstrap over items, {resampling}"
 
     def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
         """Return a statistic (one or more numbers) of all items, and of the resamples."""
@@ -226,16 +220,23 @@ class Bootstrap:
         """Return the estimate with its interval, or None if the value is undefined."""
         if np.isnan(resampled.value):
             return None
-        if min(resampled.items, n) < 2 or np.isnan(resampled.resampled).all():
-            return Estimate(name, resampled.value, None, None, n, f"{method}; one item: too few for an interval")
-        low, high = self.interval(resampled.resampled).tolist()
+        items = resampled.items
+        if items < MIN_INTERVAL_ITEMS or n < 2 or np.isnan(resampled.resampled).all():
+            return Estimate(name, resampled.value, None, None, n, f"{method}; {too_few(items)}")
+        low, high = self.interval(resampled.resampled, items).tolist()
         return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
 
-    def interval(self, drawn: Floats) -> Floats:
-        """Return the lower and the upper ends (first axis); NaN if no resample has a value."""
+    def interval(self, drawn: Floats, items: int) -> Floats:
+        """Return the lower and the upper ends (first axis) for this many items; NaN if no resample has a value.
+
+        The percentile interval is expanded: its quantiles are those of √(n / (n − 1)) times Student's t (Hesterberg
+        2015, section 3.5).
+        """
         rows = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
-        ends = quantiles(rows, [(1 - self.confidence) / 2, (1 + self.confidence) / 2])
-        return ends.T.reshape(2, *drawn.shape[1:])
+        tail = (1 - self.confidence) / 2
+        if items > 1:
+            tail = NORMAL.cdf(-sqrt(items / (items - 1)) * t_quantile(tail, items - 1))
+        return quantiles(rows, [tail, 1 - tail]).T.reshape(2, *drawn.shape[1:])
 
 
 DEFAULT = Bootstrap()

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import cbrt, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.agreement import label_values
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled, unskewed_quantile
 from judge.stats.coefficients import paired
 from judge.stats.correlation import criterion, matrix
 from judge.stats.paired_differences import MOST, best_first, holm, pairs
@@ -247,15 +247,8 @@ def _estimate_of_parts(name: str, value: float, parts: Sequence[_Part], n: int, 
         p = 2 * float(stdtr(free, -abs(value) / error))
         return Estimate(name, value, value - t * error, value + t * error, n, f"{percent} t interval, {method}", p)
     skewness = sum(part.third for part in parts) / error**3
-    low, high = (value - error * _unskewed_quantile(end, skewness) for end in (t, -t))
+    low, high = (value - error * unskewed_quantile(end, skewness) for end in (t, -t))
     return Estimate(name, value, low, high, n, f"{percent} t interval corrected for skewness, {method}")
-
-
-def _unskewed_quantile(t: float, skewness: float) -> float:
-    """Return the quantile of a skewed studentised mean at which its cubic transform is t (Hall 1992)."""
-    if abs(skewness) < _TOLERANCE:
-        return t
-    return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
 
 
 @dataclass(frozen=True, slots=True)

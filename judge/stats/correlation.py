@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import Bools, Bootstrap, Floats, Ints, Resampled
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -430,14 +430,14 @@ def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints
             columns, [(used.index(i), used.index(j)) for i, j in pairs], level, defined, _MATRIX_EXACT
         )
         observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
-        low, high = bootstrap.interval(drawn)
+        low, high = bootstrap.interval(drawn, int(known.any(axis=1).sum()))
         down, across = np.array(pairs).T
         if level == "document":
             rho = between(columns, "spearman")
             n = np.array([(~np.isnan(rho[:, used.index(i), used.index(j)])).sum() for i, j in pairs])
         else:
             n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
-        bounded = (n > 1) & (down != across) & (known.any(axis=1).sum() > 1)
+        bounded = (n > 1) & (down != across) & (known.any(axis=1).sum() >= MIN_INTERVAL_ITEMS)
         ends = np.where(bounded, np.stack([low, high], axis=1), np.nan)
         for place, name in enumerate(defined):
             for at in ((down, across), (across, down)):

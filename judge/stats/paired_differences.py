@@ -1,6 +1,6 @@
 """Compare systems by paired differences: which pairs to test, their means, intervals, tests and effect size.
 
-`mean_differences` has bootstrap intervals and the p of `sign_flip`, a permutation test. `holm` corrects for several
+`mean_differences` has t intervals and the p of `sign_flip`, a permutation test. `holm` corrects for several
 tests. `pairs` lists the compared systems: all pairs, or for many systems each with the best one.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Bools, Floats, expanded_tail, quantiles, resampled_means
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, t_quantile, too_few
 
 EXACT = 12
 """Nonzero differences up to which all assignments of signs are used."""
@@ -78,52 +79,33 @@ def holm(p: Sequence[float], n_tests: int = 0) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-_MAX_SINGLES = 8_000_000  # single-precision numbers in memory
-_DECIMALS = 6  # decimals of means of values up to 1
+ALL_EQUAL = "all differences equal: no interval"
 
 
 def mean_differences(
-    values: Floats,
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    n_flips: int = 10_000,
-    seed: int = 0,
+    values: Floats, *, confidence: float = 0.95, n_flips: int = 10_000, seed: int = 0
 ) -> list[Estimate | None]:
     """Return the mean of each row of paired differences (rows × items, NaN for missing values); None for an empty row.
 
-    Resampled items are the same for all rows. The interval is the expanded percentile interval (`expanded_tail`),
-    because intervals of 20 items would be too narrow. p is that of `sign_flip`. Below two items there is neither.
+    The interval is Student's t over items; there is none below 5 items and if all differences are equal. p is that of
+    `sign_flip`, from two items on.
     """
     estimates: list[Estimate | None] = []
-    step = max(1, _MAX_SINGLES // n_resamples)
-    for first in range(0, len(values), step):
-        block = values[first : first + step]
-        known = ~np.isnan(block)
-        number, largest = known.sum(axis=1), np.abs(np.where(known, block, 0.0)).max(axis=1, initial=0.0)
-        p, exact = sign_flip(block, n_flips=n_flips, seed=seed)
-        drawn = np.ascontiguousarray(resampled_means(block, n_resamples, seed, np.float32).T)
-        tails = np.array([expanded_tail((1 - confidence) / 2, max(2, n)) for n in number.tolist()])
-        scale = np.where(largest > 0, largest, 1.0)[:, None]
-        # Round, so that 0 stays 0 in single precision.
-        ends = np.round(quantiles(drawn, np.stack([tails, 1 - tails], axis=1)) / scale, _DECIMALS) * scale
-        for row, n, one_p, is_exact, (low, high) in zip(
-            block, number.tolist(), p.tolist(), exact.tolist(), ends.tolist(), strict=True
-        ):
-            row = row[~np.isnan(row)]
-            mean, method = float(row.mean()) if n else 0.0, f"over items, {n_resamples} resamples, seed {seed}"
-            test = f"p: sign-flip permutation test, {'exact' if is_exact else f'{n_flips} flips, seed {seed}'}"
-            if not n:
-                estimates.append(None)
-            elif n < 2:
-                reason = "one item: too few for an interval and a test"
-                estimates.append(Estimate("difference", mean, None, None, n, reason))
-            elif row.min() == row.max():
-                low = high = mean = float(row[0])
-                estimates.append(Estimate("difference", mean, low, high, n, f"all differences equal; {test}", one_p))
-            else:
-                method = f"{100 * confidence:g}% expanded percentile bootstrap {method}; {test}"
-                estimates.append(Estimate("difference", mean, low, high, n, method, one_p))
+    for row, p, exact in zip(values, *sign_flip(values, n_flips=n_flips, seed=seed), strict=True):
+        known = row[~np.isnan(row)]
+        n = len(known)
+        if not n:
+            estimates.append(None)
+            continue
+        mean, low, high, method = float(known.mean()), None, None, too_few(n)
+        if n >= MIN_INTERVAL_ITEMS and np.ptp(known):
+            half = t_quantile((1 - confidence) / 2, n - 1) * float(known.std(ddof=1)) / sqrt(n)
+            low, high, method = mean - half, mean + half, f"{100 * confidence:g}% t interval over items"
+        elif n > 1 and not np.ptp(known):
+            mean, method = float(known[0]), ALL_EQUAL
+        if n > 1:
+            method += f"; p: sign-flip permutation test, {'exact' if exact else f'{n_flips} flips, seed {seed}'}"
+        estimates.append(Estimate("difference", mean, low, high, n, method, float(p) if n > 1 else None))
     return estimates
 
 

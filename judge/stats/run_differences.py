@@ -138,8 +138,8 @@ class _SharedNames:
 
 
 @one_thread
-def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
-    """Compare two tables of scores. Items are the unit; a resample has the same items for all systems and columns."""
+def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 10_000) -> Runs:
+    """Compare two tables of scores. Items are the unit; all systems and columns share the sign flips."""
     shared = _SharedNames(
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
@@ -177,7 +177,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
             for s in after.samples
         ),
         means=(
-            *_mean_changes(compared, shared.systems, n_resamples, seed),
+            *_mean_changes(compared, shared.systems, n_flips, seed),
             *_corpus_rows(before, after, columns, shared.systems),
         ),
         changed_items=_items([both for both in compared[: len(columns)] if not both.column.judge], shared),
@@ -226,7 +226,7 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
 
 
 def _mean_changes(
-    columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_resamples: int, seed: int
+    columns: Sequence[_ColumnInBoth], systems: Sequence[str], n_flips: int, seed: int
 ) -> Iterator[MeanChange]:
     """Yield the rows of every column with a value per text: all systems together, if there are several, then each."""
     parts = [("", slice(None))] if len(systems) > 1 else []
@@ -235,11 +235,9 @@ def _mean_changes(
     if not each:
         return
     by_item = np.array([average(both.differences[here]) for both, _, here in each])
-    flips = max(n_resamples, ceil(2 * len(each) / ALPHA))  # otherwise Holm's p could not be small
+    n_flips = max(n_flips, ceil(2 * len(each) / ALPHA))  # otherwise Holm's p could not be small
     moved = []
-    for (both, system, here), estimate in zip(
-        each, mean_differences(by_item, n_resamples=n_resamples, n_flips=flips, seed=seed), strict=True
-    ):
+    for (both, system, here), estimate in zip(each, mean_differences(by_item, n_flips=n_flips, seed=seed), strict=True):
         if estimate is None:  # no text has both values
             continue
         differences = both.differences[here]

@@ -199,7 +199,7 @@ def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) ->
     ends: list[tuple[float | None, float | None]] = [(None, None)] * len(values)
     interval = f"{len(moments)} items: too few for an interval"
     if len(moments) >= _MIN_ITEMS:
-        low, high = bootstrap.interval(drawn)
+        low, high = bootstrap.interval(drawn, len(moments))
         bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
         low[size:], high[size:] = np.maximum(0.0, low[size:] - bias), np.minimum(1.0, high[size:] - bias)
         ends, interval = list(zip(low.tolist(), high.tolist(), strict=True)), str(bootstrap)

@@ -116,10 +116,10 @@ class _ColumnValues:
         return len(np.unique(np.round(self.values[~np.isnan(self.values)], PLACES))) < 2
 
 
-def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[Comparison, ...]:
+def compare(table: Table, *, seed: int = 0, n_flips: int = 10_000) -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
-    All systems and columns share the resampled items. Comparisons of two texts have rankings instead.
+    All systems and columns share the sign flips. Comparisons of two texts have rankings instead.
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
@@ -134,16 +134,15 @@ def compare(table: Table, *, seed: int = 0, n_resamples: int = 10_000) -> tuple[
             values = table.matrix(column.name)
             order = best_first(values, column.better)
             group.append(_ColumnValues(column, table.systems, values, order, pairs(order)))
-        comparisons += _compare_columns(group, n_resamples, seed)
+        comparisons += _compare_columns(group, n_flips, seed)
     return tuple(comparisons)
 
 
-def _compare_columns(group: Sequence[_ColumnValues], n_resamples: int, seed: int) -> Iterator[Comparison]:
-    """Compare the systems in several columns, on the same resamples."""
+def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) -> Iterator[Comparison]:
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     # With fewer flips p could not be small enough after Holm's correction.
-    flips = max(n_resamples, *(ceil(2 * tests(len(data.order)) / ALPHA) for data in group))
-    estimates = mean_differences(rows, n_resamples=n_resamples, n_flips=flips, seed=seed)
+    n_flips = max(n_flips, *(ceil(2 * tests(len(data.order)) / ALPHA) for data in group))
+    estimates = mean_differences(rows, n_flips=n_flips, seed=seed)
     at = 0
     for data in group:
         here = slice(at, at := at + len(data.pairs))

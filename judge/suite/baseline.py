@@ -233,7 +233,7 @@ def _decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -
         status: Status = "failed" if e.value < 0 else "passed"
         tested = f" ({format_p(p)})" if p is not None else ""
         reason = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
-    elif e.n < FEWEST or ends is None:
+    elif e.n < FEWEST or (ends is None and p is None):
         status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
     else:
         status, reason = "passed", f"no significant change in agreement{needs(items_needed(e), e.n, unit)}"

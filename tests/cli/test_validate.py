@@ -19,7 +19,7 @@ ROWS = [
         "references": [f"The council voted about {item}."],
         "human": {"relevance": VOTES[system]},
     }
-    for n, item in enumerate(("roads", "parks", "ponds", "ferries"))
+    for n, item in enumerate(("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools"))
     for system in VOTES
 ]
 REPLIES = "- {when: x wrote, reply: 5}\n- {when: y wrote, reply: 3}\n- {when: [], reply: 1}\n"
@@ -90,8 +90,8 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text("- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8")
     done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 1
-    assert "4 values failed" in done.err
-    assert json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0]["texts"] == 8
+    assert "7 values failed" in done.err
+    assert json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0]["texts"] == 14
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.results.result import Result
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.table import Table
 
 pytestmark = pytest.mark.browser
@@ -81,7 +81,7 @@ def run() -> Result:
                 made = Provenance("metric") if column.kind == "metric" else judged
                 scores.append(Score(item, system, column.name, float(value), made))
     table = Table(tuple(samples), columns, tuple(scores), tuple(failures))
-    return Result(table, bootstrap_means(table))
+    return Result(table, item_means(table))
 
 
 @pytest.mark.parametrize("kind", ["result", "ranking", "panel"])
@@ -447,7 +447,7 @@ def many() -> Result:
         for j, c in enumerate(columns)
     ]
     table = Table(samples, tuple(columns), tuple(scores))
-    return Result(table, bootstrap_means(table))
+    return Result(table, item_means(table))
 
 
 def test_all_rows_of_16_systems_are_in_sight(opened: Opened, many: Result) -> None:

@@ -149,11 +149,11 @@ def test_every_difference_is_in_the_matrix_in_both_directions(tested: Result) ->
 
 def test_an_interval_is_turned_with_its_difference(tested: Result) -> None:
     table, tips = _tables(tested)["overall"], _tips(_charts(tested)["overall"])
-    assert tips[0].startswith("good − =fair: +0.219 [0.021, 0.448], p = ")
-    assert any(tip.startswith("=fair − good: −0.219 [−0.448, −0.021], p = ") for tip in tips)
+    assert tips[0].startswith("good − =fair: +0.219 [0.004, 0.433], p = ")
+    assert any(tip.startswith("=fair − good: −0.219 [−0.433, −0.004], p = ") for tip in tips)
     assert [(cell.text, cell.note) for cell in table.rows[0][:2]] == [
         ("good − =fair", ""),
-        ("+0.219", "[0.021, 0.448]"),
+        ("+0.219", "[0.004, 0.433]"),
     ]
 
 

@@ -162,7 +162,7 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.75, 3.19] over 16 texts"),
+        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.74, 3.20] over 16 texts"),
         ({"a": [3.0], "b": [4.0]}, "The systems cannot be compared on fluency: one item: too few for intervals"),
         ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "The systems cannot be compared on fluency: all values are equal"),
     ],

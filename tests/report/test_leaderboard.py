@@ -9,7 +9,7 @@ from judge.report.document import Block
 from judge.report.document import Table as Shown
 from judge.report.views.leaderboard import build_leaderboard, worst_texts
 from judge.results.result import Result
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import compare
 from judge.table import Table
 
@@ -83,7 +83,7 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
     table = replace(
         tested.table, columns=(*tested.table.columns, metric, other), scores=(*tested.table.scores, *scores)
     )
-    result = replace(tested, table=table, estimates={**tested.estimates, **bootstrap_means(table)})
+    result = replace(tested, table=table, estimates={**tested.estimates, **item_means(table)})
     shown = short(result)
     assert [column.head for column in shown.columns] == ["", "", "overall", "fluency", "style", "ROUGE-1"]
     assert [row[1].text for row in shown.rows] == ["good", "=fair", "poor"]
@@ -97,7 +97,7 @@ def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
     samples = tuple(Sample(f"i{k}", "s", "o") for k in range(8))
     scores = tuple(Score(f"i{k}", "s", "helpful", float(k < 6), Provenance("single")) for k in range(8))
     table = Table(samples, (column,), scores)
-    result = Result(table, bootstrap_means(table))
+    result = Result(table, item_means(table))
     (row,) = short(result).rows
     assert row[1].text == "75 %"
     assert re.fullmatch(r"\[\d+, \d+\]", row[1].note)
@@ -145,13 +145,13 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
         for x in texts
     )
     table = Table(tuple(texts), (column,), scores)
-    result = Result(table, bootstrap_means(table), comparisons=compare(table))
+    result = Result(table, item_means(table), comparisons=compare(table))
     board = build_leaderboard(result)
     assert {key for key, cell in board.cells.items() if cell.best} == {("b", "ter")}
     assert board.systems == ("b", "a")
     assert "lower is better: TER" in short(result).key
     neither = replace(table, columns=(replace(column, better=""),))
-    unranked = Result(neither, bootstrap_means(neither), comparisons=compare(neither))
+    unranked = Result(neither, item_means(neither), comparisons=compare(neither))
     assert not any(cell.mark for cell in build_leaderboard(unranked).cells.values())
     assert "No better direction, so not ranked: ter." in caption(unranked)
 
@@ -160,7 +160,7 @@ def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
     table = tested.table
     added = tuple(Score(s.item, s.system, "same", 1.0, Provenance("metric")) for s in table.samples)
     more = replace(table, columns=(*table.columns, Column("same", "metric", "same")), scores=(*table.scores, *added))
-    result = replace(tested, table=more, estimates=bootstrap_means(more), comparisons=compare(more), overall=None)
+    result = replace(tested, table=more, estimates=item_means(more), comparisons=compare(more), overall=None)
     assert "same: all values are equal." in caption(result)
 
 
@@ -170,7 +170,7 @@ def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     scores = [Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric")) for x in samples]
     whole = [Score("", s, "all", v, Provenance("metric", n=n)) for s, v, n in (("a", 0.25, 2), ("b", 0.5, 1))]
     table = Table(samples, columns, (*scores, *whole))
-    result = Result(table, bootstrap_means(table))
+    result = Result(table, item_means(table))
     board = build_leaderboard(result)
     assert (board.cells["a", "all"].mean, board.cells["a", "all"].interval) == ("0.250", "")
     assert board.cells["b", "all"].coverage == "1/2"

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.report.views.qags import Line, qags_table
 from judge.results.result import Result
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.table import Table
 
 LINES = [
@@ -29,7 +29,7 @@ def result() -> Result:
     scores = (Score("1", "a", "qags_f1", 0.5, Provenance("metric", n=2, raw=RAW)),)
     failures = (Failure("1", "b", "qags_f1", "metric", "NothingAsked", "nothing was answered", RAW),)
     table = Table(samples, (COLUMN,), scores, failures)
-    return Result(table, bootstrap_means(table))
+    return Result(table, item_means(table))
 
 
 def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
@@ -83,7 +83,7 @@ def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
     for raw in (RAW, '{"qags": 4}'):
         scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", raw=raw)),)
         table = Table((Sample("1", "a", "The boat came."),), columns, scores)
-        assert "questions asked" not in Result(table, bootstrap_means(table)).report("html")
+        assert "questions asked" not in Result(table, item_means(table)).report("html")
 
 
 def brief(question: str) -> str:

@@ -12,7 +12,7 @@ from judge import __version__
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.results.result import Result, load
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.table import Journal, Table
 
 FILES = ["report.html", "report.md", "run.json", "samples.parquet", "scores.parquet"]
@@ -61,8 +61,8 @@ def test_a_killed_run_is_shown_from_its_journal(result: Result, tmp_path: Path) 
     found = load(tmp_path)
     assert found.table == replace(table, scores=table.scores[:9], failures=table.failures[:1])
     assert found.info == {"model": "small", "status": "partial"}
-    assert bootstrap_means(found.table).items() <= found.estimates.items()
-    assert [column for _, column in found.estimates.keys() - bootstrap_means(found.table).keys()] == ["overall"] * 2
+    assert item_means(found.table).items() <= found.estimates.items()
+    assert [column for _, column in found.estimates.keys() - item_means(found.table).keys()] == ["overall"] * 2
     assert "This run did not finish." in found.report("markdown")
 
 
@@ -173,5 +173,5 @@ def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
     table = Table(
         (Sample("i", "s", "o"),), (Column("m", "metric", "m"),), (Score("i", "s", "m", 1.0, Provenance("metric")),)
     )
-    Result(table, bootstrap_means(table), {"other": float("nan")}).save(tmp_path)
+    Result(table, item_means(table), {"other": float("nan")}).save(tmp_path)
     assert load(tmp_path).info == {"other": None}

@@ -10,7 +10,7 @@ import pytest
 
 import judge
 from judge.results.result import Result
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import compare
 
 pytestmark = pytest.mark.browser
@@ -67,7 +67,7 @@ def test_many_columns_scroll_within_the_leaderboard(opened: Opened, tested: Resu
     columns = [replace(tested.table.columns[0], name=f"metric_with_a_long_name_{k}") for k in range(20)]
     rows = [replace(s, column=c.name) for s in tested.table.column_scores("delta") for c in columns]
     table = replace(tested.table, columns=tuple(columns), scores=tuple(rows))
-    result = Result(table, bootstrap_means(table), comparisons=compare(table))
+    result = Result(table, item_means(table), comparisons=compare(table))
     page = opened(result.report("html"), viewport={"width": 375, "height": 800}, color_scheme=scheme)
     assert page.evaluate(WIDE) <= 0
     board = page.get_by_role("region", name="Leaderboard")

@@ -114,8 +114,10 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
     drawn = np.random.default_rng(7).integers(12, size=(40, 12))
     for measure in MEASURES:
         theirs = [agree(votes[:, rows], [measure], Bootstrap(2)).estimates[measure].value for rows in drawn]
-        assert (found[measure].low, found[measure].high) == pytest.approx(tuple(np.quantile(theirs, (0.1, 0.9))))
-        assert found[measure].method.endswith("; 80% percentile bootstrap over items, 40 resamples, seed 7")
+        assert [found[measure].low, found[measure].high] == pytest.approx(
+            Bootstrap(confidence=0.8).interval(np.array(theirs), 12).tolist()
+        )
+        assert found[measure].method.endswith("; 80% expanded percentile bootstrap over items, 40 resamples, seed 7")
 
 
 def test_raters_who_say_the_same_agree_wholly_and_those_who_guess_do_not() -> None:
@@ -152,11 +154,11 @@ def test_some_measures_may_be_had_where_others_are_not() -> None:
 
 
 def test_resamples_without_a_rated_text_are_left_out() -> None:
-    votes = np.full((2, 5, 3), NAN)
-    votes[:, :2] = np.random.default_rng(0).integers(1, 6, size=(2, 2, 3))
+    votes = np.full((2, 12, 3), NAN)
+    votes[:, :5] = np.random.default_rng(0).integers(1, 6, size=(2, 5, 3))
     for estimate in agree(votes, bootstrap=Bootstrap(300)).estimates.values():
         assert estimate.low is not None
-        assert estimate.n == 6
+        assert estimate.n == 15
 
 
 def test_one_item_has_no_interval() -> None:

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
-from judge.stats import bootstrap
-from judge.stats.bootstrap import bootstrap_means
+from judge.stats.bootstrap import item_means, mean_estimate
 from judge.table import Table
 
 METRIC = Provenance("metric")
@@ -30,145 +28,79 @@ def _table(values: dict[str, dict[str, list[float | None]]]) -> Table:
     return Table(samples, columns, scores)
 
 
-def _data(shape: str) -> np.ndarray:
-    random = np.random.default_rng(7)
-    shapes = {
-        "skewed": random.exponential(size=60),
-        "scores": random.integers(1, 6, size=40).astype(float),
-        "few": np.array([1.0, 2.0, 2.0, 5.0]),
-        "shares": random.beta(2, 9, size=100),
-    }
-    return shapes[shape]
+def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
+    found = mean_estimate(np.array([1.0] * 7 + [0.0] * 3), 0.0, 1.0)
+    t = scipy_stats.t.ppf(0.975, 9)
+    tries = 9  # n − 1, as the variance's divisor is; scipy's level takes the n tries into account
+    level = 2 * scipy_stats.norm.cdf(t * math.sqrt(10 / tries)) - 1
+    theirs = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
+    assert (found.value, found.n) == (pytest.approx(0.7), 10)
+    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert found.method == "95% Wilson interval with Student's t over items"
 
 
-def _wider(confidence: float, n: int) -> float:
-    """The level whose normal quantile is that of `confidence`, times √(n / (n − 1))."""
-    z = scipy_stats.norm.ppf((1 + confidence) / 2) * math.sqrt(n / (n - 1))
-    return float(2 * scipy_stats.norm.cdf(z) - 1)
+def test_on_a_scale_of_scores_the_ends_are_t_standard_errors_of_their_own_from_the_mean() -> None:
+    values = np.array([4.0, 5.0, 4.5, 5.0, 3.0, 5.0, 5.0, 2.5])
+    found = mean_estimate(values, 1.0, 5.0)
+    variance = values.var(ddof=1) / 8 / ((found.value - 1) * (5 - found.value))
+    for end in (found.low, found.high):
+        assert end is not None
+        error = math.sqrt(variance * (end - 1) * (5 - end))
+        assert abs(end - found.value) == pytest.approx(scipy_stats.t.ppf(0.975, 7) * error)
+    assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (found.low or 0))
 
 
-@pytest.mark.parametrize("shape", ["skewed", "scores", "few", "shares"])
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_intervals_are_scipys_for_the_same_draws(shape: str, confidence: float) -> None:
-    data = _data(shape)
-    ours = bootstrap_means(_table({"m": {"s": list(data)}}), confidence=confidence)["s", "m"]
-    # scipy is handed our resampled means (rounded, so that equal sums are equal floats) and draws none of its own
-    draws = SimpleNamespace(bootstrap_distribution=bootstrap.resampled_means(data[None, :], 2000, 0)[:, 0].round(12))
-    theirs = scipy_stats.bootstrap(
-        (data,), np.mean, confidence_level=_wider(confidence, len(data)), n_resamples=0, bootstrap_result=draws,
-        method="BCa",
-    ).confidence_interval  # fmt: skip
-    assert (ours.value, ours.n) == (pytest.approx(data.mean(), abs=1e-12), len(data))
-    assert (ours.low, ours.high) == (pytest.approx(theirs.low, abs=1e-9), pytest.approx(theirs.high, abs=1e-9))
-    assert ours.method == f"{100 * confidence:g}% BCa bootstrap over items, 2000 resamples, seed 0"
+def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> None:
+    even = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    theirs = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
+    found = mean_estimate(even)
+    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    long = mean_estimate(np.array([1.0, 1.0, 2.0, 2.0, 3.0, 40.0]))
+    assert long.low is not None
+    assert long.high is not None
+    assert long.high - long.value > 2 * (long.value - long.low)
+    assert long.method == "95% t interval corrected for skewness over items"
 
 
-@pytest.mark.parametrize("shape", ["skewed", "scores", "shares"])
-def test_intervals_are_scipys_within_resampling_error_for_its_own_draws(shape: str) -> None:
-    data = _data(shape)
-    ours = bootstrap_means(_table({"m": {"s": list(data)}}), n_resamples=20_000)["s", "m"]
-    random = np.random.default_rng(1)
-    theirs = scipy_stats.bootstrap((data,), np.mean, n_resamples=20_000, method="BCa", rng=random)
-    error = 0.15 * theirs.standard_error  # about four times that of the difference between two such quantiles
-    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=error)
-    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=error)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_fewer_than_five_items_have_no_interval(n: int) -> None:
+    rows: list[float | None] = [None, 2.5, 4.0, 1.0, 3.5]
+    found = item_means(_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
+    assert (found.low, found.high, found.n) == (None, None, n)
+    assert found.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
 
 
-def _brute(values: list[float | None], n_resamples: int, seed: int) -> list[float]:
-    """Resampled means one by one, in plain Python over the same draws."""
-    drawn = np.random.default_rng(seed).integers(len(values), size=(n_resamples, len(values)))
-    picked = ([values[k] for k in row if values[k] is not None] for row in drawn)
-    return [math.fsum(row) / len(row) if row else math.nan for row in picked]
+@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)])
+def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> None:
+    found = mean_estimate(np.array([value] * 20), 1.0, 5.0)  # t² / (20 + t²) of the scale is 0.180
+    assert (found.value, found.low, found.high) == (value, pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    bare = mean_estimate(np.array([0.1] * 30))
+    assert (bare.value, bare.low, bare.method) == (0.1, None, "all values equal: no interval without a scale")
 
 
-@pytest.mark.parametrize("values", [[1.0, 2.0, None, 5.0, 3.0], [None, None, 4.0, 1.0], [1.0, 2.0, 4.0, 8.0]])
-def test_missing_values_are_left_out_of_each_resample(values: list[float | None]) -> None:
-    block = np.array([[math.nan if v is None else v for v in values]])
-    np.testing.assert_allclose(bootstrap.resampled_means(block, 300, 3)[:, 0], _brute(values, 300, 3), rtol=1e-12)
+SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
+"""Shares of the scores 1 to 5: many at the top, as judges give them."""
 
 
-def test_a_resample_without_any_scored_item_is_left_out() -> None:
-    found = bootstrap_means(_table({"m": {"s": [None, None, None, 1.0, 3.0]}}), n_resamples=500)["s", "m"]
-    assert (found.value, found.n) == (2.0, 2)
-    assert found.low is not None
-    assert found.high is not None
-    assert 1.0 <= found.low <= 2.0 <= found.high <= 3.0
-
-
-def test_the_same_items_are_drawn_for_every_system_and_column() -> None:
-    random = np.random.default_rng(0)
-    one = random.random((1, 30))
-    draws = bootstrap.resampled_means(np.concatenate([one, one + 2, 10 * one]), 200, 5).T
-    np.testing.assert_allclose(draws[1], draws[0] + 2, rtol=1e-12)
-    np.testing.assert_allclose(draws[2], 10 * draws[0], rtol=1e-12)
-
-
-def test_chunks_and_blocks_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(2)
-    values = {c: {s: [*random.random(20), None] for s in "xy"} for c in "abc"}
-    whole = bootstrap_means(_table(values), n_resamples=300)
-    monkeypatch.setattr(bootstrap, "_MAX_DRAWN", 64)
-    monkeypatch.setattr(bootstrap, "_MAX_VALUES", 1)
-    parts = bootstrap_means(_table(values), n_resamples=300)
-    assert parts.keys() == whole.keys()
-    for key, estimate in whole.items():
-        assert (parts[key].low, parts[key].high) == pytest.approx((estimate.low, estimate.high), rel=1e-12)
-
-
-def test_the_seed_decides_the_draws() -> None:
-    table = _table({"m": {"s": list(np.random.default_rng(1).random(25))}})
-    assert bootstrap_means(table, seed=4) == bootstrap_means(table, seed=4)
-    assert bootstrap_means(table, seed=4)["s", "m"].low != bootstrap_means(table, seed=5)["s", "m"].low
-
-
-def test_the_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:
-    random = np.random.default_rng(11)
-    rows = {f"s{k}": list(random.normal(0.5, 1.0, size=40)) for k in range(400)}
-    found = bootstrap_means(_table({"m": rows}), n_resamples=1000).values()
-    covered = sum(e.low <= 0.5 <= e.high for e in found if e.low is not None and e.high is not None)
-    assert 0.90 <= covered / 400 <= 0.98
-
-
-def test_one_item_has_no_interval() -> None:
-    found = bootstrap_means(_table({"m": {"s": [None, 2.5, None]}}))["s", "m"]
-    assert (found.value, found.low, found.high, found.n) == (2.5, None, None, 1)
-    assert found.method == "one item: too few for an interval"
-
-
-def test_equal_values_have_an_interval_without_width() -> None:
-    found = bootstrap_means(_table({"m": {"s": [0.1] * 30}}))["s", "m"]
-    assert (found.value, found.low, found.high, found.n) == (0.1, 0.1, 0.1, 30)
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> None:
+    random = np.random.default_rng(n)
+    values = random.choice(np.arange(1.0, 6.0), p=SKEWED, size=(1_500, n))
+    truth = float(np.arange(1, 6) @ np.array(SKEWED))
+    estimates = [mean_estimate(row, 1.0, 5.0) for row in values]
+    assert 0.935 < np.mean([(e.low or 0) <= truth <= (e.high or 0) for e in estimates]) < 0.995
 
 
 def test_a_column_without_scores_has_no_estimate() -> None:
-    found = bootstrap_means(
-        _table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}), n_resamples=50
-    )
+    found = item_means(_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}))
     assert list(found) == [("s", "m")]
-    assert bootstrap_means(Table((), (), ())) == {}
-
-
-@pytest.mark.parametrize(
-    ("values", "drawn", "confidence"),
-    [
-        ([0.0, 1.0], [0.75] * 100, 0.9),  # every resample above the mean: no finite bias correction
-        ([0.0] * 30 + [1.0], [0.0] * 9999 + [1.0], 0.999),  # acceleration of about 1/6, bias of about 3.7
-    ],
-)
-def test_the_percentile_interval_steps_in_where_bca_is_undefined(
-    values: list[float], drawn: list[float], confidence: float
-) -> None:
-    method, low, high = bootstrap.bca_tails(np.array(values), np.array(drawn), confidence)
-    n = len(values)
-    tail = scipy_stats.norm.cdf(math.sqrt(n / (n - 1)) * scipy_stats.norm.ppf((1 - confidence) / 2))
-    assert (method, low, high) == ("percentile", pytest.approx(tail), pytest.approx(1 - tail))
-    assert bootstrap.bca_tails(np.array([0.0] * 30 + [1.0]), np.array([0.0] * 9999 + [1.0]), 0.9)[0] == "BCa"
+    assert item_means(Table((), (), ())) == {}
 
 
 def test_a_value_of_all_texts_is_its_own_estimate() -> None:
     samples = tuple(Sample(i, "s", "o") for i in "12")
     made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
     scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
-    found = bootstrap_means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
+    found = item_means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
     assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
     assert found["s", "m"].n == 1

@@ -52,7 +52,7 @@ def test_by_hand() -> None:
     assert (found.error.value, found.error.n) == (pytest.approx(0.2), 3)
     assert found.bias.value == pytest.approx(0.4 / 3)
     assert (found.low, found.high) == (1.0, 5.0)
-    assert found.error.method.startswith("expected calibration error, scale mapped to 0–1; 95% percentile")
+    assert found.error.method.startswith("expected calibration error, scale mapped to 0–1; 2 items: too few")
 
 
 def test_intervals_are_over_items_drawn_whole() -> None:
@@ -64,11 +64,14 @@ def test_intervals_are_over_items_drawn_whole() -> None:
     drawn = np.random.default_rng(3).integers(25, size=(60, 25))
     each = [calibration(values[rows], ratings[rows], edges(FIVE), Bootstrap(2)) for rows in drawn]
     for name in ("error", "bias"):
-        ends = np.quantile([getattr(one, name).value for one in each], (0.025, 0.975))
+        ends = Bootstrap().interval(np.array([getattr(one, name).value for one in each]), 25)
         assert (getattr(found, name).low, getattr(found, name).high) == pytest.approx(tuple(ends))
     middle = found.bins[2]
+    items_in_middle = int(((values >= middle.low) & (values < middle.high)).any(axis=1).sum())
     theirs = [one.people.value for made in each if made for one in made.bins if one.low == middle.low]
-    assert (middle.people.low, middle.people.high) == pytest.approx(tuple(np.quantile(theirs, (0.025, 0.975))))
+    assert [middle.people.low, middle.people.high] == pytest.approx(
+        Bootstrap().interval(np.array(theirs), items_in_middle).tolist()
+    )
 
 
 def test_a_judge_that_says_what_people_say_errs_by_nothing() -> None:

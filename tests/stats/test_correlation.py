@@ -160,7 +160,7 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     assert (tau.value, tau.n) == (pytest.approx(np.nanmean(by_item)), int((~np.isnan(by_item)).sum()))
     assert [found.estimates[level, "pearson"].n for level in LEVELS] == [tau.n, texts, 5]
     assert tau.method.startswith("Kendall's tau-b between the systems of an item, mean over items; ")
-    assert tau.method.endswith("; 95% percentile bootstrap over items, 200 resamples, seed 0")
+    assert tau.method.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
     bounded = [e for (level, _), e in found.estimates.items() if level != "system"]
     assert all(e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded)
 
@@ -211,7 +211,7 @@ def test_one_item_has_no_interval() -> None:
     found = CorrelationWithRatings(np.array([[1, 2, 3.0]]), FEW).correlate(np.array([[1, 3, 2.0]])).estimates
     for estimate in found.values():
         assert (estimate.low, estimate.high) == (None, None)
-        assert estimate.method.endswith("one item: too few for an interval")
+        assert estimate.method.endswith("1 item: too few for an interval")
     assert found["document", "spearman"].value == pytest.approx(0.5)
 
 
@@ -237,9 +237,7 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
         sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
         assert other is not None
         assert other.value == pytest.approx(sides[0](np.ones((1, 30)))[0] - sides[1](np.ones((1, 30)))[0])
-        ends = np.quantile(
-            np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(30, 200, 0)]), (0.025, 0.975)
-        )
+        ends = FEW.interval(np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(30, 200, 0)]), 30)
         assert (other.low, other.high) == pytest.approx(tuple(ends))
 
 

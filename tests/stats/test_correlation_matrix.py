@@ -58,7 +58,7 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
             assert matrix.low[one][other] == pytest.approx(expected.low)
             assert matrix.high[other][one] == pytest.approx(expected.high)
             assert matrix.n[one][other] == expected.n
-            assert matrix.method.endswith("; 95% percentile bootstrap over items, 60 resamples, seed 5")
+            assert matrix.method.endswith("; 95% expanded percentile bootstrap over items, 60 resamples, seed 5")
 
 
 def test_systems_with_equal_sums_are_tied() -> None:

@@ -83,7 +83,7 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(syst
 
     def note(items: int) -> str:
         table = _table({f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)})
-        (found,) = compare(table, n_resamples=200)
+        (found,) = compare(table, n_flips=200)
         return found.note
 
     assert TOO_FEW in note(fewest - 1)

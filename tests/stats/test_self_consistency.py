@@ -31,11 +31,11 @@ def _table(scale: Scale, *scores: Score) -> Table:
 
 
 def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
-    draws = {"1": [*"44445", None], "2": list("12345"), "3": list("333")}
+    draws = {"1": [*"44445", None], "2": list("12345"), "3": list("333"), "4": list("44"), "5": list("1112")}
     found = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
     each = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
     (one,) = found.values()
-    assert (one.name, one.n, one.value) == ("repeat_sd", 3, pytest.approx(statistics.fmean(each)))
+    assert (one.name, one.n, one.value) == ("repeat_sd", 5, pytest.approx(statistics.fmean(each)))
     assert one.low is not None
     assert one.low < one.value < (one.high or 0)
     assert one.method.startswith("mean over texts of the standard deviation of the draws of each; 95% ")

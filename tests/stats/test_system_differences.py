@@ -36,7 +36,7 @@ def _table(values: dict[str, Values], **fields: Any) -> Table:
 
 
 def _only(values: Values, **fields: Any) -> Comparison:
-    (found,) = compare(_table({"m": values}, **fields), n_resamples=400)
+    (found,) = compare(_table({"m": values}, **fields), n_flips=400)
     return found
 
 
@@ -111,7 +111,7 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out() -> None:
         (*table.columns, Column("length", "metric", "length", better="")),
         (*table.scores, Score("", "a", "all", 0.5, METRIC), Score("i0", "a", "length", 3.0, METRIC)),
     )
-    assert [found.column for found in compare(both, n_resamples=20)] == ["m"]
+    assert [found.column for found in compare(both, n_flips=20)] == ["m"]
 
 
 def test_rank_intervals_are_what_the_tests_leave_open() -> None:
@@ -177,7 +177,7 @@ def test_one_item_has_differences_and_nothing_else() -> None:
 def test_a_constant_column() -> None:
     found = _only({"a": [2.0] * 20, "b": [2.0] * 20})
     (one,) = found.differences
-    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, 0.0, 0.0, 1.0)
+    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (0.0, None, None, 1.0)
     assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
     assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
     assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
@@ -242,7 +242,7 @@ def test_thousands_of_systems_are_compared_with_the_best_one() -> None:
     values = {
         f"s{k}": np.round(2 + (k % 1000) / 400 + item + random.normal(0, 0.3, 24), 2).tolist() for k in range(3_000)
     }
-    (found,) = compare(_table({"m": values}), n_resamples=300)
+    (found,) = compare(_table({"m": values}), n_flips=300)
     first = found.ranks[0].system
     assert len(found.differences) == 2_999
     assert {d.system for d in found.differences} == {first}
@@ -265,17 +265,17 @@ def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below() -> None:
 
 def test_groups_of_columns_do_not_change_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _table({name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")})
-    whole = compare(table, n_resamples=200)
+    whole = compare(table, n_flips=200)
     monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
-    assert compare(table, n_resamples=200) == whole
+    assert compare(table, n_flips=200) == whole
     assert [found.column for found in whole] == ["x", "y", "z"]
 
 
 def test_the_seed_decides() -> None:
-    table = _table({"m": _scores({"a": 0.0, "b": 0.4}, 25)})
+    table = _table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
     assert compare(table, seed=1) == compare(table, seed=1)
-    one, other = (compare(table, seed=seed, n_resamples=99)[0].differences[0].estimate for seed in (1, 2))
-    assert (one.low, one.p) != (other.low, other.p)
+    one, other = (compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2))
+    assert one.p != other.p
     assert "seed 1" in one.method
 
 
@@ -291,7 +291,7 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     ]
     means = [row for row in analyze.panel_means(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
-    found = compare(Table(samples, (analyze.mean_column(columns), *columns), (*means, *rows)), n_resamples=200)
+    found = compare(Table(samples, (analyze.mean_column(columns), *columns), (*means, *rows)), n_flips=200)
     assert [one.column for one in found] == ["c", "c/x", "c/y"]
     both = [one.differences[0].estimate.value for one in found]
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)

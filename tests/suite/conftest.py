@@ -127,7 +127,7 @@ def outcomes(made: Made) -> list[Outcome]:
     )
     diff = ("--- relevance.jinja (before)", "+++ relevance.jinja (after)", "@@ -1 +1 @@", "-Be fair.", f"+```{HOSTILE}")
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
-    runs = compare_runs(before.table, after.table, n_resamples=200)
+    runs = compare_runs(before.table, after.table, n_flips=200)
     compared = RunComparison(("baselines/a", "this run"), before, after, runs, changes)
     notes = ("scripted replies: no model was asked",)
     met = replace(suite, path=Path("suites/met.judge.yaml"), name="met", cases=suite.cases[1:2])
