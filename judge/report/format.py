@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from judge.core.format import decimals, format_interval, number, one_line
@@ -13,6 +14,23 @@ _TITLES = {
     "bertscore_f1": "BERTScore", "qags": "QAGS",
 }  # fmt: skip
 _MAX_NAME = 60  # characters of a name in a sentence
+_SENTENCE = 20  # letters
+_RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff"
+_RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?")
+
+
+def isolate(text: str, start: str = "\u2068", end: str = "\u2069") -> str:
+    """Put names of a right-to-left script between `start` and `end`, so that they do not reorder what follows them.
+
+    The default marks are Unicode's first-strong isolate and its end, for SVG and attributes.
+    """
+    return text if text.isascii() else _RTL_NAME.sub(lambda name: f"{start}{name[0]}{end}", text)
+
+
+def is_rtl(text: str) -> bool:
+    """Return whether a text is written in a right-to-left script, and not a sentence in English with such names."""
+    letters = 0 if text.isascii() else len(re.findall(f"[{_RTL}]", text))
+    return letters >= _SENTENCE and letters > 0.8 * sum(map(str.isalpha, text))
 
 
 def column_title(name: str) -> str:

@@ -13,6 +13,9 @@ import judge
 from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
+from judge.report import document as blocks
+from judge.report.charts.axes import scale
+from judge.report.charts.intervals import Bar, Panel, intervals
 from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
@@ -24,6 +27,25 @@ pytestmark = pytest.mark.browser
 
 SHOWN = "[...document.querySelectorAll('.item:not([hidden]) > summary > .name')].map((name) => name.textContent)"
 OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+ENDS = """place => {
+  const walk = document.createTreeWalker(document.querySelector(place), NodeFilter.SHOW_TEXT), ends = [];
+  while (walk.nextNode()) for (const number of walk.currentNode.data.matchAll(/4.60|4.20|5.00/g)) {
+    const range = document.createRange();
+    range.setStart(walk.currentNode, number.index);
+    range.setEnd(walk.currentNode, number.index + 4);
+    ends.push(range.getBoundingClientRect().left);
+  }
+  return ends;
+}"""  # the left ends of three numbers
+LINES = """place => {
+  const node = document.querySelector(place).firstChild, cut = node.data.indexOf("\\n");
+  return [[0, cut], [cut + 1, node.length]].map(([from, to]) => {
+    const range = document.createRange();
+    range.setStart(node, from);
+    range.setEnd(node, to);
+    return range.getBoundingClientRect().toJSON();
+  });
+}"""  # the boxes of the two lines of a text
 Opened = Callable[..., Any]
 
 
@@ -117,6 +139,22 @@ def test_texts_and_names_stay_texts(result: Result, ranking: Result, opened: Ope
         assert page.locator("script").count() == 2
         assert page.locator("img").count() == 0
         assert page.locator("article .text").first.text_content().endswith(end)
+
+
+def test_an_interval_after_an_arabic_name_is_read_from_its_lower_end(opened: Opened) -> None:
+    text, box = "أحمد: 4.60 [4.20, 5.00] beats בית", blocks.Tiles((blocks.Tile("1", "text"),))
+    chart = intervals("c", "t", [text], [Panel(scale(0, 1), [Bar(1.0)])])
+    page = opened(plugins.write(Document("t", (text,), summary=(blocks.Paragraph(text), box, chart)), "html"))
+    for place in (".headline", "main > p", "svg text"):
+        ends = page.evaluate(ENDS, place)
+        assert ends == sorted(ends), place
+
+
+def test_each_paragraph_of_a_reference_has_its_own_direction(opened: Opened) -> None:
+    sample = Sample("i", "s", "x", references=("افتتح الجسر.\nThe bridge opened.",))
+    page = opened(written(Result(Table((sample,), (), ()))), "#items?item=i")
+    arabic, english = page.evaluate(LINES, ".reference")
+    assert arabic["right"] - english["right"] > 50 < arabic["left"] - english["left"]
 
 
 # The items.

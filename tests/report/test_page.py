@@ -12,6 +12,7 @@ import pytest
 
 from judge.core import plugins
 from judge.report import document as blocks
+from judge.report.charts import drawing
 from judge.report.document import Bar, Cell, Column, Document, Section, Table
 from judge.report.renderers.html import fragment, render
 from judge.report.views.items import browser
@@ -185,12 +186,40 @@ def test_judged_texts_have_a_direction_and_their_language(result: Result) -> Non
     ]
     assert len(texts) > 9
     assert {attrs.get("dir") for attrs in texts} == {"auto"}
-    outputs = [attrs for _, attrs in found.tags if attrs.get("class") == "text"]
-    assert [attrs.get("lang") for attrs in outputs].count("en") == 9
-    assert Page(render(document("x", "ja"))).having("lang") == [
-        "en",
-        *["ja"] * 4,
-    ]  # the reasons of two lists of excerpts, in the summary and in a section
+    outputs = [attrs["lang"] for _, attrs in found.tags if attrs.get("class") == "text" and "lang" in attrs]
+    assert [outputs.count(code) for code in ("en", "ja", "")] == [5, 2, 2]  # one is short, one is empty
+
+
+@pytest.mark.parametrize(
+    ("text", "usual", "code"),
+    [
+        ("The bridge opened on Monday.", "en", "en"),
+        ("The bridge opened on Monday.", "ja", ""),
+        ("橋は月曜日に開通した。", "en", "ja"),
+        ("市議会", "ja", "ja"),
+        ("市议会星期一开会，决定重修旧桥，工程明年春天开始。", "ja", "zh"),
+        ("다리는 월요일에 개통되었다.", "", "ko"),
+        ("افتتح الجسر الجديد يوم الاثنين بعد تأخير", "en", ""),
+        ("40 %", "en", ""),
+    ],
+)
+def test_each_text_has_its_own_language(text: str, usual: str, code: str) -> None:
+    excerpts = blocks.Excerpts("Lowest", (blocks.Excerpt("1", "s", "i", "c", reason=text),))
+    assert Page(render(Document("t", summary=(excerpts,), language=usual))).having("lang") == ["en", code]
+
+
+def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
+    text = "systems أحمد-2, בית: 4.60 [4.20, 5.00]"
+    isolated = "systems <bdi>أحمد-2</bdi>, <bdi>בית</bdi>: 4.60 [4.20, 5.00]"
+    marked = "systems \u2068أحمد-2\u2069, \u2068בית\u2069: 4.60 [4.20, 5.00]"
+    named = Section("s", text, lambda: every_block(text))
+    page = render(Document(text, (text, text), text, (text,), (text,), every_block(text), (named,)))
+    hidden = r'(?:href|id)="[^"]*"|<q .*?</q>|<code.*?</code>|<b dir="auto">.*?</b>|<pre.*?</pre>'
+    for written, least in ((page, 40), (fragment(Document(text, (text,), summary=every_block(text))), 8)):
+        assert written.count(isolated) >= least
+        rest = re.sub(hidden, "", written.replace(isolated, "").replace(marked, ""), flags=re.DOTALL)
+        assert re.findall("[^<>]*أحمد[^<>]*", rest) == []
+    assert marked in drawing.name_text(0, 0, text, cells=60)
 
 
 def test_headings_above_columns_span_them() -> None:

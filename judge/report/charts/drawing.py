@@ -13,6 +13,7 @@ from unicodedata import east_asian_width
 
 from judge.core.format import one_line, plural
 from judge.report.document import Chart
+from judge.report.format import isolate
 
 MAX_ROWS = 100
 """Systems in a chart."""
@@ -103,5 +104,5 @@ def place(**numbers: float) -> str:
 
 
 def escaped(content: str) -> str:
-    """Return the text on one line, as XML."""
-    return escape(one_line(content).translate(_NONCHARACTERS))
+    """Return the text on one line, as XML, with names of a right-to-left script isolated."""
+    return escape(isolate(one_line(content).translate(_NONCHARACTERS)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -18,15 +19,18 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from judge.core.format import escape_controls, one_line, plural
 from judge.criteria.render import fence_digest
 from judge.report import document as blocks
 from judge.report.document import Document
+from judge.report.format import is_rtl, isolate
 from judge.report.renderers import csv
+from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none
 
 _ASSETS = Path(__file__).parents[1] / "html"
+_LOOK_AT, _LATIN = 400, "A-Za-zÀ-ɏ"  # characters of a text that tell its language, and letters of an alphabet
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
 
 
@@ -68,8 +72,11 @@ def _environment() -> Environment:
         "digest": fence_digest,
         "heads": _heads,
         "kind": lambda block: type(block).__name__,
-        "line": one_line,
+        "language": _language,
+        "line": lambda text, limit=0: Markup(escape(isolate(one_line(text, limit)))),  # noqa: S704  (escaped)
+        "names": _names,
         "percent": lambda share: f"{100 * share:.4g}%",
+        "prose": lambda text: text if is_rtl(text) else _names(text),
         "rows_of_blocks": _rows_of_blocks,
         "svg": Markup,
     }
@@ -83,6 +90,21 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _cleaned(inner) for name, inner in value.items()}
     return [_cleaned(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _names(text: str) -> Markup:
+    """Return the text with a <bdi> around names of a right-to-left script."""
+    return Markup(isolate(str(escape(escape_controls(text))), "<bdi>", "</bdi>"))  # noqa: S704  (escaped)
+
+
+def _language(text: str, usual: str) -> str:
+    """Return the code of a text's language, "" if it is not known; `usual` is that of most texts."""
+    start = text[:_LOOK_AT]
+    code = detect_language_or_none(start)
+    if code and code != DEFAULT_LANGUAGE:
+        return code
+    script = re.compile(f"[{(usual in LANGUAGES and LANGUAGES[usual].letters) or _LATIN}]")
+    return usual if 2 * len(script.findall(start)) > sum(map(str.isalpha, start)) else ""
 
 
 def _dumps(value: Any, **_: Any) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from typing import Any
 
 from judge.core.format import number, one_line, plural
@@ -480,9 +481,9 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield "judge validate RUN"
     first = [system for system in board.systems if board.place(system) == "1="]
     if len(first) > 1 and closest_pair(result):
-        yield f"judge power RUN --pair {first[0]},{first[1]}"
+        yield f"judge power RUN --pair {quote(f'{first[0]},{first[1]}')}"
     if lowest := worst_texts(result, 1):
-        yield f"judge report RUN --item {lowest[0][1].item}"
+        yield f"judge report RUN --item {quote(lowest[0][1].item)}"
 
 
 def count_texts(result: Result) -> Counter[str]:
