@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from judge.core.errors import ParseError
@@ -27,9 +27,9 @@ class ScoreDistribution:
     the scale's order, not normalised, without labels of no probability. `entropy` is that of the normalised
     distribution, in nats. `argmax` is the likeliest label, the first of several in the scale's order.
 
-    `ambiguous` is probability that belongs to the scale but to no single label. `low` and `high` are the values if it,
-    and the probability that the server did not list, belonged to the lowest or the highest possible label. They always
-    enclose `value`.
+    `ambiguous` is the probability of tokens that could still become several labels, or one label or none. It is not in
+    `value`. `low` and `high` are the values if it, and the probability that the server did not list, went to the lowest
+    or the highest possible label. They may exclude `value`, which is not to be trusted then.
     """
 
     value: float
@@ -49,10 +49,10 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale)
     was read there. All spellings of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels
     (-9999, -inf, NaN, above 0) and texts that are no label are left out. No probability is too small to count.
 
-    A token may begin several labels (1 and 10). In the reply itself its probability is split by the tokens that could
-    follow, and stays with `label` if the reply ends. In an alternative the next tokens are unknown, so its probability
-    is `ambiguous`. A token that only begins a number word ("on", "fo") counts as prose, unless the reply itself is
-    such a word split into tokens; then it is `ambiguous` too.
+    A token may begin a label, or several (1 and 10). In the reply itself its probability is split by the tokens that
+    could follow, and stays with `label` if the reply ends. In an alternative the next tokens are unknown, so its
+    probability is `ambiguous`. It belongs to one of several labels, but the beginning of only one ("8" for 80), or of a
+    number word ("on"), may also become none.
 
     Raises ParseError if no label has probability, or `start` is outside the tokens.
     """
@@ -112,43 +112,52 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
     distribution = {name: tally.weights[name] for name in scale.labels if tally.weights.get(name)}
     shares = {name: p / mass for name, p in distribution.items()}
     value = min(max(scale.expected(shares), scale.low), scale.high)
-    whole = mass + tally.ambiguous + tally.unseen
+
+    def bound(sign: int) -> float:
+        """Return the least value, times `sign`, that the doubts allow; what may become no label only lowers it."""
+        total, whole = sign * mass * value, mass
+        doubts = [*tally.doubts, _Doubt(tally.unseen, (scale.low, scale.high), optional=False)]
+        for optional, least, weight in sorted((d.optional, min(sign * v for v in d.values), d.weight) for d in doubts):
+            if not optional or least * whole < total:
+                total, whole = total + least * weight, whole + weight
+        exact = min(max(sign * total / whole, scale.low), scale.high)
+        return value if math.isclose(exact, value, abs_tol=1e-9 * (scale.high - scale.low)) else exact
+
     return ScoreDistribution(
         value=value,
         mass=min(mass, 1.0),
         distribution=distribution,
         entropy=math.fsum(-q * math.log(q) for q in shares.values() if q) + 0.0,
         argmax=max(distribution, key=distribution.__getitem__),
-        low=max(scale.low, min(value, (mass * value + tally.least + tally.unseen * scale.low) / whole)),
-        high=min(scale.high, max(value, (mass * value + tally.most + tally.unseen * scale.high) / whole)),
-        ambiguous=tally.ambiguous,
+        low=bound(1),
+        high=bound(-1),
+        ambiguous=math.fsum(doubt.weight for doubt in tally.doubts),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """Probability of the labels with these values, or of none of them if that is `optional`."""
+
+    weight: float
+    values: tuple[float, ...]
+    optional: bool
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Probability by label so far, and probability without a label, with the least and the greatest Σ p·v for it."""
+    """Probability by label so far, that of beginnings of labels, and what the server did not list."""
 
     weights: dict[str, float]
-    ambiguous: float = 0.0
-    least: float = 0.0
-    most: float = 0.0
+    doubts: list[_Doubt] = field(default_factory=list)
     unseen: float = 0.0
 
     def add(self, label: str, weight: float) -> None:
         self.weights[label] = self.weights.get(label, 0.0) + weight
 
-    def count(self, reading: _Reading, weight: float, allow_words: bool) -> None:
-        """Add the probability of an alternative. With `allow_words`, beginnings of number words may be labels."""
-        if len(reading.labels) == 1 and not reading.vague:
-            self.add(reading.labels[0], weight)
-        elif reading.labels and (allow_words or not reading.vague):
-            self.doubt(weight, reading.values)
-
-    def doubt(self, weight: float, values: tuple[float, ...]) -> None:
-        self.ambiguous += weight
-        self.least += weight * min(values)
-        self.most += weight * max(values)
+    def doubt(self, reading: _Reading, weight: float) -> None:
+        if weight > 0:
+            self.doubts.append(_Doubt(weight, reading.values, reading.vague or len(reading.labels) == 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,9 +174,9 @@ class _Spellings:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The labels that a text can still become; `final` if it cannot grow into another.
+    """The labels that a text can still become; `final` if it is one of them, or none, and cannot grow into another.
 
-    `vague`: it can become a label only as the beginning of a number word, as "on" could be "one".
+    `vague`: it begins only number words, as "on" could be "one", or only opens the reply, as a space does.
     """
 
     labels: tuple[str, ...]
@@ -205,19 +214,16 @@ def _read_beginning(table: _Spellings, text: str) -> _Reading:
     start = signed(fold(text).lstrip(_OPENING))
     lower = start.casefold()
     start = lower if table.loose else start
-    growing = [entry for name, entry in table.entries.items() if _can_grow_into(start, name)]
-    partial_words = [entry for name, entry in table.words.items() if _can_grow_into(lower, name)]
+    growing, words = (
+        [entry for name, entry in entries.items() if text and name.startswith(begun) and name != begun]
+        for entries, begun in ((table.entries, start), (table.words, lower))
+    )
     complete = [entry for name, entry in table.entries.items() if _is_complete(name, start)][:1]
     complete = complete or [entry for name, entry in table.words.items() if _is_complete(name, lower)][:1]
-    readings = dict([*growing, *partial_words, *complete])
+    readings = dict([*growing, *words, *complete])
     final = len(readings) == 1 if complete else not readings
-    return _Reading(
-        tuple(readings), tuple(readings.values()), final, bool(partial_words) and not growing and not complete
-    )
-
-
-def _can_grow_into(start: str, name: str) -> bool:
-    return start != "" and name.startswith(start) and name != start
+    vague = not complete and not (start and growing)
+    return _Reading(tuple(readings), tuple(readings.values()), final, vague)
 
 
 def _is_complete(name: str, start: str) -> bool:
@@ -252,16 +258,17 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
         chosen = alternatives.pop(token.text, 0.0)
         missing = weight * max(0.0, 1.0 - chosen - math.fsum(alternatives.values()))
         if prefix:
-            tally.doubt(missing, _read_beginning(table, prefix).values)
+            tally.doubt(_read_beginning(table, prefix), missing)
         else:
             tally.unseen = missing
         written = prefix + token.text.removeprefix(head)
         reading = _read_beginning(table, written)
-        # The beginning of a word ("on") is mere prose beside a digit, and a label only where the reply is one as well.
-        allow_words = reading.vague or prefix != ""
         for text, p in alternatives.items():
-            alternative = _read_beginning(table, prefix + (text.removeprefix(head) or "\n" * bool(prefix)))
-            tally.count(alternative, weight * p, allow_words)
+            other = _read_beginning(table, prefix + (text.removeprefix(head) or "\n" * bool(prefix)))
+            if not other.final:
+                tally.doubt(other, weight * p)
+            elif other.labels:
+                tally.add(other.labels[0], weight * p)
         prefix, weight, head = written, weight * chosen, ""
         if reading.final:
             tally.add(reading.labels[0] if reading.labels else label, weight)

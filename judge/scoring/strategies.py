@@ -29,6 +29,8 @@ LABELS = "labels"
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
+_ROUNDING = 0.001
+"""How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
 
 
@@ -214,6 +216,13 @@ def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) ->
     if place.label != written.label:
         raise UnusableReply(f"the tokens say {place.label}, the reply {written.label}", choice.text)
     _check_mass(w.mass, min_mass, choice.text)
+    rounding = _ROUNDING * (criterion.scale.high - criterion.scale.low)
+    if not w.low - rounding <= w.value <= w.high + rounding:
+        raise UnusableReply(
+            f"{w.ambiguous:.2g} of the probability is on beginnings of several labels, which puts the value between "
+            f"{w.low:.2f} and {w.high:.2f}, not at {w.value:.2f}",
+            choice.text,
+        )
     note = _AFTER_REASON if criterion.reply == "reason_then_score" else None
     return w.value, _provenance("logprobs", w, reason=written.reason, raw=choice.text, note=note)
 

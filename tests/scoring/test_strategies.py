@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +23,60 @@ def said(*texts: str) -> list[Response]:
     return [Response((Choice(text),)) for text in texts]
 
 
-def weighed(text: str, **top: float) -> Response:
-    import math
+def weighed(*places: str | tuple[str, dict[str, float]]) -> Response:
+    """A reply of these tokens, each with the probabilities at its place; a text alone was certain."""
+    pairs = [(place, {place: 1.0}) if isinstance(place, str) else place for place in places]
+    tokens = [
+        Token(text, math.log(top.get(text, 1e-9)), tuple((t, math.log(p)) for t, p in top.items()))
+        for text, top in pairs
+    ]
+    return Response((Choice("".join(text for text, _ in pairs), "stop", tuple(tokens)),))
 
-    listed = tuple((label.lstrip("_"), math.log(p)) for label, p in top.items())
-    return Response((Choice(text, "stop", (Token(text, dict(listed).get(text, -20.0), listed),)),))
+
+FIVE, TEN, SIGNED = Scale.integers(1, 5), Scale.integers(1, 10), Scale.integers(-3, 3)
+HUNDRED, CORRECT = Scale.integers(0, 100, 10), Scale(("incorrect", "correct"), (0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("reply", "scale", "value", "mass", "low", "high"),
+    [
+        ([("4", {"4": 0.6, "5": 0.3, "3": 0.1})], FIVE, 4.2, 1.0, 4.2, 4.2),
+        ([(" 4", {" 4": 0.5, "4": 0.2, "5": 0.3})], FIVE, 4.3, 1.0, 4.3, 4.3),
+        ([("４", {"４": 0.5, "4": 0.5})], FIVE, 4.0, 1.0, 4.0, 4.0),
+        ([("4", {"4": 0.4, "The": 0.3, "5": 0.2})], FIVE, 4.3333, 0.6, 2.7 / 0.7, 3.1 / 0.7),
+        ([("1", {"1": 0.4, "9": 0.3, "8": 0.3}), ("0", {"0": 0.9, "\n": 0.1})], TEN, 8.74, 1.0, 8.74, 8.74),
+        ([("8", {"8": 0.5, "9": 0.3, "1": 0.2})], TEN, 8.375, 0.8, 6.9, 8.7),
+        ([("80", {"80": 0.5, "90": 0.2, "8": 0.3})], HUNDRED, 82.857, 0.7, 82.0, 82.857),
+        ([("Correct", {"Correct": 0.6, "I": 0.4})], CORRECT, 1.0, 0.6, 0.6, 1.0),
+        # A table prints 3.00 for the value and for both bounds.
+        ([("3", {"3": 0.9999, "-": 0.0001})], SIGNED, 3.0, 0.9999, 2.9994, 2.9996),
+    ],
+)
+def test_token_probabilities_as_the_rules_for_scores_have_them(
+    reply: list[Any], scale: Scale, value: float, mass: float, low: float, high: float
+) -> None:
+    criterion = replace(COHERENCE, scale=scale)
+    result, made = strategies.score_reply("logprobs", [weighed(*reply)], criterion, SamplingOptions())
+    assert (result, made.mass) == (pytest.approx(value, abs=5e-4), pytest.approx(mass))
+    assert (made.low, made.high) == (pytest.approx(low, abs=5e-4), pytest.approx(high, abs=5e-4))
+
+
+@pytest.mark.parametrize(
+    ("reply", "scale", "message"),
+    [
+        ([("3", {"3": 0.02, "I": 0.98})], FIVE, r"only 0\.02 of the probability"),
+        ([("3", {"3": 0.5, "-": 0.5})], SIGNED, "between 0.00 and 1.00, not at 3.00"),
+        ([("0", {"0": 0.5, "-": 0.5})], SIGNED, "between -1.50 and -0.50, not at 0.00"),
+        ([("5", {"5": 0.6, "7": 0.4})], Scale.integers(0, 100), "between 5.80 and 34.60, not at 5.00"),
+    ],
+)
+def test_a_value_with_little_mass_or_outside_its_bounds_is_the_next_rungs_turn(
+    reply: list[Any], scale: Scale, message: str
+) -> None:
+    criterion = replace(COHERENCE, scale=scale)
+    with pytest.raises(UnusableReply, match=message) as untrusted:
+        strategies.score_reply("logprobs", [weighed(*reply)], criterion, SamplingOptions())
+    assert not untrusted.value.lasting
 
 
 @pytest.mark.parametrize(
@@ -132,20 +182,19 @@ def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
     with pytest.raises(UnusableReply, match="without token probabilities") as lacking:
         strategies.score_reply("logprobs", said("4"), COHERENCE, SamplingOptions())
     assert lacking.value.lasting
-    with pytest.raises(UnusableReply, match=r"only 0\.02 of the probability") as small:
-        strategies.score_reply("logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, SamplingOptions())
-    assert not small.value.lasting
-    value, made = strategies.score_reply(
-        "logprobs", [weighed("3", _3=0.02, I=0.98)], COHERENCE, SamplingOptions(min_mass=0.0)
-    )
+    reply = weighed(("3", {"3": 0.02, "I": 0.98}))
+    value, made = strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0))
     assert (value, made.mass) == (3.0, pytest.approx(0.02))
 
 
 def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
+    reply = weighed(("The", {"The": 0.9, "It": 0.1}), " summary")
     for rung in ("logprobs", "single"):
         with pytest.raises(ParseError) as error:
-            strategies.score_reply(rung, [weighed("The", The=0.9, It=0.1)], COHERENCE, SamplingOptions())
+            strategies.score_reply(rung, [reply], COHERENCE, SamplingOptions())
         assert not isinstance(error.value, UnusableReply)
+    with pytest.raises(ParseError, match="7 is off the scale"):
+        strategies.score_reply("logprobs", [weighed("7")], COHERENCE, SamplingOptions())
     cut = Response((Choice("1", "length", (Token("1", 0.0, (("1", 0.0),)),)),))
     with pytest.raises(ParseError, match="cut off"):
         strategies.score_reply("logprobs", [cut], COHERENCE, SamplingOptions())
@@ -155,12 +204,9 @@ def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
 
 def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on() -> None:
     reasoned = replace(COHERENCE, reply="reason_then_score")
-    tokens = tuple(Token(t, -0.1, ((t, -0.1),)) for t in ("It has 2 breaks.", "\n", "Score", ":", " "))
-    last = Token("4", -0.36, (("4", -0.3567), ("5", -1.204)))
-    reply = Response((Choice("It has 2 breaks.\nScore: 4", "stop", (*tokens, last)),))
+    reply = weighed("It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3}))
     value, made = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
-    assert value == pytest.approx(4.3, abs=1e-3)
-    assert made.reason == "It has 2 breaks."
+    assert (value, made.mass, made.reason) == (pytest.approx(4.3), pytest.approx(1.0), "It has 4 facts.")
     assert made.note == "probabilities given one reason that the judge wrote first"
 
 
@@ -187,6 +233,7 @@ def test_a_decision_is_weighed_by_label() -> None:
 
 
 def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
-    reply = Response((Choice("2", "stop", (Token("5", -0.1, (("5", -0.1), ("2", -3.0))),)),))
+    (choice,) = weighed(("5", {"5": 0.9, "2": 0.05})).choices
+    reply = Response((replace(choice, text="2"),))
     with pytest.raises(UnusableReply, match="the tokens say 5, the reply 2"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
