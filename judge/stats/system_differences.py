@@ -62,8 +62,9 @@ class Rank:
     """A system's rank by its mean, 1 the best; equal means share it.
 
     `low` to `high` is a 95 % interval of the rank, simultaneous for all systems (Mogstad et al. 2024, section 3): from
-    1 + the number of significantly better systems to the number of systems minus the significantly worse ones. With too
-    few items it covers every rank; for more than 30 systems it uses only the tests against the first.
+    1 + the number of significantly better systems to the number of systems minus the significantly worse ones, on
+    shared items: `rank` may be outside. With too few items it covers every rank; for more than 30 systems it uses only
+    the tests against the first.
     """
 
     system: str
@@ -82,8 +83,9 @@ class Comparison:
     """The differences between systems in one column.
 
     `differences` come best first: the first system with the second, the third, …, then the second with the third; for
-    more than 30 systems only those with the first. `best` are the systems that do not differ significantly from the
-    first, including it; empty if nothing is known. `detectable` is the smallest difference that this many items detect
+    more than 30 systems only those with the first. `best` are the leader, the first system by mean that no other beats
+    significantly on their shared items, and the systems that do not differ significantly from it; empty if nothing is
+    known. `detectable` is the smallest difference that this many items detect
     with 80 % power, for the pair with the median standard deviation (`power.Scatter`), or None. `note` explains what
     could not be computed.
     """
@@ -149,12 +151,14 @@ def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) ->
         tested = tuple(_test_differences(data, rows[here], estimates[here]))
         scatter = scatter_of_pairs(data.column.name, data.systems, data.pairs, rows[here], len(data.order))
         sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
-        # Systems without a significant difference from the first are best too, even without shared items.
         best: tuple[str, ...] = ()
         if sizes and not data.constant:
-            first = data.systems[data.order[0]]
-            worse = {d.other for d in tested if d.system == first and d.apart and d.estimate.value * data.sign > 0}
-            best = tuple(data.systems[place] for place in data.order if data.systems[place] not in worse)
+            names = [data.systems[place] for place in data.order]
+            worse = set(_worse_and_better(data, tested))
+            beaten = {name for name, _ in worse}
+            leader = next((name for name in names if name not in beaten), names[0])
+            # Systems without a significant difference from the leader are best too, even without shared items.
+            best = (leader, *(name for name in names if name != leader and (name, leader) not in worse))
         yield Comparison(
             data.column.name,
             tested,
@@ -194,12 +198,18 @@ def _rank_systems(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator
     means = np.nanmean(data.values[data.order], axis=1)
     apart = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
     places = np.maximum.accumulate(np.where([True, *apart], np.arange(1, len(means) + 1), 0)).tolist()
-    significant = [d for d in tested if d.apart]
-    ends = [(d.system, d.other) if d.estimate.value * data.sign > 0 else (d.other, d.system) for d in significant]
-    worse, better = Counter(winner for winner, _ in ends), Counter(loser for _, loser in ends)
+    ends = list(_worse_and_better(data, tested))
+    better, worse = Counter(loser for loser, _ in ends), Counter(winner for _, winner in ends)
     for place, rank in zip(data.order, places, strict=True):
         name = data.systems[place]
-        yield Rank(name, rank, min(rank, 1 + better[name]), max(rank, len(places) - worse[name]))
+        yield Rank(name, rank, 1 + better[name], len(places) - worse[name])
+
+
+def _worse_and_better(data: _ColumnValues, tested: Sequence[Difference]) -> Iterator[tuple[str, str]]:
+    """Yield the two systems of every significant difference, the worse one on their shared items first."""
+    for d in tested:
+        if d.apart:
+            yield (d.other, d.system) if d.estimate.value * data.sign > 0 else (d.system, d.other)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:

@@ -86,7 +86,8 @@ def test_without_a_difference_the_items_to_detect_it_are_named() -> None:
     assert headline == "No significant difference between the two systems on fluency"
     # The standard deviation of the differences is 0.916: (1.960 + 0.842)² · 0.916² / 0.125² = 421.2.
     assert detail == (
-        "a has the highest mean (3.50), 0.12 above b. If that is real, detecting it needs about 422 items (80 % power)."
+        "a has the highest mean (3.50), 0.12 above b on 20 items. "
+        "If that is real, detecting it needs about 422 items (80 % power)."
     )
 
 
@@ -127,6 +128,39 @@ def test_the_items_in_the_finding_are_those_of_power(
     done = CliRunner().invoke(app, ["power", str(tmp_path), *pair])
     (column,) = json.loads(done.stdout)["columns"]
     assert [pair["items_for_observed"] for pair in column["pairs"]] == ([items] if scatter.pairs else [])
+
+
+def on_items(a: list[float], b: list[float], **better: str) -> Result:
+    """The rows of `made`, with the first values of `a` on the items of `b` and the others on items of its own."""
+    return made({"a": {"ter" if better else "coherence": a}, "b": {"ter" if better else "coherence": b}}, **better)
+
+
+def test_a_leader_by_mean_that_is_behind_on_the_shared_items_is_not_said_to_lead() -> None:
+    a, b = [4.0] * 8 + [5.0] * 12, [5.0] * 4 + [4.0] * 4
+    behind = "but on the 8 items of both it is 0.50 behind b (p = 0.125)."
+    assert finding(on_items(a, b)) == (
+        "No significant difference between the two systems on coherence",
+        f"a has the highest mean (4.60), {behind}",
+    )
+    lower = finding(on_items([10.0 - v for v in a], [10.0 - v for v in b], ter="lower"))
+    assert lower[1] == f"a has the lowest mean (5.40), {behind}"
+    level = finding(on_items(a, [5.0] * 2 + [4.0] * 4 + [3.0] * 2))
+    assert level[1] == "a has the highest mean (4.60), but on the 8 items of both it is level with b."
+
+
+def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_higher_mean() -> None:
+    result = on_items([3.0] * 8 + [5.0] * 22, [4.0, 3.5] * 4)
+    comparison = main_comparison(result)
+    assert comparison is not None
+    assert comparison.best == ("b",)
+    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [("a", 1, 2, 2), ("b", 2, 1, 1)]
+    assert finding(result) == (
+        "b beats a",
+        "a has the highest mean (4.47), but on the 8 items of both it is 0.75 behind b (p = 0.008).",
+        "a trails by 0.75 (p = 0.008) and is worse on 8 of 8 items.",
+    )
+    for name in ("console", "markdown", "html", "json"):
+        assert "on the 8 items of both it is 0.75 behind b" in " ".join(result.report(name).split())
 
 
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:

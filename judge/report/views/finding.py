@@ -76,47 +76,85 @@ def _means(result: Result) -> list[str]:
     return [sentences[0], *(f"{sentence}." for sentence in sentences[1:])]
 
 
+Leads = Mapping[tuple[str, str], tuple[float, Difference]]
+"""By two systems: the lead of the first over the second on their shared items (negative if behind), and its test."""
+
+
 def _comparison_finding(result: Result, comparison: Comparison) -> list[str]:
     order = [rank.system for rank in comparison.ranks]
     if len(order) < 2:
         return _means(result)
-    best = comparison.best or tuple(order)
-    first, behind = order[0], [system for system in order if system not in best]
-    pairs = {frozenset((d.system, d.other)): d for d in comparison.differences}
     if not comparison.best:
         return [f"The systems cannot be compared on {_title(result, comparison)}: {comparison.note}"]
+    sign = -1 if _column(result, comparison).better == "lower" else 1
+    leads = {
+        pair: (lead, d)
+        for d in comparison.differences
+        for pair, lead in (
+            ((d.system, d.other), sign * d.estimate.value),
+            ((d.other, d.system), -sign * d.estimate.value),
+        )
+    }
+    leader, *others = comparison.best
+    behind = [system for system in order if system not in comparison.best]
     if not behind:
-        return [*_no_difference(result, comparison, order, pairs), *_metric_disagrees(result, comparison)]
-    others = [system for system in best if system != first]
+        return [*_no_difference(result, comparison, order, leads), *_metric_disagrees(result, comparison)]
     if not others:
-        headline = f"{_name(first)} beats {_all_others(behind)}"
+        headline = f"{_name(leader)} beats {_all_others(behind)}"
     else:
-        winners = [s for s in best if all(_significant(pairs, s, r) for r in behind)]
-        tied = not any(_significant(pairs, a, b) for a in best for b in best if a < b)
-        if len(winners) == len(best) and tied:
-            between = "between them" if len(best) == 2 else f"among the {len(best)}"
-            headline = f"{_names(best)} beat {_names(behind)}; no significant difference {between}"
+        alike = all(_beats(leads, s, r) for s in others for r in behind)
+        if alike and not any(_beats(leads, a, b) for a in comparison.best for b in comparison.best):
+            between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
+            headline = f"{_names(comparison.best)} beat {_names(behind)}; no significant difference {between}"
         else:
-            headline = f"{_name(first)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
-    details = [_trailing(result, comparison, pairs[frozenset((first, behind[0]))], first, more=len(behind) > 1)]
-    details += _ties_behind(behind, pairs)
+            headline = f"{_name(leader)} beats {_names(behind)}, but not significantly {_names(others, 'or')}"
+    details = [_trailing(result, comparison, leads, leader, behind[0], more=len(behind) > 1)]
+    ties = [(a, b) for a, b in pairwise(behind) if (a, b) in leads and not leads[a, b][1].apart]
+    if len(ties) == 1:
+        details.append(f"No significant difference between {_name(ties[0][0])} and {_name(ties[0][1])}.")
+    if misleading := _mean_misleads(result, comparison, leads, order):
+        details.insert(0, f"{misleading}.")
     return [headline, *details, *_metric_disagrees(result, comparison)]
 
 
-def _no_difference(
-    result: Result, comparison: Comparison, order: Sequence[str], pairs: Mapping[frozenset[str], Difference]
-) -> list[str]:
+def _beats(leads: Leads, winner: str, loser: str) -> bool:
+    lead, difference = leads.get((winner, loser), (0.0, None))
+    return difference is not None and difference.apart and lead > 0
+
+
+def _mean_misleads(result: Result, comparison: Comparison, leads: Leads, order: Sequence[str]) -> str:
+    """Say that the system with the best mean does not lead another one on the items that both have; "" if it does."""
+    first = order[0]
+    level = {rank.system for rank in comparison.ranks if rank.rank == 1}
+    lead, system = min(
+        ((leads[first, s][0], s) for s in order if s not in level and (first, s) in leads), default=(1, "")
+    )
+    if lead > 0:
+        return ""
+    difference = leads[first, system][1]
+    gap = f"{_gap(result, comparison, difference)} behind" if lead else "level with"
+    p = f" ({format_p(difference.adjusted)})" if lead and difference.adjusted is not None else ""
+    return (
+        f"{_best_mean(result, comparison, first)}, but on the {plural(difference.estimate.n, 'item')} of both it is "
+        f"{gap} {_name(system)}{p}"
+    )
+
+
+def _best_mean(result: Result, comparison: Comparison, system: str) -> str:
+    end = "lowest" if _column(result, comparison).better == "lower" else "highest"
+    return f"{_name(system)} has the {end} mean ({_mean(result, comparison, system)})"
+
+
+def _no_difference(result: Result, comparison: Comparison, order: Sequence[str], leads: Leads) -> list[str]:
     """Say that no system is significantly best, and how many items it takes."""
     first, second = order[0], order[1]
-    mean, title = _mean(result, comparison, first), _title(result, comparison)
     each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
-    headline = f"No significant difference between {each} on {title}"
-    end = "lowest" if _column(result, comparison).better == "lower" else "highest"
+    headline = f"No significant difference between {each} on {_title(result, comparison)}"
     level = [rank.system for rank in comparison.ranks if rank.rank == 1]
-    lead = f"{_name(first)} has the {end} mean ({mean})"
+    misleading = _mean_misleads(result, comparison, leads, order)
+    lead = misleading or _best_mean(result, comparison, first)
     if len(level) > 1:
-        lead = f"{_names(level)} have the same mean ({mean})"
-    closest = pairs.get(frozenset((first, second)))
+        lead = f"{_names(level)} have the same mean ({_mean(result, comparison, first)})"
     n = max((d.estimate.n for d in comparison.differences), default=0)
     (scatter,) = result.power(comparison.column)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
@@ -127,13 +165,14 @@ def _no_difference(
             f"With {plural(n, 'item')}, no difference between {len(order)} systems can be significant: "
             f"you need at least {least}.",
         ]
-    if closest is None or len(level) > 1:
+    if (first, second) not in leads or len(level) > 1 or misleading:
         return [headline, f"{lead}."]
+    closest = leads[first, second][1]
     (two,) = result.power(comparison.column, pair=(first, second))
     needed = two.pairs[0].needed() if two.pairs else None
-    difference = f"{lead}, {_gap(result, comparison, closest)} above {_name(second)}"
-    if end == "lowest":
-        difference = difference.replace(" above ", " below ")
+    side = "below" if _column(result, comparison).better == "lower" else "above"
+    shared = f"on {plural(closest.estimate.n, 'item')}"
+    difference = f"{lead}, {_gap(result, comparison, closest)} {side} {_name(second)} {shared}"
     if needed is None or needed <= closest.estimate.n:
         return [headline, f"{difference} ({format_p(closest.adjusted)})." if closest.adjusted else f"{difference}."]
     items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
@@ -151,23 +190,14 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
     return (first, second, needed) if needed else None
 
 
-def _trailing(result: Result, comparison: Comparison, difference: Difference, first: str, *, more: bool) -> str:
+def _trailing(result: Result, comparison: Comparison, leads: Leads, leader: str, system: str, *, more: bool) -> str:
     """Say by how much the best of the systems behind is behind, and on how many items."""
-    system = difference.other if difference.system == first else difference.system
-    worse = difference.wins if difference.system == first else difference.losses
-    n = difference.estimate.n
+    _, difference = leads[leader, system]
+    worse = difference.wins if difference.system == leader else difference.losses
     p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
     next_ = ", the next best," if more else ""
     gap = _gap(result, comparison, difference)
-    return f"{_name(system)}{next_} trails by {gap}{p} and is worse on {worse:,} of {n:,} items."
-
-
-def _ties_behind(behind: Sequence[str], pairs: Mapping[frozenset[str], Difference]) -> Iterator[str]:
-    """Name the neighbours behind the best that do not differ significantly."""
-    ties = [(a, b) for a, b in pairwise(behind) if frozenset((a, b)) in pairs and not _significant(pairs, a, b)]
-    if len(ties) == 1:
-        a, b = ties[0]
-        yield f"No significant difference between {_name(a)} and {_name(b)}."
+    return f"{_name(system)}{next_} trails by {gap}{p} and is worse on {worse:,} of {difference.estimate.n:,} items."
 
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
@@ -245,11 +275,6 @@ def _winner(ranking: Ranking) -> str:
     """Return the system with the highest win rate, or nothing if several share it."""
     first, second, *_ = ranking.standings
     return first.system if first.win_rate > second.win_rate else ""
-
-
-def _significant(pairs: Mapping[frozenset[str], Difference], a: str, b: str) -> bool:
-    difference = pairs.get(frozenset((a, b)))
-    return difference is not None and difference.apart
 
 
 def _column(result: Result, comparison: Comparison) -> Column:
