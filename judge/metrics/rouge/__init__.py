@@ -282,7 +282,10 @@ class Rouge(MetricOptions):
         if kind.by_sentence or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
-        parts += [f"alpha={format_number(self._alpha)}"] if self._alpha is not None else []
+        # P and R depend on F only if it chooses among references, and F of lcs_mead has no alpha.
+        by_f = value == "f" or (references != "1" and self.combination in ("best_f", "jackknife") and not self.script)
+        if self._alpha is not None and by_f and kind.family != "mead":
+            parts.append(f"alpha={format_number(self._alpha)}")
         for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")

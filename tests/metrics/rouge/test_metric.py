@@ -137,6 +137,18 @@ def test_signatures_say_which_rules_were_used() -> None:
         assert part in made.columns[0].signature
 
 
+def test_signatures_name_alpha_only_where_it_changes_the_value() -> None:
+    def signed(*references: str, **options: Any) -> set[str]:
+        metric = Rouge(types=["rouge1", "lcs_mead"], alpha=0.2, values="f,p,r", **options)
+        columns = metric.score([Sample("1", "a", "the cat sat", references=references)]).columns
+        return {column.name for column in columns if "|alpha=0.2|" in column.signature}
+
+    assert signed("the cat") == signed("the cat", "a dog", multi="mean") == {"rouge1"}
+    assert signed("the cat", "a dog") == {"rouge1", "rouge1_p", "rouge1_r"}
+    sample = Sample("1", "a", "the cat sat", references=("the cat", "cat sat down"))
+    assert Rouge(types="lcs_mead", alpha=0.2).score([sample]) == Rouge(types="lcs_mead").score([sample])
+
+
 def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
     (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
     made = [
