@@ -107,7 +107,7 @@ class Rouge(MetricOptions):
 
     Each type uses the reference with the best F. Words are split and stemmed (Porter) by rouge-score's English rules,
     `tok=en`; a row that would lose most letters of the output or of a reference uses the tokenizer of its script.
-    rougeLsum and rouge155 use the sentences of `text.sentences`. `values` are f, p (precision) and r (recall), with
+    rougeLsum and rouge155 compare the sentences of `text.sentences`. `values` are f, p (precision) and r (recall), with
     columns such as `rouge1_p`. The other options are those of `judge.metrics.rouge`. Raises ConfigError and
     MissingExtra.
     """
@@ -200,16 +200,16 @@ class Rouge(MetricOptions):
         return text.tokenizer_for(parts)
 
     def compare(
-        self, output: str, targets: Sequence[str], tokenizer: str, *, running: bool, empty: bool = False
+        self, output: str, targets: Sequence[str], tokenizer: str, *, empty: bool = False
     ) -> list[RougeScore | CannotScore]:
-        """Each type's score of one output, or why it has none. Each line of a text that is not `running` is a sentence.
+        """Return each type's score of one output, or why it has none.
 
         References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
         """
         if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
-        words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions, running))
+        words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions))
         try:
             read = [words.read_cached(target) for target in targets]
             whole = [reference for reference in read if reference.whole]
@@ -222,7 +222,7 @@ class Rouge(MetricOptions):
                 raise CannotScore("NoTokens", message)
             if self.package:
                 names = tuple(kind.name for kind in self.kinds)
-                lines = ["\n".join(text.sentences(part)) if running else part for part in (output, *targets)]
+                lines = ["\n".join(text.sentences(part)) for part in (output, *targets)]
                 scores_by_name = _package_scorer(names, self.stem).score_multi(lines[1:], lines[0])
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
@@ -253,7 +253,7 @@ class Rouge(MetricOptions):
             tokenizer = self.tokenizer_for([sample.output, *targets])
             if tokenizer == "en" or not self.package:
                 used[tokenizer] = None
-            scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer, running=True)
+            scores = self.compare(sample.output, sample.references if self.script else targets, tokenizer)
             score_of_kind = dict(zip(self.kinds, scores, strict=True))
             for column in self._columns:
                 scored = score_of_kind[column.kind]
@@ -302,7 +302,7 @@ def score(
 ) -> dict[str, list[RougeScore | Failure]]:
     """Return ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
 
-    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. A text's lines are its sentences.
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. Sentences are those of `text.sentences`.
     The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose `item` is its index,
     from 0: no reference, none with a token, or a text too long for the type. An output without a token scores 0. Under
     the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference only for ROUGE-W.
@@ -317,7 +317,7 @@ def score(
         values: list[RougeScore | CannotScore]
         if usable:
             tokenizer = metric.tokenizer_for([output, *usable])
-            values = metric.compare(output, usable, tokenizer, running=False, empty=metric.script)
+            values = metric.compare(output, usable, tokenizer, empty=metric.script)
         else:
             problem = "has only blank references" if targets else "has no reference"
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)

@@ -33,15 +33,13 @@ _CHARACTERS = 0x110000 - len(_SURROGATES)
 class Rules(NamedTuple):
     """How a text becomes words: `tokenizer` is a name of judge.text or SCRIPT, `stopwords` are dropped before stemming.
 
-    `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts. `running` texts are
-    split by `text.sentences`; in others each line is a sentence.
+    `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts.
     """
 
     tokenizer: str
     stem: bool
     stopwords: frozenset[str] = frozenset()
     exceptions: tuple[tuple[str, str], ...] = ()
-    running: bool = False
 
 
 class Text:
@@ -106,7 +104,7 @@ class Vocabulary:
         """Raises CannotScore where there are more different words than characters."""
         if self.rules.tokenizer != SCRIPT:
             string = text.normal(string)  # by which sentences end; words are normalised by the tokenizer
-        lines = text.sentences(string) if self.rules.running else string.split("\n")
+        lines = text.sentences(string)
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
+from judge import text
 from judge.core.errors import DataError
-from judge.core.records import Failure
-from judge.metrics.rouge import RougeScore, score, sequences, variants
+from judge.core.records import Failure, Sample
+from judge.metrics.rouge import Rouge, RougeScore, score, sequences, variants
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
 WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S.", "skies", "\n"]
@@ -35,6 +37,11 @@ def failure(output: str, references: str | Sequence[str], kind: str, **options: 
     assert isinstance(found, Failure), found
     assert (found.item, found.column, found.stage) == ("0", kind, "metric")
     return found
+
+
+def by_line(string: str) -> str:
+    """The sentences for rougeLsum on lines, as the package wants them."""
+    return "\n".join(text.sentences(string))
 
 
 def lines(text: str) -> str:
@@ -58,14 +65,14 @@ def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
             assert max(abs(a - b) for a, b in zip(got, expected[kind], strict=True)) < 1e-12, (place, kind)
 
 
-@pytest.mark.parametrize("text", [ENGLISH, TINY], ids=["english", "tiny alphabet"])
-def test_any_words_as_the_package_has_them(text: st.SearchStrategy[str]) -> None:
+@pytest.mark.parametrize("words", [ENGLISH, TINY], ids=["english", "tiny alphabet"])
+def test_any_words_as_the_package_has_them(words: st.SearchStrategy[str]) -> None:
     has_word = re.compile("[a-z0-9]").search
 
-    @given(text, st.lists(text.filter(has_word), min_size=1, max_size=4), st.booleans())
+    @given(words, st.lists(words.filter(has_word), min_size=1, max_size=4), st.booleans())
     def check(output: str, references: list[str], stem: bool) -> None:
         package = RougeScorer(TYPES, use_stemmer=stem)
-        expected = package.score_multi(references, output)
+        expected = package.score_multi([*map(by_line, references)], by_line(output))
         found = score([output], [references], TYPES, stem=stem)
         for kind in TYPES:
             assert found[kind] == [pytest.approx(expected[kind], abs=1e-12)]
@@ -78,7 +85,7 @@ ANY_TEXT = st.text(max_size=30).map(lambda text: normalize("NFKC", text))
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_any_text_by_the_english_rules_as_the_package_has_it(output: str, reference: str) -> None:
-    expected = RougeScorer(TYPES, use_stemmer=True).score(reference, output)
+    expected = RougeScorer(TYPES, use_stemmer=True).score(by_line(reference), by_line(output))
     for kind, (found,) in score([output], [reference], TYPES, tokenizer="en").items():
         if isinstance(found, Failure):
             assert found.error in {"NoReference", "NoTokens"}
@@ -191,9 +198,15 @@ def test_stopwords_go_before_stemming(tmp_path) -> None:
     assert failure("x", "the Running", "rouge1", stopwords=["the", "running"]).error == "NoTokens"
 
 
-def test_a_line_is_a_sentence_and_nothing_else_is() -> None:
-    assert one("b. a.", "a. b.", "rougeLsum").fmeasure == 0.5
-    assert one("b.\n a.", "a.\n b.", "rougeLsum").fmeasure == 1
+@pytest.mark.parametrize("output", ["B ran. A sat.", "B ran.\n A sat.", "B ran\nA sat", "b ran a sat"])
+@pytest.mark.parametrize("options", [{}, {"preset": "rouge155", "types": "ROUGE-L"}, {"implementation": "rouge-score"}])
+def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str, Any]) -> None:
+    options = {"types": "rougeLsum", **options}
+    reference = "a sat b ran"
+    (row,) = Rouge(**options).score([Sample("1", "a", output, references=(reference,))]).rows
+    (listed,) = score([output], [reference], **options).values()
+    assert [row.value] == [each.fmeasure for each in listed]  # type: ignore[union-attr]
+    assert row.value == (0.5 if output == "b ran a sat" else 1)  # type: ignore[union-attr]
 
 
 def test_korean_by_the_rules_for_english_and_by_its_own() -> None:
