@@ -64,6 +64,10 @@ _TABLE = (
     ),
     Language(
         "zh", "Chinese", ("zh", "zh-words"), "zh", HAN, least=20, spaced=False, stops="。！？｡", quotes=(("（", "）"),),
+        goes_on=(  # who speaks, and a verb of saying that is no part of 听说, 知道, 小说, 疑问 …
+            r"[^\s。！？…，,：:“”「」『』]{0,9}?(?<![听聽据據传傳虽雖小知味街轨軌难難学學疑访訪顾顧])"
+            r"(?:[说說问問道喊叫答]|回答)[道着著完了]?(?=[。，,：:；！？]|\Z)"
+        ),
     ),
 )  # fmt: skip
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _TABLE}
@@ -291,7 +295,12 @@ _DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search
 _LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search
 _NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match
-_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}").fullmatch
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.-?)+[^\W\d_]{1,2}").fullmatch  # U.S, J.-C
+_SPACED = re.compile(r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z").search  # z. B, p. ex, EE. UU
+_SHORT = re.compile(r"[^\W\d_]{1,2}\.").match
+_ORDINAL = re.compile(
+    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)\s\d{1,3}\Z", re.IGNORECASE
+).search
 
 
 def _set(words: str) -> frozenset[str]:
@@ -300,9 +309,17 @@ def _set(words: str) -> frozenset[str]:
 
 _NEVER_LAST = _set(
     "mr mrs ms messrs mx mme mlle sra srta dra dr prof sen rep gov pres gen lt col maj sgt cpl capt cmdr adm rev hon "
-    "vs cf e.g i.e viz al approx"
+    "vs cf e.g i.e viz al approx aprox bzw bspw vgl evtl ggf inkl exkl zzgl sog bzgl insb hrsg hr hrn frl mgr c.-à-d "
+    "sig dott avv ud uds bijv dhr mevr f.eks"
 )
-_BEFORE_NUMBERS = _set("no nos vol vols pp p fig figs eq eqs sec ch art")
+_NEVER_LAST_SMALL = _set("ca av env apr geb")  # CA and Apr. may end a sentence
+_BEFORE_NUMBERS = _set("no nos vol vols pp p fig figs eq eqs sec ch art nr abs bd kap abb tab núm pág págs chap kl")
+_AFTER_ORDINALS = _set(  # of dates in German, Danish, Norwegian, Czech and Finnish, and of German centuries
+    "januar jänner februar märz mai juni juli oktober dezember marts maj desember ledna února března dubna května "
+    "června července srpna září října listopadu prosince tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta "
+    "kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta jahrhundert jahrhunderts weltkrieg"
+)
+_AFTER_ORDINALS_SMALL = _set("mars april august september november december")  # English writes them with a capital
 _OFTEN_LAST = _set(  # written with a capital
     "jr sr st mt ft ave blvd rd inc ltd co corp bros llc plc dept univ assn jan feb mar apr jun jul aug sep sept oct "
     "nov dec mon tue tues wed thu thur thurs fri sat sun"
@@ -312,6 +329,8 @@ _STARTERS = _set(  # words that begin a sentence far more often than a name
     "from with after before when while as if but and or so yet then however although though because since what who "
     "why how where which some many most all not one two both each every another"
 )
+_STARTERS_AFTER_MIO = _STARTERS | _set("der die das ein eine er sie es wir im am")
+_STARTERS_AFTER_EE_UU = _set("el la los las un una en por para con no se su al este esta pero y como cuando")
 
 
 def sentences(text: str) -> list[str]:
@@ -320,9 +339,10 @@ def sentences(text: str) -> list[str]:
     In a tokenized text, where ` . ` stands alone, only a . ! ? that does so ends a sentence: `U.S. ` does not.
     Elsewhere the stops of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic, Chinese, Japanese and Korean text do, with
     the quotes and brackets that they close. A full stop does not after a title (`Dr.`), an initial (`J.`), a list's
-    number or in a date (`2024. 5. 3.`); after `U.S.`, `Inc.`, `Jan.` and their like it does where the next word is one
-    that begins sentences (`The`). Three dots do unless a small letter follows. 「」, 『』, （） and “” keep what is
-    between them together where the stops are Chinese or Japanese.
+    number, in a date (`2024. 5. 3.`, `am 3. Mai`) or an abbreviation of European languages (`z. B.`); after `U.S.`,
+    `Inc.`, `Jan.` and their like it does where the next word is one that begins sentences (`The`). Three dots do unless
+    a small letter follows. 「」, 『』, （） and “” keep what is between them together where the stops are Chinese or
+    Japanese.
     """
     text = text.strip()
     parts = text.split("\n")  # and at no other line break, as rouge-score has it
@@ -362,7 +382,7 @@ def _unspaced_stop_ends(line: str, match: re.Match[str], held: list[tuple[int, i
     around = bisect(held, (match.start(), 0)) - 1
     if around >= 0 and held[around][1] >= match.end():
         return False
-    return not (match.group()[-1] in _CLOSERS and _GOES_ON(line, match.end()))
+    return not (match.group().rstrip()[-1] in _CLOSERS and _GOES_ON(line, match.end()))
 
 
 def _spaced_stop_ends(line: str, start: int, match: re.Match[str]) -> bool:
@@ -388,11 +408,20 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     next_word = _NEXT_WORD(line, end)
     following = next_word.group(1) if next_word else ""
     small = word.lower()
-    if small in _NEVER_LAST:
+    if word.isdecimal():
+        months = following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
+        return bool(_ORDINAL(before)) or (len(word) <= 2 and months)
+    capitals = len(word) == 2 and word.isupper()
+    if (len(word) == 1 or capitals) and _SHORT(line, end):
         return True
-    if small in _BEFORE_NUMBERS:
+    if (small in _NEVER_LAST and word != "maj") or word in _NEVER_LAST_SMALL or word == "MM":  # maj is May in Danish
+        return True
+    spaced = _SPACED(before)
+    if small in _BEFORE_NUMBERS and not spaced:
         return following[:1].isdecimal()
     named = word[0].isupper() and (len(word) == 1 or small in _OFTEN_LAST)
-    if named or small in ("etc", "ph.d") or _DOTTED(word):
-        return not (following[:1].isupper() and following.lower() in _STARTERS)
+    german = small in ("mio", "mrd", "str", "usw", "jh")
+    if spaced or named or german or small in ("etc", "ph.d") or _DOTTED(word):
+        starters = _STARTERS_AFTER_MIO if german else _STARTERS_AFTER_EE_UU if capitals else _STARTERS
+        return not (following[:1].isupper() and following.lower() in starters)
     return False

@@ -56,6 +56,14 @@ who knew?| nobody did.| it rained.
 Ferries, trains, etc. were late.| Buses, etc.| The end.
 It is on example.org and costs $3.50.| Good!
 Il pleut.| Tu viens ?| Oui !
+Die Fähre kam am 3. Mai an.| Sie fuhr vom 1. April bis 5. Juni.| Im 19. Jahrhundert war das anders.
+Am 3. und 4. Oktober, z. B. in Köln, d. h. am Rhein, kamen ca. 5 Schiffe.| Die Stadt zahlte 5 Mio. Euro.
+Sie wurde 3.| Danach kam Nr. 4 bzw. Anna.| Es kostet 5 Mio.| Die Stadt zahlt Schiffe usw.| Der Rest ist klar.
+I am 3.| The ferry won 31.| August was hot.| It made 5 mm.| Rain fell in Los Angeles, CA.| The end.
+Færgen kom den 3. maj.| Den 4. april var det slut.| Loď přijela 3. května.| Laiva tuli 3. toukokuuta.
+En EE. UU. hay ferris, p. ej. en Maine.| Llegó a EE. UU.| La gente esperó al Sr. Ruiz.| Vino en el núm. 5.
+M. Dupont et MM. Petit parlent, p. ex. de Paris, c.-à-d. d’ici.| Vers 50 av. J.-C. Rome dormait.| Il part.
+The vitamins were A.| They left.| We go.| OK.| It left at 6 a. m.| The rest is known.
 """
 OTHERS = """
 Паром опоздал.| А. С. Пушкин ждал.| «Да.»| Конец.
@@ -66,7 +74,9 @@ OTHERS = """
 彼は「行く。すぐ戻る。」と言った。|「はい。」|終わり
 （本当だ。嘘ではない。）|そして帰った。|本当!|うん?|そう.|はい！！|円周率は３．１４だ．|次だ
 「閉じない。|次の文。|『はい。』、そう言った。
-“我来了。你呢？”|他说。|“好。”，他问。|他走了……天黑了。|真的吗?|是的!|好。
+“我来了。你呢？”他说。|“好。”，他问。|他走了……天黑了。|真的吗?|是的!|好。
+“你来吗？”小明笑着问道：“来吧！”|“好。”|他知道。|“走！”|我听说他走了。|「你來嗎？」他問。
+「本当か？」と聞いた。| “行くぞ！”と叫んだ。|『はい。』 と言った。|「行く。」|彼は帰った。
 배가 늦게 도착했다.| 승객들은 2024. 5. 3. 항구에서 기다렸다.|그리고 떠났다!|정말?|네
 "늦었다." 라고 말했다.| “네.”라고 답했다.| 값은 3.5만 원이다.| 초.중.고 학생도 왔다.
 """

@@ -302,10 +302,11 @@ def score(
 ) -> dict[str, list[RougeScore | Failure]]:
     """Return ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
 
-    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. Sentences are those of `text.sentences`.
-    The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose `item` is its index,
-    from 0: no reference, none with a token, or a text too long for the type. An output without a token scores 0. Under
-    the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference only for ROUGE-W.
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. Sentences are those of
+    `text.sentences`. The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose
+    `item` is its index, from 0: no reference, none with a token, or a text too long for the type. An output without a
+    token scores 0. Under the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference
+    only for ROUGE-W.
 
     Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a tokenizer.
     """
