@@ -57,11 +57,11 @@ class StorageError(JudgeError):
 
 
 class ParseError(JudgeError):
-    """A reply holds no usable score. `raw` is the reply as it came."""
+    """A reply holds no usable score. `raw` is the reply as it came, `place` where its score should begin, if known."""
 
-    def __init__(self, message: str, raw: str = "") -> None:
+    def __init__(self, message: str, raw: str = "", place: int | None = None) -> None:
         super().__init__(message)
-        self.raw = raw
+        self.raw, self.place = raw, place
 
 
 class ProviderError(JudgeError):

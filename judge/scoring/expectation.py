@@ -42,11 +42,11 @@ class ScoreDistribution:
     ambiguous: float
 
 
-def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale) -> ScoreDistribution:
+def from_logprobs(tokens: Sequence[Token], start: int, label: str | None, scale: Scale) -> ScoreDistribution:
     """Return the distribution over the scale at the place of a reply's score.
 
     `start` is the position of the score's first character in the joined text of the tokens; `label` is the label that
-    was read there. All spellings of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels
+    was read there, or None if it is none: then the written text does not count, but its alternatives do. All spellings of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels
     (-9999, -inf, NaN, above 0) and texts that are no label are left out. No probability is too small to count.
 
     A token may begin a label, or several (1 and 10). In the reply itself its probability is split by the tokens that
@@ -54,7 +54,8 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str, scale: Scale)
     probability is `ambiguous`. It belongs to one of several labels, but the beginning of only one ("8" for 80), or of a
     number word ("on"), may also become none.
 
-    Raises ParseError if no label has probability, or `start` is outside the tokens.
+    Raises ParseError if no label has probability, `start` is outside the tokens, or a text that is no label begins with
+    one ("4 of 5 names").
     """
     tally = _tally(tokens, start, label, _spellings_of(scale))
     if not any(tally.weights.values()):
@@ -176,12 +177,13 @@ class _Spellings:
 class _Reading:
     """The labels that a text can still become; `final` if it is one of them, or none, and cannot grow into another.
 
-    `vague`: it begins only number words, as "on" could be "one", or only opens the reply, as a space does.
+    `complete`: it is one already. `vague`: it begins only number words, as "on" could be "one", or only opens the reply, as a space does.
     """
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
     final: bool
+    complete: bool
     vague: bool
 
 
@@ -223,14 +225,14 @@ def _read_beginning(table: _Spellings, text: str) -> _Reading:
     readings = dict([*growing, *words, *complete])
     final = len(readings) == 1 if complete else not readings
     vague = not complete and not (start and growing)
-    return _Reading(tuple(readings), tuple(readings.values()), final, vague)
+    return _Reading(tuple(readings), tuple(readings.values()), final, bool(complete), vague)
 
 
 def _is_complete(name: str, start: str) -> bool:
     return start == name or (start.startswith(name) and _END.match(start, len(name)) is not None)
 
 
-def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -> _Tally:
+def _tally(tokens: Sequence[Token], start: int, label: str | None, table: _Spellings) -> _Tally:
     """Follow the reply from the score's first token for as long as its label can still grow."""
     passed = 0
     for at, token in enumerate(tokens):
@@ -270,10 +272,13 @@ def _tally(tokens: Sequence[Token], start: int, label: str, table: _Spellings) -
             elif other.labels:
                 tally.add(other.labels[0], weight * p)
         prefix, weight, head = written, weight * chosen, ""
+        if label is None and reading.complete:
+            raise ParseError(f"the reply is no label, but begins with one: {written}")
         if reading.final:
-            tally.add(reading.labels[0] if reading.labels else label, weight)
-            return tally
-    tally.add(label, weight)
+            label = reading.labels[0] if reading.labels else label
+            break
+    if label is not None:
+        tally.add(label, weight)
     return tally
 
 

@@ -106,11 +106,10 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
         raise ParseError("the reply does not end with a line of the form Score: N", text)
     before = text[start : starts[match.start()]]
     _check_unquoted(before, match, text)
-    label = _label_of_match(match, grammar, text)
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
     reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
-    return Found(label, starts[match.start("value")], ends[match.end("value") - 1], reason.strip() or None)
+    return _score_of_match(match, grammar, text, starts, ends, reason.strip() or None)
 
 
 # Thinking before the reply.
@@ -241,19 +240,21 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
     """Return the score in `text[start:end]`, which must hold nothing else; it may be `quoted`."""
     piece = text[start:end]
     bare = piece.strip()
+    start += piece.find(bare)
     if len(bare) > grammar.longest:
-        raise ParseError(f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}", text)
-    folded, starts, ends = _fold_with_positions(bare, start + piece.find(bare))
+        trouble = f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}"
+        raise ParseError(trouble, text, start)
+    folded, starts, ends = _fold_with_positions(bare, start)
     core = folded.strip()
     if label := grammar.names.labels.get(core) or grammar.names.labels.get(grammar.names.key(core)):
         first = folded.find(core)
         return Found(label, starts[first], ends[first + len(core) - 1])
     match = grammar.alone.match(folded)
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
-        raise ParseError(f"not a score alone; expected one of {grammar.expected}", text)
+        raise ParseError(f"not a score alone; expected one of {grammar.expected}", text, start)
     if not quoted:
         _check_unquoted("", match, text)
-    return Found(_label_of_match(match, grammar, text), starts[match.start("value")], ends[match.end("value") - 1])
+    return _score_of_match(match, grammar, text, starts, ends, None)
 
 
 def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
@@ -355,14 +356,17 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
         raise ParseError("the score is inside quotation marks", text)
 
 
-def _label_of_match(match: re.Match[str], grammar: _Grammar, text: str) -> str:
+def _score_of_match(
+    match: re.Match[str], grammar: _Grammar, text: str, starts: Sequence[int], ends: Sequence[int], reason: str | None
+) -> Found:
     written, top = match["value"], match["top"]
+    start, end = starts[match.start("value")], ends[match.end("value") - 1]
     if top is not None and (grammar.names.top is None or grammar.names.label(top) != grammar.names.top):
         raise ParseError(f"{written} out of {top} is off the scale ({grammar.expected})", text)
     label = grammar.names.label(written)
     if label is None:
-        raise ParseError(f"{written} is off the scale ({grammar.expected})", text)
-    return label
+        raise ParseError(f"{written} is off the scale ({grammar.expected})", text, start)
+    return Found(label, start, end, reason)
 
 
 def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:

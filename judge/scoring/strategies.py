@@ -203,18 +203,25 @@ def label(answer: Answer | None, criterion: Criterion) -> str | None:
 def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
     if choice.shares is not None:
         return _score_by_probabilities("logprobs", choice.shares, criterion, min_mass, choice.text)
-    written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
+    place: tuple[int, str | None]
+    reason = trouble = None
+    try:
+        written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
+        place, reason = (written.start, written.label), written.reason
+    except ParseError as error:
+        if error.place is None or choice.tokens is None:
+            raise
+        place, trouble = (error.place, None), error
     if choice.tokens is None:
         raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
-        same = text == choice.text
-        place = written if same else parse.find(text, criterion.reply, criterion.scale, criterion.title)
-        w = expectation.from_logprobs(choice.tokens, place.start, place.label, criterion.scale)
+        start, found = place if text == choice.text else _locate(text, criterion)
+        w = expectation.from_logprobs(choice.tokens, start, found, criterion.scale)
     except ParseError as error:
-        raise UnusableReply(str(error), choice.text) from error
-    if place.label != written.label:
-        raise UnusableReply(f"the tokens say {place.label}, the reply {written.label}", choice.text)
+        raise trouble or UnusableReply(str(error), choice.text) from error
+    if found != place[1]:
+        raise trouble or UnusableReply(f"the tokens say {found}, the reply {place[1]}", choice.text)
     _check_mass(w.mass, min_mass, choice.text)
     rounding = _ROUNDING * (criterion.scale.high - criterion.scale.low)
     if not w.low - rounding <= w.value <= w.high + rounding:
@@ -223,8 +230,20 @@ def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) ->
             f"{w.low:.2f} and {w.high:.2f}, not at {w.value:.2f}",
             choice.text,
         )
-    note = _AFTER_REASON if criterion.reply == "reason_then_score" else None
-    return w.value, _provenance("logprobs", w, reason=written.reason, raw=choice.text, note=note)
+    notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
+    notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
+    return w.value, _provenance("logprobs", w, reason=reason, raw=choice.text, note="; ".join(notes) or None)
+
+
+def _locate(text: str, criterion: Criterion) -> tuple[int, str | None]:
+    """Return where the score of a text begins, and its label, or None if what is written there is no label."""
+    try:
+        found = parse.find(text, criterion.reply, criterion.scale, criterion.title)
+    except ParseError as error:
+        if error.place is None:
+            raise
+        return error.place, None
+    return found.start, found.label
 
 
 def _score_by_samples(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.core.errors import ConfigError, ParseError, Refused
-from judge.core.records import Choice, Prompt, Response, Scale, Token
+from judge.core.records import Choice, Prompt, ReplyKind, Response, Scale, Token
 from judge.criteria import load
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
@@ -185,6 +185,62 @@ def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
     reply = weighed(("3", {"3": 0.02, "I": 0.98}))
     value, made = strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0))
     assert (value, made.mass) == (3.0, pytest.approx(0.02))
+
+
+LIKELY = {"4": 0.35, "5": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "value"),
+    [
+        ([("The", {"The": 0.4, **LIKELY}), " summary"], "score", 2.65 / 0.6),
+        (["\n", ("I", {"I": 0.4, **LIKELY}), " cannot say.\nIt has 2."], "score_then_reason", 2.65 / 0.6),
+        ([("7", {"7": 0.4, **LIKELY})], "score", 2.65 / 0.6),
+        ([("4.5", {"4.5": 0.4, **LIKELY})], "score", 2.65 / 0.6),
+        ([("**", {"**": 0.6, "3": 0.4}), ("Good", {"Good": 0.5, "4": 0.5}), "**"], "score", 2.4 / 0.7),
+        (["Good.\nScore: ", ("7", {"7": 0.4, **LIKELY})], "reason_then_score", 2.65 / 0.6),
+        (['{"score": ', ("7", {"7": 0.4, **LIKELY}), "}"], "score", 2.65 / 0.6),
+        (['{"score": "', ("high", {"high": 0.4, **LIKELY}), '"}'], "score", 2.65 / 0.6),
+    ],
+)  # fmt: skip
+def test_labels_among_the_likely_tokens_count_if_the_reply_itself_is_none(
+    reply: list[Any], kind: ReplyKind, value: float
+) -> None:
+    criterion = replace(COHERENCE, reply=kind)
+    (choice,) = weighed(*reply).choices
+    for text in (choice.text, choice.text.strip()):
+        answers = [Response((replace(choice, text=text),))]
+        result, made = strategies.score_reply("logprobs", answers, criterion, SamplingOptions())
+        assert (result, made.method, made.reason) == (pytest.approx(value), "logprobs", None)
+        assert "the reply has none" in (made.note or "")
+
+
+def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply() -> None:
+    reply = weighed(("I", {"I": 0.9, "4": 0.06, "5": 0.04}), " cannot say")
+    with pytest.raises(UnusableReply, match=r"only 0\.1 of the probability"):
+        strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
+    value, made = strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0))
+    assert (value, made.mass) == (pytest.approx(4.4), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish"),
+    [
+        ([("4", {"4": 0.6, "3": 0.4}), " of 5 names are wrong, so 2."], "stop"),
+        ([("1", {"1": 0.3, "4": 0.7}), "5"], "stop"),
+        ([("The", {"The": 0.4, **LIKELY}), " summary"], "length"),
+        ([("The", {"The": 0.4, **LIKELY}), " summary"], "content_filter"),
+    ],
+)
+def test_a_sentence_that_begins_with_a_number_and_a_broken_reply_are_no_score(reply: list[Any], finish: str) -> None:
+    (choice,) = weighed(*reply).choices
+    for min_mass in (0.0, 0.5):
+        with pytest.raises(ParseError) as error:
+            strategies.score_reply(
+                "logprobs", [Response((replace(choice, finish_reason=finish),))], COHERENCE,
+                SamplingOptions(min_mass=min_mass),
+            )  # fmt: skip
+        assert not isinstance(error.value, UnusableReply)
 
 
 def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
