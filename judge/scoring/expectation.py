@@ -177,7 +177,8 @@ class _Spellings:
 class _Reading:
     """The labels that a text can still become; `final` if it is one of them, or none, and cannot grow into another.
 
-    `complete`: it is one already. `vague`: it begins only number words, as "on" could be "one", or only opens the reply, as a space does.
+    `complete`: it is one already. `vague`: it only begins number words, as "on" could be "one", or opens the reply, as
+    a space does.
     """
 
     labels: tuple[str, ...]

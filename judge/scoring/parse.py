@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judge.core.errors import ParseError
@@ -109,7 +109,7 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
     reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
-    return _score_of_match(match, grammar, text, starts, ends, reason.strip() or None)
+    return replace(_score_of_match(match, grammar, text, starts, ends), reason=reason.strip() or None)
 
 
 # Thinking before the reply.
@@ -254,7 +254,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
         raise ParseError(f"not a score alone; expected one of {grammar.expected}", text, start)
     if not quoted:
         _check_unquoted("", match, text)
-    return _score_of_match(match, grammar, text, starts, ends, None)
+    return _score_of_match(match, grammar, text, starts, ends)
 
 
 def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
@@ -357,7 +357,7 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
 
 
 def _score_of_match(
-    match: re.Match[str], grammar: _Grammar, text: str, starts: Sequence[int], ends: Sequence[int], reason: str | None
+    match: re.Match[str], grammar: _Grammar, text: str, starts: Sequence[int], ends: Sequence[int]
 ) -> Found:
     written, top = match["value"], match["top"]
     start, end = starts[match.start("value")], ends[match.end("value") - 1]
@@ -366,7 +366,7 @@ def _score_of_match(
     label = grammar.names.label(written)
     if label is None:
         raise ParseError(f"{written} is off the scale ({grammar.expected})", text, start)
-    return Found(label, start, end, reason)
+    return Found(label, start, end)
 
 
 def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
