@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("judge", deadline=None)  # no test depends on how busy the machine is
 settings.load_profile("judge")
+_NOT_HERE = "which is not part of this repository"
 
 
 def _shared(folder: str, what: str) -> Callable[[str], Path]:
@@ -32,10 +33,40 @@ def _shared(folder: str, what: str) -> Callable[[str], Path]:
     def find(name: str) -> Path:
         path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / folder / name
         if not path.exists():
-            pytest.skip(f"needs the {what} {name}, which is not part of this repository")
+            pytest.skip(f"needs the {what} {name}, {_NOT_HERE}")
         return path
 
     return find
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests more time that load models, start servers or open a browser."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("browser", "torch", "ray", "redis")):
+            item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """With JUDGE_REQUIRE_DATA, a test that needs real data and skips is a failure."""
+    report: Any = yield
+    needs_data = "shared_data" in getattr(item, "fixturenames", ()) or _NOT_HERE in str(report.longrepr)
+    if report.skipped and needs_data and os.environ.get("JUDGE_REQUIRE_DATA"):
+        report.outcome, report.longrepr = "failed", f"skipped, although JUDGE_REQUIRE_DATA is set: {report.longrepr}"
+    return report
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], bool]], None]:
+    """Wait until a condition holds; fails after a minute."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, "the condition does not hold after 60 s"
+            time.sleep(0.01)
+
+    return wait
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,8 @@ def shown(prepared: PreparedRun, counts: Progress, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(progress_bar, "Console", lambda **_: Console(file=text, width=120, **console))
     with progress_bar.watch(prepared, counts, quiet=quiet):
         counts.judges = {"script": of}
-        while text.getvalue().count("\n") < lines:
+        end = time.monotonic() + 60
+        while text.getvalue().count("\n") < lines and time.monotonic() < end:
             time.sleep(0.01)
     return text.getvalue()
 
