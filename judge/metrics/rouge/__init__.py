@@ -11,7 +11,9 @@ stem        English words of more than three letters, by Porter's stemmer. Defau
 multi       several references: the one with the best F (best_f) or the best recall (best_recall), counts added up
             (pooled), their mean (mean), the mean over leaving each one out (jackknife). Default best_f, with
             rouge155 pooled.
-preset      rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is pooled, its -f B
+preset      pltrdy: the values of the package rouge 1.0.1: types rouge-1 to rouge-5 and rouge-l, distinct n-grams of
+            words between white space, no stemmer; full stops end sentences and are dropped.
+            rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is pooled, its -f B
             best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4,
             ROUGE-SU4, with any number; its ROUGE-W and ROUGE-SU differ from the paper's.
 tokenizer   a name of `judge.text`. Default: `en`, or by script for a row that would lose most letters.
@@ -28,7 +30,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -38,7 +40,7 @@ from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
-from judge.metrics import MetricResult, Note
+from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     MetricOptions,
@@ -56,12 +58,12 @@ from judge.metrics.common import (
     tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.metrics.rouge.sequences import SCRIPT, Rules, script_words, vocabulary
+from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, script_words, vocabulary
 from judge.metrics.rouge.variants import (
-    DEFAULT,
-    DEFAULT_OF_SCRIPT,
+    DEFAULTS,
     MULTI,
     Kind,
+    Pltrdy,
     Rouge155,
     RougeScore,
     Variant,
@@ -117,7 +119,7 @@ class Rouge(MetricOptions):
     types: str | Sequence[str] | None = None
     stem: bool = True
     multi: str | None = setting(None, choice_option, MULTI)
-    preset: str | None = setting(None, choice_option, (SCRIPT,))
+    preset: str | None = setting(None, choice_option, (SCRIPT, PLTRDY))
     tokenizer: str | None = setting(None, tokenizer_option)
     stopwords: Words | None = None
     exceptions: Files | None = None
@@ -132,8 +134,10 @@ class Rouge(MetricOptions):
         super().__post_init__()
         if self.alpha is not None and self.beta is not None:
             raise ConfigError("rouge.alpha and rouge.beta both set F: give one of them (alpha = 1 / (1 + beta²))")
-        if self.tokenizer is not None and self.script:
-            raise ConfigError(f"rouge.preset {SCRIPT} has its own tokenizer: omit rouge.tokenizer or the preset")
+        if self.tokenizer is not None and self.preset:
+            raise ConfigError(f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the preset")
+        if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (None, None, None):
+            raise ConfigError(f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset")
         if self.package:
             named = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
             unknown = [f"rouge.{name}" for name in named if getattr(self, name) is not None]
@@ -149,7 +153,7 @@ class Rouge(MetricOptions):
     @property
     def script(self) -> bool:
         """Whether ROUGE-1.5.5 is reproduced."""
-        return self.preset is not None
+        return self.preset == SCRIPT
 
     @property
     def package(self) -> bool:
@@ -164,8 +168,7 @@ class Rouge(MetricOptions):
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """The types."""
-        default = DEFAULT_OF_SCRIPT if self.script else DEFAULT
-        return kinds(default if self.types is None else self.types, script=self.script)
+        return kinds(DEFAULTS[self.preset] if self.types is None else self.types, self.preset)
 
     @property
     def _alpha(self) -> float | None:
@@ -173,7 +176,7 @@ class Rouge(MetricOptions):
 
     @cached_property
     def _variant(self) -> Variant:
-        return Rouge155(self._alpha) if self.script else Variant(self._alpha)
+        return {SCRIPT: Rouge155, PLTRDY: Pltrdy}.get(self.preset or "", Variant)(self._alpha)
 
     @cached_property
     def _stopwords(self) -> frozenset[str]:
@@ -193,8 +196,8 @@ class Rouge(MetricOptions):
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
         """Return the tokenizer of an output and its references."""
-        if self.script or self.tokenizer:
-            return self.tokenizer or SCRIPT
+        if chosen := self.tokenizer or self.preset:
+            return chosen
         if self.package and not any(map(text.is_cjk, parts)):
             return "en"
         return text.tokenizer_for(parts)
@@ -215,9 +218,8 @@ class Rouge(MetricOptions):
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
-                advice = {SCRIPT: "leave out the preset", "char": "there is nothing to compare"}.get(
-                    tokenizer, "set tokenizer=char"
-                )
+                advice = "leave out the preset" if self.preset else "set tokenizer=char"
+                advice = "there is nothing to compare" if tokenizer == "char" else advice
                 message = f"has {has} without any token by the tokenizer {tokenizer} (and the stopwords): {advice}"
                 raise CannotScore("NoTokens", message)
             if self.package:
@@ -227,6 +229,8 @@ class Rouge(MetricOptions):
                 return [RougeScore(*map(float, scores_by_name[name])) for name in names]
             read = read if self.script else whole
             candidate = words.read_cached(output)
+            if self.preset == PLTRDY and not candidate.whole:
+                raise CannotScore("EmptyOutput", f"has an empty output, on which the package of preset {PLTRDY} fails")
         except CannotScore as error:
             return [error] * len(self.kinds)
         scores: list[RougeScore | CannotScore] = []
@@ -262,24 +266,24 @@ class Rouge(MetricOptions):
                 else:
                     value = getattr(scored, _VALUES[column.value])
                     rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
+        note = tokenizer_note("rouge", "spaces" if self.preset else self.tokenizer, compared)
         if self.script:
             some = sum(not part.isascii() and text.drops_most_letters(part, script_words(part)) for part in compared)
-            notes = (
-                Note("rouge", some, len(compared), f"lost more than half of their letters to the preset {SCRIPT}"),
-            )
-        else:
-            notes = (tokenizer_note("rouge", self.tokenizer, compared),)
+            note = replace(note, some=some, text=f"lost more than half of their letters to the preset {SCRIPT}")
+        elif self.preset:
+            note = replace(note, text=f"are in a script that the preset {PLTRDY} does not split into words")
         counted = reference_count(samples)
-        return MetricResult(tuple(self._column(column, used, counted) for column in self._columns), tuple(rows), notes)
+        columns = tuple(self._column(column, used, counted) for column in self._columns)
+        return MetricResult(columns, tuple(rows), (note,))
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
-        tokens = f"tok={SCRIPT if used else '-'}" if self.script else signed_words(used)
+        tokens = f"tok={self.preset if used else '-'}" if self.preset else signed_words(used)
         if self.package:
             tokens = tokens.removesuffix("|form=nfkc")
-        stems = "no" if not self.stem else "en" if {"en", SCRIPT} & {*used} else "-"
+        stems = "no" if not self.stem or self.preset == PLTRDY else "en" if {"en", SCRIPT} & {*used} else "-"
         parts = [name, value, f"nrefs={references}", f"stem={stems}", tokens]
-        if kind.by_sentence or (self.script and kind.family == "w"):
+        if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
         # P and R depend on F only if it chooses among references, and F of lcs_mead has no alpha.
@@ -289,7 +293,7 @@ class Rouge(MetricOptions):
         for key, words in (("stop", sorted(self._stopwords)), ("exc", map(" ".join, self._exceptions))):
             if listed := "\n".join(words):
                 parts.append(f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}")
-        parts += [f"preset={SCRIPT}"] if self.script else []
+        parts += [f"preset={self.preset}"] if self.preset else []
         maker = f"implementation={PACKAGE} {version(PACKAGE)}" if self.package else f"judge {__version__}"
         return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
 

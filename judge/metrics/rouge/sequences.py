@@ -21,6 +21,8 @@ from judge.text import porter
 
 SCRIPT = "rouge155"
 """The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends a word."""
+PLTRDY = "pltrdy"
+"""The tokenizer of the package rouge: what stands between white space. Full stops end sentences and are dropped."""
 
 _WORD = re.compile("[A-Za-z0-9]+")
 _LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
@@ -31,7 +33,8 @@ _CHARACTERS = 0x110000 - len(_SURROGATES)
 
 
 class Rules(NamedTuple):
-    """How a text becomes words: `tokenizer` is a name of judge.text or SCRIPT, `stopwords` are dropped before stemming.
+    """How a text becomes words: `tokenizer` is a name of judge.text, SCRIPT or PLTRDY; `stopwords` are dropped before
+    stemming.
 
     `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts.
     """
@@ -92,7 +95,8 @@ class Vocabulary:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._words = _Words(rules)
-        self._tokenize = script_words if rules.tokenizer == SCRIPT else text.words(rules.tokenizer)
+        presets: dict[str, Callable[[str], list[str]]] = {SCRIPT: script_words, PLTRDY: _pltrdy_words}
+        self._tokenize = presets.get(rules.tokenizer) or text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
         self._size = 0
 
@@ -102,9 +106,11 @@ class Vocabulary:
 
     def read(self, string: str) -> Text:
         """Raises CannotScore where there are more different words than characters."""
-        if self.rules.tokenizer != SCRIPT:
-            string = text.normal(string)  # by which sentences end; words are normalised by the tokenizer
-        lines = text.sentences(string)
+        name = self.rules.tokenizer
+        if name == PLTRDY:
+            lines = [part for part in string.split(".") if part]
+        else:  # sentences end by the normal form; words are normalised by the tokenizer
+            lines = text.sentences(string if name == SCRIPT else text.normal(string))
         tokenize, character = self._tokenize, self._words.__getitem__
         return Text(tuple([line for part in lines if (line := "".join(map(character, tokenize(part))))]))
 
@@ -133,6 +139,10 @@ def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
 def script_words(string: str) -> list[str]:
     """Return the tokens of ROUGE-1.5.5."""
     return " ".join(_WORD.findall(string)).lower().split()
+
+
+def _pltrdy_words(string: str) -> list[str]:
+    return " ".join(string.split()).split(" ")  # white space alone is one empty word
 
 
 class _Words(dict[str, str]):
@@ -196,12 +206,19 @@ def too_long(computation: str) -> CannotScore:
 def union_lcs(reference: Text, candidate: Text) -> int:
     """Return the words of the reference in the union LCS of its sentences, none more often than the candidate has it.
 
-    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score: for each sentence of the reference the union, over
-    the sentences of the candidate, of one LCS each. Of several longest ones, take the path through the table of lengths
-    from its end: along a match, else up in the reference unless only going left keeps the length. Raise CannotScore.
+    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score. Raise CannotScore.
     """
     if reference.lines == candidate.lines:
         return len(reference)
+    return length("".join(sorted(union_words(reference, candidate))), candidate.ordered)
+
+
+def union_words(reference: Text, candidate: Text) -> list[str]:
+    """Return the words in the union LCS of each sentence of the reference: of one LCS with each of the candidate's.
+
+    Of several longest ones, take the path through the table of lengths
+    from its end: along a match, else up in the reference unless only going left keeps the length. Raise CannotScore.
+    """
     if (
         len(reference) * len(candidate.lines) > _MOST_STEPS
         or max(map(len, reference.lines), default=0) > _MAX_SENTENCE_WORDS
@@ -215,7 +232,7 @@ def union_lcs(reference: Text, candidate: Text) -> int:
             if sum(bit for _, bit in rows) & ~union:
                 union |= _lcs_places(rows, len(candidate_line))
         hits += compress(line, map("1".__eq__, reversed(bin(union))))
-    return length("".join(sorted(hits)), candidate.ordered)
+    return hits
 
 
 def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:

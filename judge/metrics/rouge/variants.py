@@ -18,21 +18,26 @@ from typing import Literal, NamedTuple, get_args
 from judge.core.errors import ConfigError
 from judge.metrics.common import CannotScore, list_option
 from judge.metrics.rouge import sequences
-from judge.metrics.rouge.sequences import Text
+from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Text
 
 Family = Literal["n", "l", "lsum", "w", "s", "su", "mead"]
 
-DEFAULT = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-DEFAULT_OF_SCRIPT = ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4")
-
-_KNOWN = "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead"
-_KNOWN_OF_SCRIPT = "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4"
-_NAME = re.compile(
-    r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)"
-)
-_NAME_OF_SCRIPT = re.compile(
-    r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))"
-)
+DEFAULTS: Mapping[str | None, tuple[str, ...]] = {
+    None: ("rouge1", "rouge2", "rougeL", "rougeLsum"),
+    SCRIPT: ("ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"),
+    PLTRDY: ("rouge-1", "rouge-2", "rouge-l"),
+}
+"""The default types, by preset."""
+_KNOWN = {
+    None: "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead",
+    SCRIPT: "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4",
+    PLTRDY: "rouge-1 to rouge-5, rouge-l",
+}
+_NAMES = {
+    None: r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)",
+    SCRIPT: r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))",
+    PLTRDY: r"rouge-(?:(?P<n>[1-5])|(?P<l>)(?P<lsum>l))",
+}
 _WEIGHT = 1.2  # as in the paper and every published ROUGE-W
 
 
@@ -55,29 +60,27 @@ class Kind(NamedTuple):
         return self.family in {"lsum", "mead"}
 
 
-def kinds(names: str | Sequence[str], *, script: bool) -> tuple[Kind, ...]:
-    """Return the types of these names, a list or a text with commas. Raise ConfigError.
-
-    With `script` the names are ROUGE-1.5.5's.
-    """
+def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
+    """Return the types of these names, a list or a text with commas, as the preset names them. Raise ConfigError."""
     names = list_option(names)
     if not isinstance(names, Sequence) or not names:
-        raise ConfigError(f"rouge.types must be a list of names, not {names!r} (known: {_known(script)})")
+        raise ConfigError(f"rouge.types must be a list of names, not {names!r} (known: {_KNOWN[preset]})")
     if len(set(map(str, names))) < len(names):
         raise ConfigError(f"rouge.types repeats a name: {', '.join(map(str, names))}")
-    return tuple(_parse_kind(name, script) for name in names)
+    return tuple(_parse_kind(name, preset) for name in names)
 
 
-def _parse_kind(name: str, script: bool) -> Kind:
-    if name == "lcs_mead" and not script:
+def _parse_kind(name: str, preset: str | None) -> Kind:
+    if name == "lcs_mead" and preset is None:
         return Kind(name, "mead")
-    match = (_NAME_OF_SCRIPT if script else _NAME).fullmatch(str(name))
+    match = re.fullmatch(_NAMES[preset], str(name))
     if match is None:
-        hint = " of rouge155" if script else ""
-        if not script and _NAME_OF_SCRIPT.fullmatch(str(name)):
-            hint = "; set preset to rouge155 for the types of ROUGE-1.5.5"
+        hint = f" of {preset}" if preset else ""
+        for other in (SCRIPT, PLTRDY):
+            if preset is None and re.fullmatch(_NAMES[other], str(name)):
+                hint = f"; set preset to {other} for its types"
         raise ConfigError(
-            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: {_known(script)})"
+            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: {_KNOWN[preset]})"
         )
     if match["n"]:
         return Kind(name, "n", n=int(match["n"]))
@@ -92,10 +95,6 @@ def _parse_kind(name: str, script: bool) -> Kind:
     if not 1 <= weight <= 100:
         raise ConfigError(f"{name}: the weight must be a number from 1 (runs count as single words) to 100")
     return Kind(name, "w", weight=weight)
-
-
-def _known(script: bool) -> str:
-    return _KNOWN_OF_SCRIPT if script else _KNOWN
 
 
 _MOST_PAIRS = 4_000_000  # words of one text: some seconds, some hundred MB
@@ -201,6 +200,28 @@ class Rouge155(Variant):
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
         recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
         return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
+
+
+@dataclass(frozen=True)
+class Pltrdy(Variant):
+    """The package rouge 1.0.1 (https://github.com/pltrdy/rouge) with its defaults. It differs from the paper.
+
+    It counts distinct n-grams. ROUGE-L counts the distinct words in the LCS of any two sentences; of several longest
+    ones, its path drops words of the output first. F has 1e-8 added to its denominator.
+    """
+
+    def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
+        """Raises CannotScore."""
+        if kind.family == "n":
+            bases = set(reference.grams(kind.n)), set(output.grams(kind.n))
+            hits = bases[0] & bases[1]
+        else:
+            bases, hits = (set(reference.whole), set(output.whole)), set(sequences.union_words(output, reference))
+        return _symmetric_counts(len(hits), len(bases[0]), len(bases[1]))
+
+    def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
+        precision, recall, _ = super().score(kind, tally)
+        return RougeScore(precision, recall, 2 * (precision * recall / (precision + recall + 1e-8)))
 
 
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
