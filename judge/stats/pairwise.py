@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, combinations
 from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Failure, Score
-from judge.stats.bootstrap import Bools, Floats, Ints, t_quantile, wilson_ends
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, t_quantile, wilson_ends
 
 TIE = 0.5
 _NEAR = 1e-9
@@ -63,12 +63,13 @@ class Standing:
     """The results of one system against the others in one column.
 
     `win_rate` (0–1) is the mean preference over its pairs. It depends on the opponents; `strength` accounts for them.
-    `low`/`high` are None if its pairs come from one item. `strength` is in log-odds with mean zero over the systems:
-    the difference of two strengths is the log-odds of preferring one. It is None if `Ranking.note` says why.
+    `low`/`high` are None if its pairs come from fewer than five items. `strength` is in log-odds with mean zero over
+    the systems: the difference of two strengths is the log-odds of preferring one. It is None if `Ranking.note` says
+    why.
 
     `n` pairs are `wins` + `losses` + `ties` + `undecided`: in a tie every order said 0.5, in an undecided pair the two
     orders cancel out. `flip_rate` is the share of pairs whose verdict changed with the order, None if none was asked in
-    both.
+    both. `items` counts the items of its pairs.
     """
 
     system: str
@@ -85,11 +86,15 @@ class Standing:
     ties: int
     undecided: int
     flip_rate: float | None
+    items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The systems of one column, `standings` by win rate, best first; a system without comparisons has none.
+    """The systems of one column, `standings` best first; a system without comparisons has none.
+
+    They are ordered by win rate if every two systems met equally often, else by strength, if there are strengths: win
+    rates against different rivals cannot be compared. `by_strength` says which.
 
     `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None if
     there are none. `pairs` were compared; `incomplete` lack the answer to one order; `failed` counts failed judgments.
@@ -110,6 +115,7 @@ class Ranking:
     position_bias: float | None
     method: str
     note: str = ""
+    by_strength: bool = False
 
 
 Orders = Literal[1, 2]
@@ -198,10 +204,12 @@ def _ranking(
     matrix = [[rates.get((system, rival), (None, 0)) for rival in systems] for system in systems]
     bias = _mean(pairs.first)
     bounded = any(standing.low is not None for standing in standings)
+    met = {rates.get(pair, (None, 0))[1] for pair in combinations(pairs.systems, 2)}
+    by_strength = len(met) > 1 and strengths.values is not None
     return Ranking(
         column,
         systems,
-        tuple(sorted(standings, key=lambda standing: -standing.win_rate)),
+        tuple(sorted(standings, key=lambda s: -((s.strength or 0.0) if by_strength else s.win_rate))),
         tuple(tuple(rate for rate, _ in row) for row in matrix),
         tuple(tuple(n for _, n in row) for row in matrix),
         pairs=len(pairs.p),
@@ -209,8 +217,11 @@ def _ranking(
         failed=sum(isinstance(row, Failure) for row in rows),
         flip_rate=_mean(pairs.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=f"{100 * confidence:g}% {_METHOD}" if bounded else "fewer than two items: too few for an interval",
+        method=f"{100 * confidence:g}% {_METHOD}"
+        if bounded
+        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
         note=strengths.note,
+        by_strength=by_strength,
     )
 
 
@@ -280,6 +291,7 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
         ties=ties,
         undecided=int((sign == 0).sum()) - ties,
         flip_rate=_mean(pairs.flipped[involved]),
+        items=len(items),
     )
 
 
@@ -292,12 +304,12 @@ class _Rate(NamedTuple):
     pairs: int
 
     def interval(self, tail: float) -> tuple[float | None, float | None]:
-        """Return Wilson's interval with Student's t, or None for one item.
+        """Return Wilson's interval with Student's t, or None for fewer than five items.
 
         The number of trials is the one that gives the variance over items: the items if each says 0 or 1, more if they
         differ by less.
         """
-        if self.items < 2:
+        if self.items < MIN_INTERVAL_ITEMS:
             return None, None
         tries = self.value * (1 - self.value) / self.variance if self.variance else self.items
         return wilson_ends(self.value, tries, t_quantile(tail, self.items - 1))
@@ -316,11 +328,11 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
 
     def with_interval(self, at: int, rate: _Rate, tail: float) -> tuple[float | None, float | None, float | None]:
-        """Return a strength and both ends of its interval by Student's t; the ends are None for one item."""
+        """Return a strength and both ends of its interval by Student's t; the ends are None below five items."""
         if self.values is None:
             return None, None, None
         strength = float(self.values[at])
-        if rate.items < 2:
+        if rate.items < MIN_INTERVAL_ITEMS:
             return strength, None, None
         variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
         if not rate.variance:

@@ -19,7 +19,7 @@ from judge.table import Table
 
 HOSTILE = "<script>alert(\"1\")</script></style>\x00 \u202egnp.exe | `x` **b** & 'q'\x1b[31m"
 EVIL = "evil|<b>*sys*"
-HOW = "95% BCa bootstrap over items, 2000 resamples, seed 0"
+HOW = "95% Wilson interval with Student's t over items"
 
 LABELS = ("1", "2", "3", "4", "5")
 COLUMNS = (

@@ -196,7 +196,7 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.74, 3.20] over 16 texts"),
+        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.74, 3.20] over 16 items"),
         ({"a": [3.0], "b": [4.0]}, "The systems cannot be compared on fluency: one item: too few for intervals"),
         ({"a": [3.0, 3.0], "b": [3.0, 3.0]}, "The systems cannot be compared on fluency: all values are equal"),
     ],
@@ -210,7 +210,7 @@ def test_a_pass_fail_scale_reads_as_a_share() -> None:
     column = Column("fluency", "criterion", "f", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
     analysis = analyze(result.table.samples, [column], result.table.rows())
     (sentence,) = finding(Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons))
-    assert re.fullmatch(r"fluency: 75 % pass \[\d+, \d+\] over 16 texts", sentence)
+    assert re.fullmatch(r"fluency: 75 % pass \[\d+, \d+\] over 16 items", sentence)
 
 
 def test_nothing_is_claimed_if_nothing_was_tested(result: Result, tested: Result) -> None:
@@ -279,26 +279,33 @@ def test_a_name_stays_on_its_line_and_within_bounds() -> None:
 
 def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: Result) -> None:
     (ranked,) = ranking.rankings
+    even = replace(ranked, by_strength=False)
     first, second = ranked.standings[:2]
-    headline, detail, *_ = finding(ranking)
-    assert headline.startswith(
-        f"{first.system} wins most comparisons on {ranked.column}: {100 * first.win_rate:.0f} % ["
-    )
-    assert detail.startswith(f"{second.system} follows with {100 * second.win_rate:.0f} %; the intervals ")
+    headline, detail, *_ = finding(replace(ranking, rankings=(even,)))
+    assert headline == f"{first.system} wins most comparisons on overall: 61 % [50, 75] over 3 items"
+    assert detail == f"{second.system} follows with 56 %; the intervals overlap."
     apart = replace(first, low=0.99, high=1.0)
-    clear = replace(ranking, rankings=(replace(ranked, standings=(apart, *ranked.standings[1:])),))
+    clear = replace(ranking, rankings=(replace(even, standings=(apart, *ranked.standings[1:])),))
     assert finding(clear)[1].endswith("; the intervals do not overlap.")
+    assert finding(ranking)[:3] == (
+        f"{first.system} is the strongest on overall: strength 0.31 [−0.10, 0.80] over 3 items",
+        f"{second.system} follows with strength 0.14.",
+        "Strengths decide, not win rates: the systems met different rivals.",
+    )
 
 
 @pytest.mark.parametrize(
     ("preferred", "sentences"),
     [
-        ({}, ("a and b win equally often on better: 50 % of their comparisons",)),
+        ({}, ("a and b win equally often on better: 50 % of their comparisons over 2 items",)),
         (
             {"clear": "ab"},
-            ("a and b win equally often on better: 50 % of their comparisons", "a also wins most on clear."),
+            (
+                "a and b win equally often on better: 50 % of their comparisons over 2 items",
+                "a is also first on clear.",
+            ),
         ),
-        ({"better": "ac bc"}, ("a and b win equally often on better: 75 % of their comparisons",)),
+        ({"better": "ac bc"}, ("a and b win equally often on better: 75 % of their comparisons over 2 items",)),
     ],
 )
 def test_equal_win_rates_have_no_winner(preferred: dict[str, str], sentences: tuple[str, ...]) -> None:

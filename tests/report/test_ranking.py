@@ -52,7 +52,7 @@ def standings(result: Result) -> Shown:
 def test_the_table_has_every_standing(ranking: Result) -> None:
     first, second, third = standings(ranking).rows
     assert [(cell.text, cell.note) for cell in first] == [
-        ("システム二", ""), ("61 %", "[50.0, 75.0]"), ("0.31", "[−0.10, 0.80]"), ("2-1-1", "(1 undecided)"), ("5", ""),
+        ("システム二", ""), ("61 %", "[50.0, 75.0]"), ("0.31", "[−0.10, 0.80]"), ("2-1-1", "(1 undecided)"), ("5", ""), ("3", ""),
         ("40.0%", ""),
     ]  # fmt: skip
     assert [(cell.text, cell.note) for cell in second[3:4]] == [("3-1-2", "")]
@@ -93,7 +93,7 @@ def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.rival))
     found = rankings(rows, (), result.table.systems, ["overall"])
     shown = replace(result, rankings=found)
-    assert [cell.text for cell in standings(shown).rows[-1]] == ["system-2", *["–"] * 5]
+    assert [cell.text for cell in standings(shown).rows[-1]] == ["system-2", *["–"] * 6]
     assert [cell.text for cell in win_rate_matrix(found[0]).rows[-1][1:]] == ["–", "–", ""]
     for format in FORMATS:
         assert replace(result, rankings=found).report(format)

@@ -272,7 +272,7 @@ def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
 
 
 def test_groups_that_never_met_have_no_strengths() -> None:
-    rows = [r for k in range(3) for pair in ("ab", "cd") for r in _both(f"i{k}", *pair, 0.8, 0.3)]
+    rows = [r for k in range(5) for pair in ("ab", "cd") for r in _both(f"i{k}", *pair, 0.8, 0.3)]
     found = _only(rows, "abcd")
     assert found.note == "The systems fall into 2 groups that never met: no strengths."
     for standing in found.standings:
@@ -283,16 +283,36 @@ def test_groups_that_never_met_have_no_strengths() -> None:
     assert all(standing.strength is not None for standing in joined.standings)
 
 
-def test_a_system_with_one_item_has_no_interval() -> None:
-    rows = [*_both("i0", "a", "b", 0.9, 0.3), *_both("i1", "a", "b", 0.6, 0.3), *_both("i1", "b", "c", 0.6, 0.3)]
-    found = _by_system(_only(rows, "abc"))
-    c = found["c"]
-    assert (c.low, c.high, c.strength_low, c.strength_high) == (None, None, None, None)
+def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
+    rows = [r for k in range(5) for r in _both(f"i{k}", "a", "b", 0.9, k / 10)]
+    rows += [r for k in range(4) for r in _both(f"i{k}", "b", "c", 0.6, k / 10)]
+    a, _, c = (_by_system(_only(rows, "abc"))[name] for name in "abc")
+    assert (c.low, c.high, c.strength_low, c.strength_high, c.items) == (None, None, None, None, 4)
     assert c.strength is not None
-    assert found["a"].low is not None
-    one = _only(rows[:2], "ab")
-    assert one.method == "fewer than two items: too few for an interval"
-    assert {s.low for s in one.standings} == {None}
+    assert (a.low is not None, a.strength_low is not None, a.items) == (True, True, 5)
+    few = _only(rows[:8], "ab")
+    assert few.method == "fewer than 5 items: too few for an interval"
+    assert {s.low for s in few.standings} == {None}
+
+
+def test_systems_that_met_different_rivals_are_ordered_by_strength() -> None:
+    """weak wins 7 of 10 against the weakest only; strong loses 6 of 10 against the best, and beats the weakest."""
+    met = {("best", "strong"): 6, ("strong", "weakest"): 9, ("best", "weakest"): 9, ("weak", "weakest"): 7}
+    rows = [
+        r
+        for (one, other), wins in met.items()
+        for k in range(10)
+        for r in _both(f"i{k}", one, other, float(k < wins), float(k >= wins))
+        if not (one == "strong" and other == "weakest" and k >= 2)
+    ]
+    names = ["best", "strong", "weak", "weakest"]
+    unbalanced = _only(rows, names)
+    rates = {s.system: s.win_rate for s in unbalanced.standings}
+    assert rates["weak"] > rates["strong"]
+    assert [s.system for s in unbalanced.standings] == names
+    assert unbalanced.by_strength
+    every = [r for k in range(5) for a, b in combinations("abc", 2) for r in _both(f"i{k}", a, b, 0.8, 0.3)]
+    assert not _only(every, "abc").by_strength
 
 
 def test_nothing_compared_is_a_ranking_without_standings() -> None:
@@ -324,7 +344,7 @@ def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyP
 
 
 _answers = st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0])
-_data = st.lists(st.tuples(*[_answers] * 6), min_size=2, max_size=5)
+_data = st.lists(st.tuples(*[_answers] * 6), min_size=5, max_size=7)
 """Per item the answers to the three pairs of a, b and c, each in both orders."""
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
-from judge.core.format import format_interval, format_p, one_line, plural
+from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column
 from judge.report.format import column_title, estimate_text, mean_text, share_label
 from judge.report.views.columns import compared_columns, in_display_order, main_comparison, places
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
-from judge.stats.pairwise import Ranking
+from judge.stats.pairwise import Ranking, Standing
 from judge.stats.power import MIN_ITEMS
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference
 
@@ -20,6 +21,7 @@ REFERENCE_METRICS = ("rougeL", "rouge1", "rougeLsum", "rouge2", "bertscore_f1", 
 """Metrics to show beside the judge, in the order of preference."""
 _MAX_NAMED = 3  # systems in a sentence; of more, only their number is given
 _MAX_NAME = 60  # characters of a name
+_NEAR = 1e-6  # two strengths that are closer are equal
 _MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
 
 
@@ -70,7 +72,7 @@ def _means(result: Result) -> list[str]:
             continue
         ((_, estimate),) = known
         text = estimate_text(column, estimate, places(result, column))
-        sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'text')}")
+        sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
     if not sentences:
         return []
     return [sentences[0], *(f"{sentence}." for sentence in sentences[1:])]
@@ -241,39 +243,63 @@ def _worst_criterion(result: Result, system: str) -> str:
 
 
 def _ranking_finding(result: Result) -> list[str]:
-    """Say who wins most comparisons on the first criterion, and on which others."""
+    """Say who leads on the first criterion by win rate or strength, and on which others."""
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [r for r in result.rankings if r.column in whole and len(r.standings) > 1]
     if not rankings:
         return []
     ranking, *others = rankings
     first, second, *_ = ranking.standings
-    title = column_title(ranking.column)
-    rates = [f"{100 * s.win_rate:.0f} %" for s in (first, second)]
-    low, high = (None if end is None else 100 * end for end in (first.low, first.high))
-    ends = format_interval(low, high, 0)
-    if first.win_rate == second.win_rate:
-        level = [s.system for s in ranking.standings if s.win_rate == first.win_rate]
-        headline = f"{_names(level)} win equally often on {title}: {rates[0]} of their comparisons"
+    title, items = column_title(ranking.column), plural(first.items, "item") if first.items else "all items"
+    size, follows = (_size(ranking, s) for s in (first, second))
+    if not _winner(ranking):
+        level = [s.system for s in ranking.standings if abs(_size(ranking, s).value - size.value) <= _NEAR]
+        what = "are equally strong" if ranking.by_strength else "win equally often"
+        headline = f"{_names(level)} {what} on {title}: {size.text} over {items}"
         details = []
     else:
-        apart = first.low is not None and second.high is not None and first.low > second.high
-        headline = f"{_name(first.system)} wins most comparisons on {title}: {rates[0]} {ends}".rstrip()
-        clear = "the intervals do not overlap" if apart else "the intervals overlap"
-        known = first.low is not None and second.high is not None
-        details = [f"{_name(second.system)} follows with {rates[1]}{f'; {clear}' if known else ''}."]
+        what = "is the strongest" if ranking.by_strength else "wins most comparisons"
+        headline = " ".join(filter(None, (f"{_name(first.system)} {what} on {title}: {size.text}", size.interval)))
+        headline += f" over {items}"
+        clear = ""
+        if size.low is not None and follows.high is not None:
+            clear = f"; the intervals {'do not overlap' if size.low > follows.high else 'overlap'}"
+        details = [f"{_name(second.system)} follows with {follows.text}{clear}."]
+    if ranking.by_strength:
+        details.append("Strengths decide, not win rates: the systems met different rivals.")
     elsewhere = {r.column: _winner(r) for r in others}
     same = [name for name, system in elsewhere.items() if system == first.system]
     different = {name: system for name, system in elsewhere.items() if system and system != first.system}
     if same:
-        details.append(f"{_name(first.system)} also wins most on {_names(same)}.")
-    details += [f"{_name(system)} wins most on {column_title(name)}." for name, system in list(different.items())[:2]]
+        details.append(f"{_name(first.system)} is also first on {_names(same)}.")
+    details += [f"{_name(system)} is first on {column_title(name)}." for name, system in list(different.items())[:2]]
     return [headline, *details]
 
 
+class _Size(NamedTuple):
+    """A win rate or a strength with the ends of its interval, and both in words."""
+
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    interval: str
+
+
+def _size(ranking: Ranking, s: Standing) -> _Size:
+    if ranking.by_strength and s.strength is not None:
+        ends = s.strength_low, s.strength_high
+        return _Size(s.strength, *ends, f"strength {number(s.strength, 2)}", format_interval(*ends, 2))
+    low, high = (None if end is None else 100 * end for end in (s.low, s.high))
+    rate = f"{100 * s.win_rate:.0f} %" + " of their comparisons" * (not _winner(ranking))
+    return _Size(s.win_rate, s.low, s.high, rate, format_interval(low, high, 0))
+
+
 def _winner(ranking: Ranking) -> str:
-    """Return the system with the highest win rate, or nothing if several share it."""
+    """Return the first system, or nothing if several share the place."""
     first, second, *_ = ranking.standings
+    if ranking.by_strength:
+        return first.system if (first.strength or 0.0) - (second.strength or 0.0) > _NEAR else ""
     return first.system if first.win_rate > second.win_rate else ""
 
 

@@ -264,7 +264,7 @@ def _about(result: Result, lost: int) -> tuple[str, ...]:
     parts = [
         f"judge {one_line(str(info['model']), _MAX_NAME)}" if info.get("model") else "no judge",
         f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
-        plural(sum(count_texts(result).values()), "text"),
+        *dict.fromkeys((number_of_items(result), plural(sum(count_texts(result).values()), "text"))),
         f"{lost:,} failed",
         str(info.get("started") or "")[:10],
     ]

@@ -22,6 +22,7 @@ from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
 
 _MAX_NAME = 80  # characters of a system's name
+_BY_STRENGTH = "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
 
 
 def view(result: Result) -> Document:
@@ -37,7 +38,12 @@ def view(result: Result) -> Document:
         title=about.title,
         finding=finding(result),
         scope=number_of_items(result),
-        about=(plural(len(result.table.systems), "system"), plural(pairs, "pair"), f"{failed:,} failed"),
+        about=(
+            plural(len(result.table.systems), "system"),
+            number_of_items(result),
+            plural(pairs, "pair"),
+            f"{failed:,} failed",
+        ),
         notices=about.all_banners,
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result)),
@@ -94,8 +100,9 @@ def _win_rates_by_criterion(rankings: list[Ranking]) -> Table:
             cells.append(_win_rate(standings.get((ranking.column, system)), bar=place == 0))
         rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
     heads = [Head(column_title(ranking.column), better="higher") for ranking in rankings]
+    key = "win rate: share of comparisons won, ties count half" + "; ordered by strength" * rankings[0].by_strength
     return Table(
-        (Head("", numeric=False), *heads), tuple(rows), key="win rate: share of comparisons won, ties count half",
+        (Head("", numeric=False), *heads), tuple(rows), key=key,
         name="standings", sorts=True, short=True,
     )  # fmt: skip
 
@@ -121,7 +128,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     for system in dict.fromkeys([*known, *ranking.systems]):
         s = known.get(system)
         if s is None:
-            rows.append((Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * 5))
+            rows.append((Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * 6))
             continue
         undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
         rows.append(
@@ -135,10 +142,11 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
                 ),
                 Cell(f"{s.wins:,}-{s.losses:,}-{s.ties:,}", undecided, value=s.wins),
                 Cell(f"{s.n:,}", value=s.n),
+                Cell(f"{s.items:,}" if s.items else "–", value=s.items),
                 Cell(percent(s.flip_rate), value=s.flip_rate),
             )
         )
-    heads = ("win rate", "strength", "won-lost-tied", "pairs", "flips")
+    heads = ("win rate", "strength", "won-lost-tied", "pairs", "items", "flips")
     return Table(
         (Head("system", numeric=False), *map(Head, heads)), tuple(rows), name=f"ranking-{ranking.column}", sorts=True,
         key="flips: share of pairs whose verdict changed with the order" if short else "", short=short,
@@ -189,6 +197,8 @@ def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
         }
     )
     yield f"{plural(ranking.pairs, 'pair')} of texts compared."
+    if ranking.by_strength:
+        yield _BY_STRENGTH
     if identical:
         yield f"{identical:,} of them are identical texts: they count as ties, and no judge was asked."
     if ranking.incomplete:

@@ -70,7 +70,7 @@ class Repeat:
 @dataclass(frozen=True, slots=True)
 class WinRates:
     """A ranking beside its standings: `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]`
-    pairs of texts, null if there are none.
+    pairs of texts, null if there are none. `by_strength` says that the standings are ordered by strength.
     """
 
     column: str
@@ -84,6 +84,7 @@ class WinRates:
     position_bias: float | None
     method: str
     note: str
+    by_strength: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
