@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 
 from judge.core.records import Request, Response
 
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 PROMPT = "prompt:"
 """Begins the key of a row with messages; the key of a reply is that of its request."""
 
@@ -26,7 +27,7 @@ class Cache(Protocol):
         ...
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        """Keep a response and what was asked; both are safe on disk after the next `flush`."""
+        """Keep a response and its request. After the next `flush` both survive the end of this process."""
         ...
 
     def flush(self) -> None:
@@ -183,7 +184,7 @@ def _request_fields(text: str) -> list[Any] | None:
 
 def _json(value: object) -> str:
     """Readable JSON; lone surrogates, which no file can hold otherwise, are escaped."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = _encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:

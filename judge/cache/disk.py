@@ -27,8 +27,8 @@ _TIMEOUT = 60.0
 """Seconds to wait for another process that writes."""
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_OTHER_ROWS = "rows that are no replies"
-"""The key of their number, which counts its own row."""
+_OLD_COUNTER = "rows that are no replies"
+"""The key of a row that earlier versions wrote."""
 _LOCKABLE = sys.platform != "win32"
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class DiskCache(base.InspectableCache):
             return list(islice(keys, _BATCH))
 
         while some := self._with_file(block):
-            yield [key for key in some if not key.startswith(base.PROMPT)]
+            yield list(filter(_is_reply, some))
 
     # The file, and what becomes of it.
 
@@ -158,7 +158,6 @@ class DiskCache(base.InspectableCache):
                 self._identity = _identity(self._file)
                 self._store = _open(self.folder)
                 self._identity = _identity(self._file)
-                _write(self._store, _earlier_prompts(self._file))
             return work()
 
     def _replace_damaged(self, reason: BaseException) -> None:
@@ -280,7 +279,7 @@ def _open(folder: Path) -> Any:
         eviction_policy="none",
         cull_limit=0,  # nothing is ever deleted to make room
         statistics=0,
-        sqlite_synchronous=2,
+        sqlite_synchronous=1,  # a commit survives the end of the process; the medium has it after the next checkpoint
         sqlite_mmap_size=0,  # a file cut short under a map ends the process
     )
 
@@ -290,25 +289,8 @@ def _write(store: Any, rows: Iterable[tuple[str, str]]) -> None:
     remaining = iter(rows)
     while some := list(islice(remaining, _BATCH)):
         with store.transact():
-            prompts = 0
             for key, text in some:
-                if key.startswith(base.PROMPT):
-                    prompts += store.add(key, text)
-                else:
-                    store.set(key, text)
-            if prompts:
-                store.set(_OTHER_ROWS, str(int(store.get(_OTHER_ROWS, "1")) + prompts))
-
-
-def _earlier_prompts(file: Path) -> Iterator[tuple[str, str]]:
-    """The rows of the prompts that earlier versions kept in a table of their own, which is dropped then."""
-    with closing(sqlite3.connect(file, timeout=_TIMEOUT, isolation_level=None)) as earlier:
-        earlier.execute("BEGIN")  # one view of the file, even if another process drops the table meanwhile
-        if earlier.execute("SELECT 1 FROM sqlite_master WHERE name = 'Prompts'").fetchone():
-            for digest, messages in earlier.execute("SELECT digest, messages FROM Prompts"):
-                yield base.PROMPT + digest, messages
-            earlier.execute("COMMIT")
-            earlier.execute("DROP TABLE IF EXISTS Prompts")
+                (store.add if key.startswith(base.PROMPT) else store.set)(key, text)
 
 
 def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
@@ -323,8 +305,6 @@ def _readable_rows(file: Path) -> Iterator[tuple[str, str]]:
                         with suppress(sqlite3.Error):
                             yield key, store.get(key, "")
                 break  # nothing was in the way
-    with suppress(sqlite3.Error):
-        yield from _earlier_prompts(file)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
@@ -337,7 +317,12 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _count(store: Any) -> int:
-    return len(store) - int(store.get(_OTHER_ROWS, "0"))
+    """The number of replies."""
+    return sum(map(_is_reply, store))
+
+
+def _is_reply(key: str) -> bool:
+    return not key.startswith(base.PROMPT) and key != _OLD_COUNTER
 
 
 def _cause(error: BaseException) -> BaseException:

@@ -134,18 +134,14 @@ class RequestLeases:
             self._status = self._counts.batch_status = status
 
 
-_PAUSE_FACTOR = 9
-"""Times the length of a write that the event loop gets before the next one."""
-_MAX_COMMIT_PAUSE = 0.5
-"""Seconds of that at most: whoever waits for the next one keeps its place."""
+_COMMIT_PAUSE = 0.005
+"""Seconds between two writes: the longest time that a reply waits to be written."""
 
 
 class GroupCommit:
-    """Calls `write` once for all that gathers in a turn of the event loop, and no more than a tenth of the time
-    as long as writes take less than a twentieth of a second.
+    """Calls `write` once for all replies that arrive in one turn of the event loop, or in the 5 ms after a write.
 
-    A write blocks the loop, for about a quarter of a millisecond on an ordinary disk; so the slower the disk, the more
-    replies share a write. For one event loop at a time.
+    A write blocks the loop for about a quarter of a millisecond. For one event loop at a time.
     """
 
     def __init__(self, write: Callable[[], None]) -> None:
@@ -190,14 +186,11 @@ class GroupCommit:
     def _flush_unless_done(self, written: asyncio.Future[None]) -> None:
         if written is not self._next:  # `now` came first
             return
-        loop = asyncio.get_running_loop()
-        start = loop.time()
         try:
             self.flush()
         except Exception as error:  # noqa: BLE001  (raised where it is waited for, and to whoever comes next)
             self._failed = error
-        end = loop.time()
-        self._not_before = end + min(_MAX_COMMIT_PAUSE, _PAUSE_FACTOR * (end - start))
+        self._not_before = asyncio.get_running_loop().time() + _COMMIT_PAUSE
 
 
 def _mark_retrieved(future: asyncio.Future[None]) -> None:

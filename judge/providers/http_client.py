@@ -15,7 +15,7 @@ import math
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import cache
 from importlib import import_module
@@ -169,6 +169,7 @@ def limits(headers: Any) -> dict[str, str]:
     }
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _MIN_KEY_LENGTH = 12
 _MAX_TOKENS = 10_000_000  # of one reply; no model reads or writes more
 MAX_REPLY_BYTES = 64_000_000
@@ -278,7 +279,6 @@ class HttpClient:
         self._connections = connections
         self._needs_key = needed
         self._transport: Any = None
-        self._headers: dict[str, str] = {}
         self._addresses: dict[str, Any] = {}
 
     @property
@@ -296,7 +296,7 @@ class HttpClient:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         most = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
-        content = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        content = _encode(body).encode()
         headers = {"content-type": "application/json"}
         return await self._reply("POST", path, most=most, content=content, headers=headers)
 
@@ -311,21 +311,26 @@ class HttpClient:
 
     async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
         """Write what a 200 to `GET {url}{path}` holds, of `most` bytes. Raises Transient, Refused, StorageError."""
+
+        def write(part: bytes) -> None:
+            try:
+                into.write(part)
+            except OSError as error:
+                raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
+
         into.seek(0)
         into.truncate()
         async with self._open("GET", path, seconds) as reply:
-            async for part in _read_parts(reply, self.url, most):
-                try:
-                    into.write(part)
-                except OSError as error:
-                    raise StorageError(f"a file of answers cannot be written: {error.strerror or error}") from error
+            await _read(reply, self.url, most, write)
 
     async def _reply(
         self, method: str, path: str, seconds: float | None = None, most: int = MAX_REPLY_BYTES, **content: Any
     ) -> Reply:
         """The JSON of a 2xx reply of at most so many bytes. Raises Transient or Refused."""
         async with self._open(method, path, seconds, **content) as reply:
-            whole = self.redacted(await _read(reply, self.url, most))
+            parts: list[bytes] = []
+            await _read(reply, self.url, most, parts.append)
+            whole = self.redacted(b"".join(parts))
         key = _secret(self._key_env)
         try:
             data = json.loads(whole)
@@ -353,7 +358,6 @@ class HttpClient:
         if path not in self._addresses:
             self._addresses[path] = sdk.http.URL(f"{self.url}{path}")
         longest = self._timeout if seconds is None else seconds
-        content["headers"] = self._headers | content.get("headers", {})
         if seconds is not None:
             content["timeout"] = seconds
         request = self._transport.build_request(method, self._addresses[path], **content)
@@ -363,8 +367,10 @@ class HttpClient:
                 reply = await self._transport.send(request, stream=True)
                 try:
                     if not reply.is_success:
-                        whole = await _read(reply, self.url, MAX_REPLY_BYTES)
-                        raise status_error(reply, whole, self.url, _secret(self._key_env), reply.status_code)
+                        parts: list[bytes] = []
+                        await _read(reply, self.url, MAX_REPLY_BYTES, parts.append)
+                        key = _secret(self._key_env)
+                        raise status_error(reply, b"".join(parts), self.url, key, reply.status_code)
                     yield reply
                 finally:
                     received = reply.num_bytes_downloaded
@@ -393,16 +399,18 @@ class HttpClient:
         client = openai.AsyncOpenAI(
             api_key=_key(self._key_env) or "no-key", base_url=self.url, http_client=self._transport
         )
-        self._headers = {  # but for what the SDK tells of this machine
-            name: value
-            for name, value in {**client.default_headers, **client.auth_headers}.items()
-            if isinstance(value, str) and not name.startswith("X-Stainless") and name.lower() != "content-type"
-            if not name.startswith("OpenAI-") or is_openai(self.url)
-        }
+        self._transport.headers.update(  # without what the SDK tells about this machine
+            {
+                name: value
+                for name, value in {**client.default_headers, **client.auth_headers}.items()
+                if isinstance(value, str) and not name.startswith("X-Stainless") and name.lower() != "content-type"
+                if not name.startswith("OpenAI-") or is_openai(self.url)
+            }
+        )
 
 
-async def _read_parts(reply: Any, url: str, most: int) -> AsyncGenerator[bytes]:
-    """What a server sends, unpacked, up to `most` bytes of it. Raises Refused beyond them."""
+async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
+    """Hand `take` the parts of a reply, decompressed. Raises Refused beyond `most` bytes."""
     size = 0
     async with aclosing(reply.aiter_bytes()) as parts:
         async for part in parts:
@@ -410,13 +418,7 @@ async def _read_parts(reply: Any, url: str, most: int) -> AsyncGenerator[bytes]:
             if size > most:
                 many = f"{url} answered with more than {most / 1e6:,.0f} MB, which no judge's reply has"
                 raise Refused(f"{many}; {_URL_HINT}", status=reply.status_code, billed=True, stops="if_first")
-            yield part
-
-
-async def _read(reply: Any, url: str, most: int) -> bytes:
-    """All of a reply, unpacked. Raises Refused for more than `most` bytes."""
-    async with aclosing(_read_parts(reply, url, most)) as parts:
-        return b"".join([part async for part in parts])
+            take(part)
 
 
 def _redacted(data: Any, key: str) -> Any:
