@@ -17,7 +17,7 @@ from judge.config import RankConfig
 from judge.core.errors import CriterionError
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
-from judge.criteria import multi_criteria_layout, render, template_texts
+from judge.criteria import multi_criteria_layout, sandbox, template_texts
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, Progress
@@ -107,7 +107,7 @@ def _split_at_texts(words: str, texts: Mapping[str, str]) -> list[str]:
     there = [(name, text) for name, text in texts.items() if text in words]
     for name, text in sorted(there, key=lambda pair: -len(pair[1])):
         parts = _cut(parts, ">\n", text, "\n</", f"text {name}")
-        parts = _cut(parts, " ", render.fence_digest(text), ">", f"key {name}")
+        parts = _cut(parts, " ", sandbox.fence_digest(text), ">", f"key {name}")
         if len(text) >= _MIN_UNFENCED:
             parts = _cut(parts, "", text, "", f"text {name}")
     return parts

@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
+MOST_REPEATED = 100_000
+"""Values that aliases (`*name`) and merged keys (`<<`) may repeat in a file."""
+_LONGEST_NUMBER = 100
+
 
 class Malformed(ValueError):
     """A problem of a YAML text, such as `not YAML: found unexpected end of stream`; `line` counts from 1."""
@@ -50,26 +54,55 @@ def keys(text: str) -> Keys | None:
 
 
 def tree(text: str | bytes) -> yaml.Node | None:
-    """Parse a text to YAML nodes, None if it has none. Raises Malformed."""
-    with _guarded():
+    """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much."""
+    with _guarded(text):
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        sizes: dict[int, int] = {}
+        if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
+            raise Malformed(f"aliases (*) that repeat more than {MOST_REPEATED:,} values")
         return node
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """Count the nodes below a node, those of an alias each time that it stands there; `sizes` keeps them by id."""
+    if id(node) not in sizes:
+        sizes[id(node)] = 0
+        parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        nodes = (part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,)))
+        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
+    elif not sizes[id(node)]:
+        raise Malformed("an alias (*) that stands inside what it repeats", node.start_mark.line + 1)
+    return sizes[id(node)]
 
 
 def construct(node: yaml.Node | None) -> Any:
     """Return the value of a node tree, with merged keys (`<<`) resolved. Raises Malformed."""
     with _guarded():
-        return None if node is None else yaml.SafeLoader("").construct_document(node)
+        return None if node is None else _Loader("").construct_document(node)
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's, which gives the line of errors that Python raises for explicit tags, dates and numbers."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            if node.tag == "tag:yaml.org,2002:int" and len(node.value) > _LONGEST_NUMBER:
+                raise ValueError(f"a number of more than {_LONGEST_NUMBER} digits")
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
+            raise yaml.constructor.ConstructorError(problem=str(error), problem_mark=node.start_mark) from error
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
-    """Raise Malformed for PyYAML's own errors, and for those that it lets through from explicit tags and dates."""
+def _guarded(text: str | bytes = "") -> Iterator[None]:
+    """Raise Malformed for PyYAML's own errors, and for a text that it cannot decode."""
     try:
         yield
     except RecursionError as error:
         raise Malformed("nested too deeply") from error
-    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
-        raise Malformed(f"not YAML: {problem}", mark.line + 1 if mark else None) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise Malformed(f"not YAML: {error.problem or error}", mark.line + 1 if mark else None) from error
+    except yaml.YAMLError as error:
+        problem, *_ = str(error).splitlines()
+        raise Malformed(f"not YAML: {problem}", len(text[: getattr(error, "position", 0) + 1].splitlines())) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ HIDDEN = {
 """What no template may read, and why."""
 
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
+_MOST_PARTS = 1_000
 _FIELDS = ("source", "reference", "references")
 
 
@@ -50,9 +51,12 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    tree = nodes.Template(list(_flatten(texts, own_name(criterion), ())), lineno=1)
-    tree.set_environment(template_parser())
-    free = meta.find_undeclared_variables(tree)
+    try:
+        tree = nodes.Template(list(_Flat(criterion, texts).body(own_name(criterion), ())), lineno=1)
+        tree.set_environment(template_parser())
+        free = meta.find_undeclared_variables(tree)
+    except RecursionError as error:
+        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
     for name, reason in HIDDEN.items():
         if name in free:
             raise CriterionError(f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}")
@@ -140,45 +144,54 @@ def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     return f"{display_name(criterion, reader)}:{next(lines, 1)}"
 
 
-def _flatten(texts: dict[str, str], name: str, trail: tuple[str, ...]) -> Iterator[nodes.Node]:
-    """What is rendered of a template: its base's body, every block as the last heir defines it."""
-    chain: list[nodes.Template] = []
-    current: str | None = name
-    while current:
-        if current in trail:
-            raise CriterionError(f"{current}: templates that lead back to themselves: {' > '.join((*trail, current))}")
-        trail = (*trail, current)
-        chain.append(parse_template(texts[current]))
-        parent = chain[-1].find(nodes.Extends)
-        current = reference(current, parent) if parent else None
-    blocks: dict[str, list[nodes.Block]] = {}
-    for tree in chain:
-        for block in tree.find_all(nodes.Block):
-            blocks.setdefault(block.name, []).append(block)
-    # Outside its blocks an heir prints nothing, but what it sets and imports holds.
-    heirs = [node for tree in chain[:-1] for node in tree.body]
-    kept_nodes = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
-    flat = nodes.Template(kept_nodes + chain[-1].body, lineno=1)
-    _Inline(blocks, lambda included: _flatten(texts, included, trail) if included in texts else ()).visit(flat)
-    yield from flat.body
-
-
-class _Inline(NodeTransformer):
+class _Flat(NodeTransformer):
     """Puts what is rendered in the place of every block, include, and import that sees the context."""
 
-    def __init__(
-        self, blocks: dict[str, list[nodes.Block]], flat: Callable[[str], Iterator[nodes.Node] | tuple[()]]
-    ) -> None:
-        self._blocks = blocks
-        self._flatten = flat
+    def __init__(self, criterion: Criterion, texts: dict[str, str]) -> None:
+        self._criterion, self._texts = criterion, texts
+        self._blocks: dict[str, list[nodes.Block]] = {}
+        self._trail: tuple[str, ...] = ()
+        self._open: list[str] = []
+        self._parts = 0
+
+    def body(self, name: str, trail: tuple[str, ...]) -> list[nodes.Node]:
+        """What is rendered of a template: its base's body, every block as the last heir defines it."""
+        outer = self._blocks, self._trail, self._open
+        chain: list[nodes.Template] = []
+        current: str | None = name
+        while current:
+            if current in trail:
+                raise CriterionError(
+                    f"{current}: templates that lead back to themselves: {' > '.join((*trail, current))}"
+                )
+            trail = (*trail, current)
+            chain.append(parse_template(self._texts[current]))
+            parent = chain[-1].find(nodes.Extends)
+            current = reference(current, parent) if parent else None
+        self._blocks, self._trail, self._open = {}, trail, []
+        for tree in chain:
+            for block in tree.find_all(nodes.Block):
+                self._blocks.setdefault(block.name, []).append(block)
+        # Outside its blocks an heir prints nothing, but what it sets and imports holds.
+        heirs = [node for tree in chain[:-1] for node in tree.body]
+        kept_nodes = [node for node in heirs if not isinstance(node, (nodes.Extends, nodes.Block, nodes.Output))]
+        flat: nodes.Template = self.visit(nodes.Template(kept_nodes + chain[-1].body, lineno=1))
+        self._blocks, self._trail, self._open = outer
+        return flat.body
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
+        if node.name in self._open:
+            at = f"{display_name(self._criterion, self._trail[0])}:{node.lineno}"
+            raise CriterionError(f"{at}: blocks that contain each other: {' > '.join((*self._open, node.name))}")
+        self._open.append(node.name)
         scopes: list[nodes.Node] = []
         for block in self._blocks[node.name]:
-            scopes.append(nodes.Scope(block.body, lineno=block.lineno))
+            scopes.append(self._scope(block.body, block))
             if not any(name.name == "super" for name in block.find_all(nodes.Name)):
                 break
-        return [self.generic_visit(scope) for scope in scopes]
+        visited = [self.generic_visit(scope) for scope in scopes]
+        self._open.pop()
+        return visited
 
     def visit_Include(self, node: nodes.Include) -> list[nodes.Node]:  # noqa: N802
         return [self._seen(node)]
@@ -190,8 +203,16 @@ class _Inline(NodeTransformer):
         return [node, self._seen(node)]
 
     def _seen(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
-        inside = list(self._flatten(reference("", node))) if node.with_context else []
-        return nodes.Scope(inside, lineno=node.lineno)
+        name = reference("", node) if node.with_context else ""
+        return self._scope(self.body(name, self._trail) if name in self._texts else [], node)
+
+    def _scope(self, body: list[nodes.Node], node: nodes.Node) -> nodes.Scope:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise CriterionError(
+                f"{self._criterion.path}: its templates include more than {_MOST_PARTS:,} templates and blocks"
+            )
+        return nodes.Scope(body, lineno=node.lineno)
 
 
 def languages() -> list[str]:

@@ -1,94 +1,129 @@
-"""Criterion and sample or pair to `Prompt`, by a Jinja that is sandboxed, strict, and reads nothing from the disk.
+"""Criterion and sample or pair to `Prompt`.
 
 Templates come as texts (`criteria.template_bodies`), so that what is rendered is what a run keeps. Judged text is data:
-it is put in once, never rendered again, between marks that it cannot contain.
+it is put in once, never rendered again, between marks that it cannot contain. The package's own templates are rendered
+in this process, all others in a child (`judge.criteria.sandbox`).
 """
 
 from __future__ import annotations
 
-import hashlib
+import atexit
 import json
+import os
 import re
 import secrets
+import signal
+import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from subprocess import PIPE, Popen
+from typing import IO, Any, cast
 
-from jinja2 import (
-    BytecodeCache,
-    ChainableUndefined,
-    FunctionLoader,
-    StrictUndefined,
-    TemplateError,
-    TemplateSyntaxError,
-    meta,
-    nodes,
-    pass_context,
-)
-from jinja2.bccache import Bucket
-from jinja2.runtime import Context
-from jinja2.utils import LRUCache
+import jinja2
+import markupsafe
+from jinja2 import meta, nodes
 
 from judge.core.errors import CriterionError
-from judge.core.records import Criterion, Form, Prompt, ReplyKind, Sample, Scale
-from judge.criteria.sandbox import Sandbox, distinct_mark, step_limit
-from judge.criteria.template import parse_template
+from judge.core.records import Criterion, Prompt, Sample, Scale
+from judge.criteria.sandbox import (
+    CPU_SECONDS,
+    LIMITS,
+    MEMORY_BYTES,
+    MOST_CHARACTERS,
+    CriterionView,
+    RenderError,
+    Slot,
+    Templates,
+    fenced,
+    pack,
+    render_here,
+    strings,
+)
+from judge.criteria.template import is_packaged, parse_cached
 
-_DIGEST_STEP = 8
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
-_INVISIBLE = re.compile(
-    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
-)
-"""Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
 _JOINT = "layouts/merged.jinja"
-_RENDER_ERRORS = (
-    TemplateError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RecursionError,
-    MemoryError,
-)
+_WINDOWS_SECONDS = 30
+_START = """
+import sys, types
+sys.path += sys.argv[3:]
+package = sys.modules["judge.criteria"] = types.ModuleType("judge.criteria")  # without the slow imports of its own
+package.__path__ = [sys.argv[3] + "/judge/criteria"]
+from judge.criteria.sandbox import serve
+serve(*map(int, sys.argv[1:3]))
+"""
 
 
-class _Environment(Sandbox):
-    """The sandbox that prompts are made in."""
+class _Child:
+    """The process that renders templates that are not the package's own; it ends with this one."""
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
-        if type(obj) is CriterionView and attribute in CriterionView.__slots__:
-            return getattr(obj, attribute)
-        return super().getattr(obj, attribute)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Popen[bytes] | None = None
+        self._parent = 0
+
+    def start(self) -> Popen[bytes]:
+        """Start the process, unless it runs, and do not wait for it. Raises CriterionError."""
+        if self._process is None or self._parent != os.getpid() or self._process.poll() is not None:
+            folders = [str(Path(module).parents[1]) for module in (jinja2.__file__, markupsafe.__file__)]
+            paths = [str(Path(__file__).parents[2]), *folders]
+            kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+            command = [sys.executable, "-I", "-S", "-c", _START, str(CPU_SECONDS), str(MEMORY_BYTES), *paths]
+            try:
+                self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=kept)  # noqa: S603
+            except OSError as error:
+                raise CriterionError(f"cannot start Python to render templates ({sys.executable}): {error}") from error
+            self._parent = os.getpid()
+            atexit.register(self.close)
+        return self._process
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None and self._parent == os.getpid():
+            self._process.communicate()
+        self._process = None
+
+    def render(self, templates: Templates, variables: Mapping[str, Any]) -> str:
+        """Have the process render templates. Raises RenderError, also if it has used up a limit."""
+        request = pack(templates, variables)
+        with self._lock:
+            process = self.start()
+            timer = threading.Timer(_WINDOWS_SECONDS, process.kill)
+            if sys.platform == "win32":
+                timer.start()
+            size, reply = 0, b""
+            to_child, from_child = cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
+            try:
+                to_child.write(len(request).to_bytes(8, "big") + request)
+                to_child.flush()
+                size = int.from_bytes(from_child.read(8), "big")
+                reply = from_child.read(min(size, 13 * MOST_CHARACTERS))
+            except OSError:
+                pass  # it has ended
+            finally:
+                timer.cancel()
+            if not reply or len(reply) < size:
+                self._process = None
+                problem = process.communicate()[1].decode(errors="replace")
+                if process.returncode == -getattr(signal, "SIGXCPU", 0):
+                    raise RenderError(LIMITS[TimeoutError])
+                raise RenderError(f"ended the process that renders it (code {process.returncode}): {problem[-300:]}")
+        text, *place = map(str, json.loads(reply))
+        if place:
+            raise RenderError(text, *place)
+        return text
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionView:
-    """What a template knows of its own criterion, as `this`.
+_child = _Child()
 
-    `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
-    numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
-    begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
-    """
 
-    title: str
-    description: str
-    scale: Scale
-    steps: tuple[str, ...]
-    reply: ReplyKind
-    lowest: str
-    highest: str
-    whole: bool
-    form: Form = "text"
-    cut: str = ""
+def _render(templates: Templates, variables: Mapping[str, Any]) -> str:
+    return (render_here if templates.packaged else _child.render)(templates, variables)
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
@@ -108,114 +143,22 @@ def _view_of(criterion: Criterion) -> CriterionView:
     )
 
 
-class _Slot(NamedTuple):
-    """Stands in the place of a text that is put in later; `mark` is of chance, so that no template holds it."""
-
-    name: str
-    mark: str
-
-
-def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
-    """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
-
-    The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
-    (caches), and no text can close its own or fake another's. Raises TypeError for a list.
-    """
-    if isinstance(text, _Slot):
-        return f"{text.mark}{text.name} {label}{text.mark}"
-    if isinstance(text, (list, tuple, Mapping)):
-        raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
-    body = text if isinstance(text, str) else distinct_mark(str(text), [text])
-    mark = fence_digest(body, tuple(among))
-    return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
-
-
-@lru_cache(maxsize=64)
-def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
-    """What the marks around a text carry: the start of its own sha256, 8 hex digits.
-
-    As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
-    of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
-    """
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    size = _DIGEST_STEP
-    texts = [_visible_text(content) for content in (text, *among)]
-    while any(digest[:size] in content for content in texts):
-        if size < len(digest):
-            size += _DIGEST_STEP
-        else:
-            digest = hashlib.sha256(digest.encode()).hexdigest()
-    return digest[:size]
-
-
-@lru_cache(maxsize=64)
-def _visible_text(text: str) -> str:
-    """A text without case and without what is not seen of it."""
-    return (text if text.isascii() else _INVISIBLE.sub("", text)).casefold()
-
-
-def _strings(value: Any) -> list[str]:
-    """The texts in a variable of a template."""
-    texts: list[str] = []
-    pending = [value]
-    while pending:
-        entry = pending.pop()
-        if isinstance(entry, str):
-            texts.append(entry)
-        elif isinstance(entry, list | tuple):
-            pending += entry
-        elif isinstance(entry, Mapping):
-            pending += entry.values()
-    return texts
-
-
-@pass_context
-def _fence(context: Context, text: object, label: str) -> str:
-    """The filter: among all texts that the template knows."""
-    return fenced(text, label, () if isinstance(text, _Slot) else _strings(context.parent))
-
-
-class _CompiledTemplates(BytecodeCache):
-    """Code of templates by their names and texts, in memory alone: criteria share their layouts."""
-
-    def __init__(self) -> None:
-        self._codes = LRUCache(256)
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-_COMPILED = _CompiledTemplates()
-
-
-def _environment(templates: Mapping[str, tuple[str, str, None]]) -> _Environment:
-    """Jinja as every prompt has it. `templates` are text and label by name."""
-    environment = _Environment(FunctionLoader(templates.get), StrictUndefined, {"fenced": _fence})
-    environment.bytecode_cache = _COMPILED
-    return environment
+def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
+    own = Path(criterion.path).name
+    texts = tuple((name, text, criterion.path if name == own else name) for name, text in templates.items())
+    return Templates(own, texts, all(is_packaged(label, text) for _, text, label in texts))
 
 
 class Renderer:
-    """A criterion's templates, compiled once.
-
-    `templates` are the texts by name, without headers, the criterion's own among them (`criteria.template_bodies`).
-    Raises CriterionError where they do not compile.
-    """
+    """A criterion's templates. `templates` are the texts by name, without headers (`criteria.template_bodies`)."""
 
     def __init__(self, criterion: Criterion, templates: Mapping[str, str]) -> None:
-        own_name = Path(criterion.path).name
         self._criterion = criterion
         self._this = _view_of(criterion)
-        self._labels = {name: criterion.path if name == own_name else name for name in templates}
-        texts = {name: (text, self._labels[name], None) for name, text in templates.items()}
-        try:
-            self._template = _environment(texts).get_template(own_name)
-            gaps = [_slots(text) for text in templates.values()]
-        except TemplateSyntaxError as error:
-            raise CriterionError(f"{error.filename}:{error.lineno}: {error.message}") from error
+        self._templates = _named(criterion, templates)
+        if not self._templates.packaged:
+            _child.start()  # while the data are read
+        gaps = [_slots(label, text) for _, text, label in self._templates.texts]
         self._slots = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
         self._fixed_text: tuple[list[str], list[str]] | None = None
 
@@ -238,26 +181,24 @@ class Renderer:
                 for name in sorted(self._criterion.needs - known.keys()):
                     first, second = (template_variables(side, self._this).get(name) for side in (sample, rival))
                     if first != second:
-                        raise ValueError(
+                        raise RenderError(
                             f"reads {name}, which differs between the systems {sample.system!r} and {rival.system!r}"
                         )
-            with step_limit():
-                material, question = self._fill_template(known)
-        except _RENDER_ERRORS as error:
-            reason = str(error) or type(error).__name__
-            raise CriterionError(f"{self._location(error)}: {reason} {where}") from error
+            material, question = self._fill_template(known)
+        except RenderError as error:
+            raise CriterionError(f"{error.place or self._criterion.path}: {error} {where}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
     def _fill_template(self, known: Mapping[str, Any]) -> tuple[str, str]:
         """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
         if self._slots is None or not self._slots <= known.keys():
-            return self._split_at_cut(self._template.render(known))
+            return self._split_at_cut(_render(self._templates, known))
         if self._fixed_text is None:
             mark = f"<{secrets.token_hex(16)}>"
-            gaps = {name: _Slot(name, mark) for name in self._slots}
+            gaps = {name: Slot(name, mark) for name in self._slots}
             gap = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
-            parts = self._split_at_cut(self._template.render({**gaps, "this": self._this}))
+            parts = self._split_at_cut(_render(self._templates, {**gaps, "this": self._this}))
             self._fixed_text = gap.split(parts[0]), gap.split(parts[1])
         return _fill(self._fixed_text[0], known), _fill(self._fixed_text[1], known)
 
@@ -273,26 +214,14 @@ class Renderer:
             )
         return parts[0], parts[1]
 
-    def _location(self, error: BaseException) -> str:
-        """`file:line` of the innermost template line an error came through."""
-        place = self._criterion.path
-        files = set(self._labels.values())
-        trace = error.__traceback__
-        while trace:
-            file = trace.tb_frame.f_code.co_filename
-            if file in files:
-                place = f"{file}:{trace.tb_lineno}"
-            trace = trace.tb_next
-        return place
-
 
 @lru_cache
-def _slots(template: str) -> frozenset[str] | None:
+def _slots(label: str, template: str) -> frozenset[str] | None:
     """The texts that a template puts between marks, where that is all it does with any variable; None where it is not.
 
     What a prompt has around these texts is the same for every sample then.
     """
-    tree = parse_template(template)
+    tree = parse_cached(label, template)
     if any(tree.find(kind) for kind in _TRANSFORMING_NODES) or meta.find_undeclared_variables(
         tree
     ) - _PER_SAMPLE_TEXTS - {"this", "super"}:
@@ -308,9 +237,13 @@ def _slots(template: str) -> frozenset[str] | None:
 def _fill(around: Sequence[str], texts: Mapping[str, Any]) -> str:
     """What is around texts, their names and their labels in turn, with the texts."""
     pieces = list(around[::3])
-    among = _strings(texts) if len(pieces) > 1 else []
+    among = strings(texts) if len(pieces) > 1 else []
+    length = sum(map(len, pieces))
     for place, (name, label) in enumerate(zip(around[1::3], around[2::3], strict=True)):
         pieces[place] += fenced(texts[name], label, among)
+        length += len(texts[name])
+        if length > MOST_CHARACTERS:
+            raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
     return "".join(pieces)
 
 
@@ -343,24 +276,17 @@ class MultiCriterionLayout:
     """The layout that puts the questions of several criteria after one material; `layout` is its text."""
 
     def __init__(self, layout: str) -> None:
-        self._template = _environment({_JOINT: (layout, _JOINT, None)}).get_template(_JOINT)
+        packaged = is_packaged(_JOINT, layout)
+        self._templates = Templates(_JOINT, ((_JOINT, layout, _JOINT),), packaged)
 
     def render(self, prompts: Sequence[Prompt]) -> str:
         """The material that these prompts share, and their questions. Raises CriterionError."""
         questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
         try:
-            with step_limit():
-                text = self._template.render(questions=questions).strip()
-        except _RENDER_ERRORS as error:
-            raise CriterionError(f"{_JOINT}: {error or type(error).__name__}") from error
+            text = _render(self._templates, {"questions": questions}).strip()
+        except RenderError as error:
+            raise CriterionError(f"{error.place or _JOINT}: {error}") from error
         return f"{prompts[0].messages[0]['content']}\n\n{text}"
-
-
-class _Placeholder(ChainableUndefined):
-    """A sample's field where there is no sample."""
-
-    def __str__(self) -> str:
-        return f"[{self._undefined_name}]"
 
 
 def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:
@@ -369,13 +295,9 @@ def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, st
     It is shown the criterion's title, description, text and scale, and no sample: a sample's field is its name in
     brackets. Raises CriterionError where the criterion's text cannot be rendered so.
     """
-    texts = {name: (text, name, None) for name, text in templates.items()}
-    env = _Environment(FunctionLoader(texts.get), _Placeholder, {"fenced": lambda text, label: str(text)})
+    variables = {"this": _view_of(criterion), "pairwise": criterion.pairwise}
     try:
-        template = env.get_template(Path(criterion.path).name)
-        with step_limit():
-            text = template.render(this=_view_of(criterion), pairwise=criterion.pairwise).strip()
-    except _RENDER_ERRORS as error:
-        reason = str(error) or type(error).__name__
-        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {reason}") from error
+        text = _render(_named(criterion, templates)._replace(draft=True), variables).strip()
+    except RenderError as error:
+        raise CriterionError(f"{criterion.path}: steps cannot be drafted without a sample: {error}") from error
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))

@@ -1,261 +1,329 @@
-"""The Jinja that templates run in: sandboxed, strict, bounded in time and memory, and without chance.
+"""The Jinja that templates run in, and the child process that renders every template that is not the package's own.
 
-A text has 1,000,000 steps: every turn of a loop, call, filter and printed value takes one, and another for each 100
-characters or entries that it makes. That is seconds and a few hundred megabytes at worst; a prompt takes hundreds.
+The child has 5 seconds of CPU time for each prompt, 512 MB of memory and no environment variables, so no keys. The
+system enforces these limits, whatever a template does (`man setrlimit`). macOS does not enforce the one on memory.
+Windows has neither: there, `judge.criteria.render` ends the child after 30 seconds.
+
+The child imports this module, `judge.core.records` and Jinja, and nothing else that takes time to load.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
-from typing import Any, TypeVar
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from jinja2 import BaseLoader, Template, Undefined, nodes
+from jinja2 import (
+    BaseLoader,
+    BytecodeCache,
+    ChainableUndefined,
+    FunctionLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+    pass_context,
+)
+from jinja2.bccache import Bucket
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
+from jinja2.utils import LRUCache
 
-STEPS = 1_000_000
-_SIZE_PER_STEP = 100
-_LARGEST = STEPS * _SIZE_PER_STEP // 10
-"""Characters or entries that one operation may make, and the largest number that one may be given."""
-_MAX_BITS = 10_000
-_STEPS_PER_INCLUDE = 1_000
-"""The steps that a template takes which another includes."""
-_MULTIPLYING_FILTERS = frozenset({"expandtabs", "indent", "join", "replace", "translate", "wordwrap"})
-"""What makes up to as many characters as the lengths of what it is given multiply to."""
-_FORMATS = frozenset({"format", "format_map"})
+from judge.core.records import Form, ReplyKind, Scale
 
+if sys.platform != "win32":
+    import resource
+
+CPU_SECONDS = 5
+MEMORY_BYTES = 512_000_000
+MOST_CHARACTERS = 10_000_000
+"""What a prompt may have."""
+LIMITS: dict[type[Exception], str] = {
+    MemoryError: f"needs more than {MEMORY_BYTES // 1_000_000} MB of memory",
+    TimeoutError: f"takes too long: {CPU_SECONDS} seconds of computing time",
+    RecursionError: "calls itself, or is nested, too deeply",
+}
+_DIGEST_STEP = 8
 _MEMORY_ADDRESS = re.compile(r"(?<![a-z])at(?: |%20|\+)0x[0-9a-f]{4}", re.IGNORECASE)
-T = TypeVar("T")
+_INVISIBLE = re.compile(
+    "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
+)
+"""Unicode's format characters (Cf), the variation selectors, and the joiner of graphemes."""
+_RENDER_ERRORS = (
+    TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError,
+    NameError, SyntaxError, TimeoutError,
+)  # fmt: skip
 
-_steps_left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
+
+class RenderError(Exception):
+    """A template failed: why, and at which `file:line`, "" if that is unknown."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(reason)
+        self.place = place
 
 
-@contextmanager
-def step_limit() -> Iterator[None]:
-    """What is rendered inside has `STEPS` steps, and raises OverflowError beyond them."""
-    token = _steps_left.set([STEPS])
-    try:
-        yield
-    finally:
-        _steps_left.reset(token)
+class Templates(NamedTuple):
+    """Templates to render: the name of the first one, and the name, text (without header) and label of each.
+
+    Packaged templates are rendered in this process. A draft has the names of a sample's fields in place of a sample.
+    """
+
+    first: str
+    texts: tuple[tuple[str, str, str], ...]
+    packaged: bool = False
+    draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionView:
+    """What a template knows of its own criterion, as `this`.
+
+    `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
+    numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
+    begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
+    """
+
+    title: str
+    description: str
+    scale: Scale
+    steps: tuple[str, ...]
+    reply: ReplyKind
+    lowest: str
+    highest: str
+    whole: bool
+    form: Form = "text"
+    cut: str = ""
+
+
+class Slot(NamedTuple):
+    """Stands in the place of a text that is put in later; `mark` is random, so that no template holds it."""
+
+    name: str
+    mark: str
+
+
+class _Placeholder(ChainableUndefined):
+    """A sample's field where there is no sample."""
+
+    def __str__(self) -> str:
+        return f"[{self._undefined_name}]"
+
+
+class _CompiledTemplates(BytecodeCache):
+    """Code of templates by their names and texts, in memory alone: criteria share their layouts."""
+
+    def __init__(self) -> None:
+        self._codes = LRUCache(256)
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _CompiledTemplates()
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which bounds `range` alone, with a bound on everything. `filters` are our own ones."""
+    """Jinja's sandbox, strict and without chance: equal samples must give equal requests."""
 
-    intercepted_binops = frozenset({"*", "**", "+", "%"})
-
-    def __init__(
-        self, loader: BaseLoader | None, undefined: type[Undefined], filters: Mapping[str, Callable[..., Any]]
-    ) -> None:
+    def __init__(self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined) -> None:
         super().__init__(
-            loader=loader, undefined=undefined, finalize=_finalize,
+            loader=loader, undefined=undefined, finalize=_printed, bytecode_cache=_COMPILED,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False,
         )  # fmt: skip
-        # Chance has no place in a prompt: equal samples must give equal requests.
         del self.filters["random"], self.globals["lipsum"]
-        self.filters = {name: _guarded(name, filter) for name, filter in self.filters.items()}
-        self.filters |= {**filters, "_turns": _turns, "_joined": _joined, "_made": _counted}
+        self.filters["fenced"] = _fence
 
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**":
-            raise OverflowError("** is not for templates")
-        if operator == "%" and isinstance(left, str | bytes):
-            _refuse_wide(left, right)
-        if operator == "*" and any(hasattr(side, "__len__") for side in (left, right)):
-            _refuse_product(left, right)
-        if operator == "*" and all(isinstance(side, int) and side.bit_length() > _MAX_BITS for side in (left, right)):
-            raise OverflowError(f"numbers beyond {_MAX_BITS:,} bits are not for templates")
-        result = _counted(super().call_binop(context, operator, left, right))
-        return distinct_mark(result, [left, right]) if operator == "%" else result
-
-    def call(self, context: Any, called: Any, *args: Any, **kwargs: Any) -> Any:
-        """Jinja's, named as ours: what a template calls."""
-        name = getattr(called, "__name__", "")
-        args = _without_iterators(name, args)
-        _refuse_large(name, [getattr(called, "__self__", ""), *args, *kwargs.values()])
-        return _counted(super().call(context, called, *args, **kwargs))
-
-    def get_template(self, *args: Any, **kwargs: Any) -> Template:
-        _use_steps(_STEPS_PER_INCLUDE)
-        return super().get_template(*args, **kwargs)
-
-    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        wrapped = super().wrap_str_format(value)
-        if wrapped is None:
-            return None
-
-        def bounded(*args: Any, **kwargs: Any) -> str:
-            _refuse_wide(value.__self__, [args, kwargs])
-            return distinct_mark(wrapped(*args, **kwargs), [value.__self__, args, kwargs])
-
-        return bounded
-
-    def _generate(self, source: nodes.Template, name: Any, filename: Any, defer_init: bool = False) -> str:
-        counted: nodes.Template = _Counting().visit(source)
-        counted.set_environment(self)
-        return super()._generate(counted, name, filename, defer_init)
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """What a criterion tells of itself needs no guard, which takes half of the time of a prompt."""
+        if type(obj) is CriterionView and attribute in CriterionView.__slots__:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
 
 
-class _Counting(NodeTransformer):
-    """Puts a filter that counts around what a template can make much with."""
+@pass_context
+def _printed(context: Context, value: Any) -> Any:
+    """Return what a prompt holds of a value.
 
-    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
-        seen: nodes.Node = super().generic_visit(node, *args, **kwargs)
-        if isinstance(node, nodes.For):
-            printed = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-            node.iter = _filter("_turns", node.iter, nodes.Const(1 + printed // _SIZE_PER_STEP))
-        elif isinstance(node, nodes.Concat):
-            return _filter("_joined", nodes.List(node.nodes, lineno=node.lineno))
-        elif isinstance(node, nodes.List | nodes.Dict) or (isinstance(node, nodes.Tuple) and node.ctx == "load"):
-            return _filter("_made", node)
-        return seen
-
-
-def _filter(name: str, node: Any, *args: nodes.Expr) -> nodes.Filter:
-    return nodes.Filter(node, name, [*args], [], None, None, lineno=node.lineno)
-
-
-def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter of Jinja's that refuses to make too much, and is counted."""
-    injected = 1 if hasattr(function, "jinja_pass_arg") else 0
-
-    @wraps(function)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        args = _without_iterators(name, args)
-        _refuse_large(name, [*args[injected:], *kwargs.values()])
-        return distinct_mark(_counted(function(*args, **kwargs)), [args[injected:], kwargs])
-
-    return guarded
-
-
-def _without_iterators(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What is joined has to be counted first: a list in the place of what is read as it goes."""
-    return tuple([*arg] if isinstance(arg, Iterator) else arg for arg in args) if name == "join" else args
-
-
-def _turns(values: Iterable[Any], each: int) -> Iterator[Any]:
-    """A loop's values; every one takes `each` steps."""
-    turns = iter(values)
-
-    def counted() -> Iterator[Any]:
-        for value in turns:
-            _use_steps(each)
-            yield value
-
-    return counted()
-
-
-def _joined(parts: list[Any]) -> str:
-    texts = [part if isinstance(part, str) else distinct_mark(str(part), [part]) for part in parts]
-    _use_steps(1 + sum(map(len, texts)) // _SIZE_PER_STEP)
-    return "".join(texts)
-
-
-def _finalize(value: Any) -> Any:
-    """What is put into the prompt for a value."""
-    if isinstance(_counted(value), str | Undefined):
-        return value
-    return distinct_mark(str(value), [value])
-
-
-def distinct_mark(result: T, inputs: Iterable[Any]) -> T:
-    """What was made of the values that were given.
-
-    Raises ValueError for a text with an object's place in memory, which none of them has: it would be another in every
-    run, and equal samples must give equal requests.
+    Raises ValueError for an object's place in memory that no variable holds: it differs in every run.
     """
+    text = value if isinstance(value, str | Undefined) else str(value)
     if (
-        isinstance(result, str)
-        and _MEMORY_ADDRESS.search(result)
-        and not any(map(_MEMORY_ADDRESS.search, _texts(inputs)))
+        isinstance(text, str)
+        and ("0x" in text or "0X" in text)
+        and _MEMORY_ADDRESS.search(text)
+        and not any(map(_MEMORY_ADDRESS.search, strings(context.parent)))
     ):
         raise ValueError("would print an object's place in memory: give a method its brackets, a filter |list")
-    return result
+    return text
 
 
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    pending = [*values]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping):
-            pending += [*value.keys(), *value.values()]
-        elif isinstance(value, list | tuple):
-            pending += value
+def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
+    """A text between an opening and a closing mark, each on a line of its own: `<label key>` … `</label key>`.
+
+    The `key` is one that neither the text holds nor any of those `among` which it stands: equal prompts get equal marks
+    (caches), and no text can close its own or fake another's. Raises TypeError for a list.
+    """
+    if isinstance(text, Slot):
+        return f"{text.mark}{text.name} {label}{text.mark}"
+    if isinstance(text, (list, tuple, Mapping)):
+        raise TypeError(f"fenced takes one text, not a {type(text).__name__}: write a for loop around it")
+    body = str(text)
+    mark = fence_digest(body, tuple(among))
+    return f"<{label} {mark}>\n{body}\n</{label} {mark}>"
 
 
-def _counted(value: Any) -> Any:
-    """A value that was just made, counted with all that it holds."""
-    if isinstance(value, str):
-        _use_steps(1 + len(value) // _SIZE_PER_STEP)
-        return value
+@lru_cache(maxsize=64)
+def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
+    """What the marks around a text carry: the start of its own sha256, 8 hex digits.
+
+    As many more where the text or one of those `among` which it stands holds them, and where one holds them all, those
+    of the digest's digest. To hold them is to show them: in capitals, too, or with characters between that nobody sees.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    size = _DIGEST_STEP
+    texts = [_visible_text(content) for content in (text, *among)]
+    while any(digest[:size] in content for content in texts):
+        if size < len(digest):
+            size += _DIGEST_STEP
+        else:
+            digest = hashlib.sha256(digest.encode()).hexdigest()
+    return digest[:size]
+
+
+@lru_cache(maxsize=64)
+def _visible_text(text: str) -> str:
+    """A text without case and without what is not seen of it."""
+    return (text if text.isascii() else _INVISIBLE.sub("", text)).casefold()
+
+
+def strings(value: Any) -> list[str]:
+    """The texts in a variable of a template."""
+    texts: list[str] = []
     pending = [value]
     while pending:
-        part = pending.pop()
-        size = len(part) if isinstance(part, str | bytes | list | tuple | Mapping) else 0
-        _use_steps(1 + size // _SIZE_PER_STEP)
-        if isinstance(part, Mapping):
-            pending += [*part.keys(), *part.values()]
-        elif isinstance(part, list | tuple):
-            pending += part
-    return value
+        entry = pending.pop()
+        if isinstance(entry, str):
+            texts.append(entry)
+        elif isinstance(entry, list | tuple):
+            pending += entry
+        elif isinstance(entry, Mapping):
+            pending += entry.values()
+    return texts
 
 
-def _use_steps(count: int) -> None:
-    if count > _LARGEST // _SIZE_PER_STEP:
-        raise OverflowError(f"would make more than {_LARGEST:,} characters or entries")
-    remaining = _steps_left.get()
-    if remaining is None:  # while reading, when each operation on constants is counted alone
-        return
-    remaining[0] -= count
-    if remaining[0] < 0:
-        raise OverflowError(f"takes more than {STEPS:,} steps; templates are to be short")
+@pass_context
+def _fence(context: Context, text: object, label: str) -> str:
+    """The filter: among all texts that the template knows."""
+    return fenced(text, label, () if isinstance(text, Slot) else strings(context.parent))
 
 
-def _refuse_large(name: str, values: list[Any]) -> None:
-    """Raises OverflowError for what would make too much of what it is given."""
-    if name != "safe_range" and any(isinstance(value, int | float) and abs(value) > _LARGEST for value in values):
-        raise OverflowError(f"{name} takes no number beyond {_LARGEST:,}")
-    if name in _MULTIPLYING_FILTERS:
-        _refuse_product(*values)
-    elif name in _FORMATS and values:
-        _refuse_wide(values[0], values[1:])
+@lru_cache(maxsize=64)
+def _compiled(templates: Templates) -> Template:
+    texts = {name: (text, label, None) for name, text, label in templates.texts}
+    environment = Sandbox(FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined)
+    if templates.draft:
+        environment.filters["fenced"] = lambda text, label: str(text)
+    return environment.get_template(templates.first)
 
 
-def _refuse_product(*values: Any) -> None:
-    """What is as long as the sizes of two values multiply to."""
-    first, *others = sorted(map(_size, values), reverse=True)
-    if first * max(others, default=1) > _LARGEST:
-        raise OverflowError(f"would make more than {_LARGEST:,} characters or entries")
+def render_here(templates: Templates, variables: Mapping[str, Any]) -> str:
+    """Render templates in this process. Raises RenderError."""
+    try:
+        text = _compiled(templates).render(variables)
+    except TemplateSyntaxError as error:
+        raise RenderError(error.message or "", f"{error.filename}:{error.lineno}") from error
+    except _RENDER_ERRORS as error:
+        labels, place = {label for _, _, label in templates.texts}, ""
+        trace = error.__traceback__
+        while trace:  # to the innermost line of a template
+            file = trace.tb_frame.f_code.co_filename
+            place = f"{file}:{trace.tb_lineno}" if file in labels else place
+            trace = trace.tb_next
+        raise RenderError(LIMITS.get(type(error)) or str(error) or type(error).__name__, place) from error
+    if len(text) > MOST_CHARACTERS:
+        raise RenderError(f"makes a prompt of {len(text):,} characters; at most {MOST_CHARACTERS:,}")
+    return text
 
 
-def _size(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(map(_size, value.values()))
-    if isinstance(value, int):
-        return min(abs(value), _LARGEST)
-    return len(value) if hasattr(value, "__len__") else 1
+# Messages are JSON. Eight bytes with the length stand before each.
 
 
-def _refuse_wide(form: Any, values: Any) -> None:
-    """A format whose widths and precisions are together too large, written out or given as values."""
-    text = form.decode("latin-1") if isinstance(form, bytes) else str(form)
-    widths = [int(number[:20]) for number in re.findall(r"\d+", text)]
-    fields = text.count("{") + text.count("*")
-    pending, largest = [values], 0
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Mapping):
-            pending += value.values()
-        elif isinstance(value, list | tuple):
-            pending += value
-        elif isinstance(value, int):
-            largest = max(largest, abs(value))
-    if sum(widths) + fields * min(largest, _LARGEST + 1) > _LARGEST:
-        raise OverflowError(f"would make more than {_LARGEST:,} characters")
+def pack(templates: Templates, variables: Mapping[str, Any]) -> bytes:
+    """Encode what the child needs to render a prompt. Raises RenderError for a value that JSON cannot hold."""
+    simple: dict[str, Any] = {}
+    views: dict[str, Any] = {}
+    slots: dict[str, Any] = {}
+    for name, value in variables.items():
+        if isinstance(value, CriterionView):
+            fields = {field: getattr(value, field) for field in CriterionView.__slots__}
+            views[name] = {**fields, "scale": (value.scale.labels, value.scale.values)}
+        else:
+            (slots if isinstance(value, Slot) else simple)[name] = value
+    try:
+        return json.dumps([templates, simple, views, slots], default=_simple).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RenderError(f"a value of the data cannot be given to a template: {error}") from error
+
+
+def _simple(value: Any) -> Any:
+    """A number of NumPy as Python's, and anything else as it would be printed."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _unpack(data: bytes) -> tuple[Templates, dict[str, Any]]:
+    (first, texts, *rest), variables, views, slots = json.loads(data)
+    for name, fields in views.items():
+        scale, steps = Scale(*map(tuple, fields.pop("scale"))), tuple(fields.pop("steps"))
+        variables[name] = CriterionView(**fields, scale=scale, steps=steps)
+    variables |= {name: Slot(*slot) for name, slot in slots.items()}
+    return Templates(first, tuple(map(tuple, texts)), *rest), variables
+
+
+def _end(*_: object) -> None:
+    raise TimeoutError
+
+
+def serve(seconds: int, memory: int) -> None:
+    """Render what stdin asks for until it ends: what the child does. The reply is [text], or [reason, place].
+
+    `seconds` of CPU time are for each prompt, `memory` (bytes) is for the process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
+    if sys.platform != "win32":
+        with suppress(ValueError, OSError):  # the limit is lower already
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGPROF, _end)
+    while size := sys.stdin.buffer.read(8):
+        data = sys.stdin.buffer.read(int.from_bytes(size, "big"))
+        if sys.platform != "win32":
+            # The timer ends a loop, and its exception has a line. The limit ends anything, soon after.
+            with suppress(ValueError, OSError):
+                hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+                resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, hard))
+            signal.setitimer(signal.ITIMER_PROF, seconds - 0.6)
+        try:
+            reply = json.dumps([render_here(*_unpack(data))]).encode()
+        except RenderError as error:
+            reply = json.dumps([str(error)[:1_000], error.place]).encode()
+        except (MemoryError, TimeoutError) as error:
+            reply = json.dumps([LIMITS[type(error)], ""]).encode()
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(len(reply).to_bytes(8, "big") + reply)
+        sys.stdout.buffer.flush()

@@ -7,13 +7,14 @@ nowhere else.
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
 from judge.core import yaml_lines
@@ -24,6 +25,8 @@ from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
 
 MAX_LABELS = 1_000
+MAX_CHARACTERS, MAX_TEMPLATES = 100_000, 50
+"""In all templates of a criterion, headers included."""
 _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
@@ -165,6 +168,14 @@ def builtin_prompts() -> Path:
     return inside if inside.is_dir() else package.parent / "prompts"
 
 
+@lru_cache(maxsize=256)
+def is_packaged(label: str, body: str) -> bool:
+    """Return whether a template, by its path or name, is the package's own, unchanged."""
+    root = builtin_prompts()
+    files = (Path(os.path.normpath(folder / label)) for folder in root.iterdir())
+    return any(f.is_relative_to(root) and f.is_file() and template_body(read_text(f)) == body for f in files)
+
+
 def template_texts(criterion: Criterion) -> dict[str, str]:
     """Every text that shapes the prompt, by template name: the criterion's file first, then its layouts."""
     return {own_name(criterion): criterion.template, **criterion.layouts}
@@ -180,6 +191,11 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     texts = {own_name(criterion): criterion.template}
     queue = [own_name(criterion)]
     for name in queue:
+        if sum(map(len, texts.values())) > MAX_CHARACTERS or len(texts) > MAX_TEMPLATES:
+            raise CriterionError(
+                f"{criterion.path}: its templates have more than {MAX_CHARACTERS:,} characters, or are more than "
+                f"{MAX_TEMPLATES}"
+            )
         label = display_name(criterion, name)
         for node in parse_cached(label, texts[name]).find_all(_REFERENCES):
             target = reference(label, node)
@@ -220,7 +236,8 @@ def display_name(criterion: Criterion, name: str) -> str:
 def read_text(path: Path) -> str:
     """A file's text. Raises CriterionError where it is missing or not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            return file.read(MAX_CHARACTERS + 1)  # `read_layouts` refuses a text of that length
     except FileNotFoundError as error:
         raise CriterionError(f"{path}: no such file") from error
     except OSError as error:
@@ -260,7 +277,11 @@ def _find_layout(at: str, node: nodes.Node, name: str, folders: list[Path]) -> P
 @lru_cache(maxsize=1)
 def template_parser() -> Sandbox:
     """What templates are read with; never used to render. Knows the filters and globals that `render` has."""
-    return Sandbox(None, StrictUndefined, {"fenced": str})
+    parser = Sandbox()
+    # Jinja computes what is constant while it reads, but neither operations nor filters that take the context.
+    parser.intercepted_binops = frozenset(parser.default_binop_table)
+    parser.filters = dict.fromkeys(parser.filters, pass_context(lambda *_: None))
+    return parser
 
 
 def parse_template(text: str) -> nodes.Template:
@@ -284,8 +305,8 @@ def parse_cached(label: str, text: str) -> nodes.Template:
         raise CriterionError(f"{label}:{error.lineno}: {error.message}") from error
     except (RecursionError, MemoryError) as error:
         raise CriterionError(f"{label}: nested too deeply to be read") from error
-    if loop := next((loop for loop in tree.find_all(nodes.For) if loop.recursive), None):
-        raise CriterionError(f"{label}:{loop.lineno}: recursive loops are not for templates")
+    except ValueError as error:  # of Python, which reads no longer ones
+        raise CriterionError(f"{label}: holds a number of more than 4,300 digits") from error
     extends = list(tree.find_all(nodes.Extends))
     if len(extends) > 1 or any(node not in tree.body for node in extends):
         raise CriterionError(f"{label}:{extends[-1].lineno}: a template extends one other, and not inside if or for")

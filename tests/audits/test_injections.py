@@ -11,7 +11,8 @@ from judge.audits.perturbations import CHANGES, NEUTRAL
 from judge.audits.perturbations.catalogue import ATTACKS, CONTROL, Attack, best_label, inject
 from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
-from judge.criteria.render import Renderer, fence_digest
+from judge.criteria.render import Renderer
+from judge.criteria.sandbox import fence_digest
 
 LANGUAGES: tuple[str, ...] = ("en", "ja", "ko", "zh")
 OUTPUTS: dict[str, str] = {

@@ -17,7 +17,8 @@ from judge import criteria
 from judge.commands import run_metadata
 from judge.core.records import Criterion, Sample
 from judge.criteria import template_bodies
-from judge.criteria.render import Renderer, fence_digest
+from judge.criteria.render import Renderer
+from judge.criteria.sandbox import fence_digest
 from judge.execution.pending import Judgment
 from judge.results.result import load
 

@@ -21,7 +21,8 @@ from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Form, ReplyKind, Sample, Scale
 from judge.criteria import PARAPHRASES, paraphrase
-from judge.criteria.render import Renderer, fence_digest
+from judge.criteria.render import Renderer
+from judge.criteria.sandbox import fence_digest
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"

@@ -237,9 +237,9 @@ def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, 
             "---\nscale: [1, 5]\ntitle: a: b\n---\n",
             "my.jinja:3: the header is not YAML: mapping values are not allowed",
         ),
-        ("---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n", "my.jinja:1: the header is not YAML: month must be in 1..12"),
+        ("---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n", "my.jinja:3: the header is not YAML: month must be in 1..12"),
         (f"---\nscale: {'[' * 3000}\n---\n", "my.jinja:1: the header is nested too deeply"),
-        ("---\nscale: !!timestamp x\n---\n", "my.jinja:1: the header is not YAML: "),
+        ("---\nscale: !!timestamp x\n---\n", "my.jinja:2: the header is not YAML: "),
     ],
 )
 def test_bad_headers_name_their_line_and_what_is_wrong(write: Write, text: str, says: str) -> None:

@@ -23,13 +23,11 @@ from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria.loading import _has
 from judge.criteria.render import (
-    CriterionView,
     Renderer,
-    _environment,
-    fenced,
     render_step_drafting_prompt,
     template_variables,
 )
+from judge.criteria.sandbox import CriterionView, Templates, fenced, render_here
 from judge.scoring import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -434,7 +432,7 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
             return "aaaaaaaa" + "bbbbbbbb" + "c" * 48
 
     assert fenced("x", "t").startswith(f"<t {hashlib.sha256(b'x').hexdigest()[:8]}>")
-    monkeypatch.setattr("judge.criteria.render.hashlib.sha256", lambda _: Forged)
+    monkeypatch.setattr("judge.criteria.sandbox.hashlib.sha256", lambda _: Forged)
     assert fenced("x </t aaaaaaaa> y", "t").endswith("\n</t aaaaaaaabbbbbbbb>")
     assert fenced("aaaaaaaabbbbbbbb", "t").endswith(f"\n</t aaaaaaaabbbbbbbb{'c' * 8}>")
     assert fenced("x", "t", ["y aaaaaaaa z"]).endswith("\n</t aaaaaaaabbbbbbbb>")
@@ -453,13 +451,12 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
         ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
         ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
         ("{{ output + 1 }}", "can only concatenate str"),
-        ("{{ output * 10000000 }}", "would make more than 10,000,000 characters or entries"),
-        ("{{ 9 ** references|length }}", "** is not for templates"),
+        ("{{ output * 10000000 }}", "needs more than 512 MB of memory"),
         ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
         ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),
         ("{% block alone %}{{ super() }}{% endblock %}", "there is no parent block called 'alone'."),
         ("{{ output|round }}", "doesn't define __round__"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion depth"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "calls itself, or is nested, too deeply"),
     ],
 )
 def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, says: str) -> None:
@@ -476,16 +473,6 @@ def test_a_missing_variable_fails_where_it_is_read() -> None:
     one = criteria.load("relevance")
     message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
     assert re.fullmatch(r"layouts/pointwise\.jinja:\d+: 'source' is undefined \(data\.csv:3: item 'i'\)", message)
-
-
-def test_an_error_without_a_place_in_a_template_names_the_file(custom: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = custom(HEAD + "{{ output }}")
-
-    def fail(*_: object) -> None:
-        raise ValueError
-
-    monkeypatch.setattr("judge.criteria.render.template_variables", fail)
-    assert failure(one) == "my.jinja: ValueError (item 'alder')"
 
 
 def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
@@ -544,8 +531,8 @@ def test_a_template_that_does_more_with_a_text_is_rendered_for_each(tmp_path: Pa
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
     for output in ("abc", "xyz", "a longer one, with b"):
         sample = Sample("i", "s", output, "a source", ("one", "two"), extra={"more": output})
-        template = _environment({"t": (criteria.template_bodies(criterion)["own.jinja"], "t", None)}).get_template("t")
+        templates = Templates("t", (("t", criteria.template_bodies(criterion)["own.jinja"], "t"),))
         assert (
             renderer.render(sample).messages[0]["content"]
-            == template.render(template_variables(sample, renderer._this)).strip()
+            == render_here(templates, template_variables(sample, renderer._this)).strip()
         )

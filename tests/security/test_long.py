@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 
 from judge.core.errors import ParseError
-from judge.criteria.render import _INVISIBLE, fence_digest, fenced
+from judge.criteria.sandbox import _INVISIBLE, fence_digest, fenced
 from judge.metrics.qags import judge_model
 from judge.scoring.parse import spans
 

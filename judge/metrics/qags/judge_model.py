@@ -22,7 +22,7 @@ from judge.core.errors import ConfigError, ParseError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold
 from judge.criteria import builtin_prompts
-from judge.criteria.render import fenced
+from judge.criteria.sandbox import fenced
 from judge.criteria.template import front_matter, read_text, template_body
 from judge.metrics.common import Ask, ModelError, ModelQuestion
 from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions

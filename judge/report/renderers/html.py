@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from judge.core.format import escape_controls, one_line, plural
-from judge.criteria.render import fence_digest
+from judge.criteria.sandbox import fence_digest
 from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from judge import criteria
 from judge.core.errors import ConfigError, ParseError
-from judge.criteria.render import fenced
+from judge.criteria.sandbox import fenced
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.pipeline import UNANSWERABLE
