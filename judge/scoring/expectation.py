@@ -46,8 +46,9 @@ def from_logprobs(tokens: Sequence[Token], start: int, label: str | None, scale:
     """Return the distribution over the scale at the place of a reply's score.
 
     `start` is the position of the score's first character in the joined text of the tokens; `label` is the label that
-    was read there, or None if it is none: then the written text does not count, but its alternatives do. All spellings of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels
-    (-9999, -inf, NaN, above 0) and texts that are no label are left out. No probability is too small to count.
+    was read there, or None if it is none: then the written text does not count, but its alternatives do. All spellings
+    of a label are added up, also number words ("4", " ４", "four", "四"). Sentinels (-9999, -inf, NaN, above 0) and
+    texts that are no label are left out. No probability is too small to count.
 
     A token may begin a label, or several (1 and 10). In the reply itself its probability is split by the tokens that
     could follow, and stays with `label` if the reply ends. In an alternative the next tokens are unknown, so its
