@@ -157,6 +157,10 @@ class RunConfig(BaseModel):
         {}, "Metrics", "Option of a metric, such as rouge.stem=false; repeatable.", "METRIC.OPTION=VALUE",
         lacking=_RUNS_ONLY,
     )  # fmt: skip
+    score_columns: dict[str, Literal["higher", "lower"]] = _option(
+        {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
+        lacking=("rank", *_RUNS_ONLY),
+    )  # fmt: skip
     workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1)
 
     budget: Budget | None = _option(
@@ -305,6 +309,16 @@ class RunConfig(BaseModel):
     def parse_names(cls, value: Any) -> Any:
         """Accept `a,b`; `none` is the empty list."""
         return split(value) if isinstance(value, str) else value
+
+    @field_validator("score_columns", mode="before", json_schema_input_type=str | list[str] | dict[str, str])
+    @classmethod
+    def parse_score_columns(cls, value: Any) -> Any:
+        """Accept `comet,wer=lower` and a list of such columns; higher is better unless it says so."""
+        names = split(value) if isinstance(value, str) else value
+        if not isinstance(names, list | tuple):
+            return value
+        parts = [str(name).partition("=") for name in names]
+        return {name.strip(): better.strip() if equals else "higher" for name, equals, better in parts}
 
     @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
     @classmethod

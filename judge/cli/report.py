@@ -129,7 +129,7 @@ def validate_command(
     """Compare a judge with human ratings.
 
     Also compares baselines that need no judge, and the human raters with each other."""
-    from judge.commands.validate import check_rated, check_run, validate
+    from judge.commands.validate import check_run, validate
     from judge.config import RunConfig
     from judge.data import samples
     from judge.results.validation import check_level
@@ -150,7 +150,7 @@ def validate_command(
         print_report(validation, format, full=full, folder=None if runs else data, output=output)
         return
     config, folder = to_config(data, options, RunConfig)
-    result, _ = execute(config, folder, quiet=quiet, check=check_rated)
+    result, _ = execute(config, folder, quiet=quiet, rated=True)
     validation = validate(result, *runs, seed=config.seed, level=level)
     print_report(validation, format, full=full, folder=None if runs else folder, output=output)
     exit_with_status(result)

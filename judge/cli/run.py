@@ -17,7 +17,6 @@ from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from judge.config import RunConfig
-    from judge.core.records import Sample
     from judge.execution.progress import Progress
     from judge.results.result import Result
 
@@ -154,17 +153,13 @@ def refuse_options(ctx: typer.Context, folder: Path, *, besides: Sequence[str]) 
             raise ConfigError(f"{flag}: the run in {folder} is finished; name its data to run again")
 
 
-def execute(
-    config: RunConfig, folder: Path, *, quiet: bool, check: Callable[[Sequence[Sample]], None] | None = None
-) -> tuple[Result, Progress]:
-    """Run a configuration. `check` may raise for its samples before anything is paid."""
+def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> tuple[Result, Progress]:
+    """Run a configuration. With `rated`, people must have rated a criterion; of the default ones, the others go."""
     from judge.commands.pipeline import run_pipeline
     from judge.commands.plan import one_line_estimate
     from judge.commands.preparation import prepare
 
-    prepared = prepare(config)
-    if check is not None:
-        check(prepared.samples)
+    prepared = prepare(config, rated=rated)
     for message in () if quiet else filter(None, (prepared.replaces, one_line_estimate(prepared))):
         print_message(message)
 

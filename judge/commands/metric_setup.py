@@ -7,17 +7,17 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from judge import text
 from judge.cache import local_dir, metrics_folder
 from judge.config import RankConfig, RunConfig
 from judge.core import plugins
-from judge.core.errors import ConfigError, MissingExtra
+from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.messages import option
-from judge.core.records import Failure, Sample, Score
-from judge.metrics import Metric, MetricResult
-from judge.metrics.common import Ask
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.metrics import Metric, MetricResult, needed_field
+from judge.metrics.common import Ask, failure
 
 _DEFAULT = ("rouge", "bleu", "chrf")
 _PROVIDED = ("cache", "progress", "ask")
@@ -42,8 +42,15 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
-    """Let each metric that has a `check` refuse the samples before the run. Raises JudgeError."""
-    for metric in metrics.values():
+    """Refuse samples none of which has what a metric needs, and what its `check` refuses. Raises JudgeError."""
+    for name, metric in metrics.items():
+        field = needed_field(metric)
+        usable = (sample.source if field == "source" else "".join(sample.references) for sample in samples)
+        if field and not any(text and text.strip() for text in usable):
+            raise DataError(
+                f"{option('metrics')} {name}: no text has {'a source' if field == 'source' else 'references'}, without "
+                f"which it has no value; name their column with {option('map', {field: 'COLUMN'})}, or leave out {name}"
+            )
         if isinstance(metric, _CheckedMetric):
             metric.check(samples)
 
@@ -79,7 +86,50 @@ def build_metrics(
         built[name] = metric_class(
             **{key: value for key, value in provided.items() if key in parameters} | metric_options
         )
+    if config.score_columns and not isinstance(config, RankConfig):
+        for name in config.score_columns:
+            if name in config.criteria:
+                raise ConfigError(f"{option('score_columns')} {name}: a criterion has this name; rename the column")
+        built["score columns"] = ScoreColumns(config.score_columns)
     return built
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumns:
+    """Scores from elsewhere: numbers in columns of the data, with the better end of each."""
+
+    columns: Mapping[str, Literal["higher", "lower"]]
+    rowwise: ClassVar[bool] = True
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Raise DataError for a column in which no text has a number."""
+        known = dict.fromkeys(name for sample in samples for name in sample.extra)
+        for name in self.columns:
+            if not any(isinstance(_cell_score(sample, name), Score) for sample in samples):
+                unknown = plugins.unknown_name_message("column", name, list(known))
+                problem = "no text has a number there" if name in known else unknown
+                raise DataError(f"{option('score_columns')} {name}: {problem}")
+
+    def score(self, samples: Sequence[Sample]) -> MetricResult:
+        """Return one row per sample and column: the number in its cell, or a Failure that names the row."""
+        columns = tuple(
+            Column(name, "metric", f"{name}|external{'|lower is better' * (better == 'lower')}", better=better)
+            for name, better in self.columns.items()
+        )
+        return MetricResult(columns, tuple(_cell_score(sample, name) for sample in samples for name in self.columns))
+
+
+def _cell_score(sample: Sample, name: str) -> Score | Failure:
+    """Return the score in a column of a sample's row."""
+    cell: Any = sample.extra.get(name)
+    try:
+        value = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if math.isfinite(value):
+        return Score(sample.item, sample.system, name, value, Provenance("metric", note="from the data"))
+    problem = f"has no value in the column {name}" if cell is None else f"has {cell!r:.40} in {name}, not a number"
+    return failure(sample, name, "NoScore", problem)
 
 
 @dataclass(frozen=True, slots=True)

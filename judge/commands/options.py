@@ -47,6 +47,7 @@ class RunOptions(JudgeOptions, total=False):
     calibrate: bool | None
     metrics: str | Sequence[str] | None
     set: Mapping[str, Mapping[str, Any]] | None
+    score_columns: str | Sequence[str] | Mapping[str, str] | None
     workers: int | None
     out: str | Path | None
     force: bool | None

@@ -19,7 +19,7 @@ from judge.cache import check_reachable, local_dir
 from judge.commands import judge_models, metric_setup, prompt_language
 from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
-from judge.core.errors import ConfigError, StorageError
+from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
 from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
@@ -187,16 +187,20 @@ def prepare(
     providers: Sequence[Judge | Provider] | None = None,
     loaded_criteria: Mapping[str, Criterion] | None = None,
     wanted_texts: WantedTexts | None = None,
+    rated: bool = False,
 ) -> PreparedRun:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
-    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files.
+    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files. With
+    `rated`, people must have rated a criterion of the run, and default criteria that nobody rated are left out.
     """
     source = data if data is not None else config.data
     if source is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
     check_output_dir(config.out)
     rows, rest = _read_samples(config, source)
+    if rated:
+        config = _rated_only(config, rows)
     judges_to_open = config.model if providers is None else providers
     models, heuristic_options = judge_models.requested_judges(config, judges_to_open)
     alone = heuristic_options is not None and not models and config.replay is None
@@ -276,6 +280,7 @@ def _check_replaced(prepared: PreparedRun) -> str:
         ("judge", info.get("judges") or (), prepared.judges),
         ("criterion", info.get("criteria") or (), [criterion.name for criterion in prepared.criteria]),
         ("metric", had.get("metrics") or (), prepared.metrics),
+        ("score column", had.get("score_columns") or (), config.score_columns),
     ):
         lost += [f"the {kind} {name}" for name in names if name not in kept]
     lost += [f"pairs with {name}={had.get(name)}" for name in ("orders", "pairs") if has.get(name) != had.get(name)]
@@ -321,13 +326,37 @@ def _open_judges(
 
 
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
-    """Return notes on the filter and on human ratings."""
+    """Return notes on the filter, on empty texts and on human ratings."""
     notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
+    if empty := [sample for sample in rows if not sample.output.strip()]:
+        first = empty[0].where or text_name(empty[0].item, empty[0].system)
+        notes.append(f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}.")
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high) for criterion in chosen if not criterion.pairwise
     }
     notes += [*out_of_scale(rows, scales), *filter(None, [unknown_criteria(rows, list(scales))])]
     return notes
+
+
+def check_rated(rows: Sequence[Sample]) -> None:
+    """Raise DataError if no sample has a human rating."""
+    if not any(sample.human for sample in rows):
+        raise DataError(
+            f"no text has a human rating: name their column with {option('map', {'human.relevance': 'COLUMN'})}, "
+            'or write "human": {"relevance": 4} into each row (with several raters: [4, 5, 3])'
+        )
+
+
+def _rated_only(config: RunConfig, rows: Sequence[Sample]) -> RunConfig:
+    """Leave out default criteria that nobody rated. Raises DataError if people rated nothing, or no criterion."""
+    check_rated(rows)
+    names = [Path(name).stem if name.endswith(".jinja") else name for name in config.criteria]
+    if problem := unknown_criteria(rows, names):
+        raise DataError(problem)
+    if "criteria" in config.model_fields_set:
+        return config
+    ratings = {name for sample in rows for name in sample.human}
+    return config.model_copy(update={"criteria": tuple(name for name in config.criteria if name in ratings)})
 
 
 def _check_calibration(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
@@ -361,7 +390,7 @@ def _build_metrics(
         config = config.model_copy(
             update={"set": {**config.set, judge_models.HEURISTIC: user_options | heuristic_options}}
         )
-    if alone and not names:
+    if alone and not (names or config.score_columns):
         lacking = (
             ""
             if any(s.references for s in rows) or config.metrics is not None
@@ -373,7 +402,9 @@ def _build_metrics(
 
 def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:
     """Read the samples; if they exceed the limit and the run can stream them, return the rest unread."""
-    stream = samples.stream(source, mapping=config.map, systems=config.systems, where=config.where)
+    stream = samples.stream(
+        source, mapping=config.map, systems=config.systems, where=config.where, scores=config.score_columns
+    )
     reader = islice(stream, config.limit)
     if isinstance(config, RankConfig) or config.calibrate or config.retry_failed:
         return list(reader), None

@@ -24,6 +24,7 @@ from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics import heuristic
 from judge.providers import Provider
 from judge.providers.pricing import cost_usd, is_own, why_unknown
+from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 
@@ -166,9 +167,18 @@ def metadata_factory(
         budget = {}
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
+        remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
+        partly = prepared.wanted_texts or config.where or config.limit or config.engine != "local"
+        if status == "complete" and not partly:
+            remarks += [
+                f"{name}: no prompt has {text}, so rule {number} answered none."
+                for name, provider in judges.items()
+                if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached
+                for number, text in provider.unused.items()
+            ]
         return fixed | {
             "status": status,
-            "notes": [*prepared.notes, *(remark for counts in progress.judges.values() for remark in counts.remarks)],
+            "notes": [*prepared.notes, *remarks],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),

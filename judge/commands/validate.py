@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from judge.commands.preparation import check_rated
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
-from judge.core.messages import option
-from judge.core.records import Sample
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
@@ -117,16 +116,6 @@ def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) 
     return [
         replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge for run, judge in rated
     ], notes
-
-
-def check_rated(samples: Sequence[Sample]) -> None:
-    """Raise DataError if no sample has a human rating."""
-    if not any(sample.human for sample in samples):
-        named = option("map", {"human.relevance": "COLUMN"})
-        raise DataError(
-            f"no text has a human rating: name their column with {named}, "
-            'or write "human": {"relevance": 4} into each row (with several raters: [4, 5, 3])'
-        )
 
 
 def check_run(folder: Path) -> None:

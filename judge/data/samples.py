@@ -182,8 +182,12 @@ def stream(
     mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
     where: Values | None = None,
+    scores: Collection[str] = (),
 ) -> Iterator[Sample]:
-    """`load` one sample after the other, for data larger than memory: about 200 bytes are kept for each."""
+    """`load` one sample after the other, for data larger than memory: about 200 bytes are kept for each.
+
+    `scores` are columns that belong to one text, as ratings do.
+    """
     if systems and (clash := [field for field in ("output", "system") if field in mapping]):
         raise DataError(f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well")
     mappings: list[Mapped] = [
@@ -201,7 +205,7 @@ def stream(
             samples = [row]
         else:
             columns.update(dict.fromkeys(row.cells))
-            samples = _row_samples(row, number, mappings, systems)
+            samples = _row_samples(row, number, mappings, systems, scores)
         for sample in filter(row_filter, samples):
             place = sample.where or f"row {number}"
             key = hash((sample.item, sample.system))  # 64 bits in place of names: 10 million rows have no collision
@@ -226,7 +230,9 @@ def stream(
 # Rows to samples
 
 
-def _row_samples(row: RawRow, number: int, mappings: Sequence[Mapped], systems: Sequence[str]) -> list[Sample]:
+def _row_samples(
+    row: RawRow, number: int, mappings: Sequence[Mapped], systems: Sequence[str], scores: Collection[str]
+) -> list[Sample]:
     """Return one sample, or in wide form one per system."""
     # A renamed cell is dropped under its old name.
     consumed = {*systems, *mappings[0], *_mapped_columns(mappings)}
@@ -245,7 +251,7 @@ def _row_samples(row: RawRow, number: int, mappings: Sequence[Mapped], systems: 
     for column, cells in zip(systems or ("output",), renamed, strict=True):
         present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
         if len(mappings) > 1:
-            _check_own(row, present, mappings, systems)
+            _check_own(row, present, mappings, systems, scores)
         output, source = row.cells[column] if systems else cells["output"], present.get("source")
         if is_missing(output):
             raise DataError(f"{row.where}: {column} is null: write an empty string if the system wrote nothing")
@@ -260,12 +266,18 @@ def _row_samples(row: RawRow, number: int, mappings: Sequence[Mapped], systems: 
     return made
 
 
-def _check_own(row: RawRow, present: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]) -> None:
-    """Raise DataError for a column of one system, or a rating, that every system of a wide row would get."""
+def _check_own(
+    row: RawRow,
+    present: Mapping[str, Any],
+    mappings: Sequence[Mapped],
+    systems: Sequence[str],
+    scores: Collection[str],
+) -> None:
+    """Raise DataError for a column of one system, a rating or a score that every system of a wide row would get."""
     first, *others = mappings
     for new in present:
         old = first.get(new, new)
-        rated = new == "human" or new.startswith("human.")
+        rated = new == "human" or new.startswith("human.") or new in scores
         if any(mapping.get(new, new) != old for mapping in others) or not (rated or new in first):
             continue
         for column in (old,) if isinstance(old, str) else old:

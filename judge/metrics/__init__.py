@@ -70,7 +70,8 @@ class Metric(Protocol):
     possibly in several processes, and must be picklable. Arguments named `cache` (a folder or None), `progress` (called
     with the number of finished samples and of all samples), `seed` or `language` (of the prompts) receive these; the
     last two are options too. `ask` is a function that queries the run's judge model (`common.Ask`), or None; a metric
-    with a true attribute `asks` needs it. A method `check(samples)` raises errors before a judge is paid.
+    with a true attribute `asks` needs it. An attribute `needs` names the field without which no sample can be scored:
+    `references` or `source`. A method `check(samples)` raises errors before a judge is paid.
     """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult: ...
@@ -79,6 +80,11 @@ class Metric(Protocol):
 def asks_judge(metric: Metric) -> bool:
     """Return whether a metric needs the run's judge model."""
     return bool(getattr(metric, "asks", False))
+
+
+def needed_field(metric: Metric) -> str:
+    """Return the field of a sample without which the metric has no value: `references`, `source` or ""."""
+    return str(getattr(metric, "needs", ""))
 
 
 def is_rowwise(metric: Metric) -> bool:

@@ -231,6 +231,7 @@ class CorpusBleu(Settings):
     """
 
     name: ClassVar[str] = "bleu_corpus"
+    needs: ClassVar[str] = "references"
     effective_order: bool = field(default=False, init=False)
     seed: int = setting(0, whole_number, 0, 2**32 - 1)
 

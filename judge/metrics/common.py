@@ -353,6 +353,7 @@ class ReferenceMetric(MetricOptions):
     """A metric of one column, from 0, that compares each output with its references."""
 
     rowwise: ClassVar[bool] = True
+    needs: ClassVar[str] = "references"
     high: ClassVar[float | None] = None
     better: ClassVar[Literal["higher", "lower"]] = "higher"
 

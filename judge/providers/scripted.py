@@ -28,7 +28,8 @@ class ScriptedProvider:
 
     A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one token with these
     probabilities: the likeliest label, or at a temperature above 0 labels drawn in these proportions, the same every
-    time. A Response passes through. A Transient or Refused is raised. `seen` keeps the requests in order.
+    time. A Response passes through. A Transient or Refused is raised. `seen` keeps the requests in order, `unused` the
+    rules of a file that answered none, by number.
 
     With `decides`, it is an endpoint of typed questions: the script gets each question separately, a mapping gives the
     answer's probabilities, and a str is the only label.
@@ -44,6 +45,7 @@ class ScriptedProvider:
         self.endpoint = endpoint
         self.decides = decides
         self.seen: list[Request] = []
+        self.unused: dict[int, str] = {}
         self._remembers = True
         self._script = script
         self._file: Path | None = None
@@ -85,13 +87,15 @@ class ScriptedProvider:
 
         def script(request: Request) -> Reply:
             prompt = "\n".join(m["content"] for m in request.messages)
-            for texts, reply in rules:
+            for number, (texts, reply) in enumerate(rules, 1):
                 if all(text in prompt for text in texts):
+                    provider.unused.pop(number, None)
                     return reply
             return Refused(f"{path} holds no reply for this prompt")
 
         provider = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
         provider.notice = note or cls.notice
+        provider.unused = {n: " and ".join(map(repr, texts)) for n, (texts, _) in enumerate(rules, 1) if texts}
         provider._file = Path(path).absolute()
         return provider
 

@@ -142,8 +142,7 @@ Ends = tuple[float, float]
 def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
     """Yield a sentence per criterion that has single ratings outside its scale (`low`, `high`), with their rows.
 
-    Each rater's rating counts. If more than a tenth and more than three ratings are outside, people used another scale,
-    and nothing is yielded.
+    Each rater's rating counts. If more than a tenth and more than three ratings are outside, people used another scale.
     """
     for name, (low, high) in scales.items():
         rated = [
@@ -153,7 +152,13 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
             if vote is not None
         ]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
-        if outside and len(outside) <= max(_NAMED, _STRAY * len(rated)):
+        if len(outside) > max(_NAMED, _STRAY * len(rated)):
+            votes = [vote for _, vote in rated]
+            yield (
+                f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is {low:g} to {high:g}: "
+                "correlations hold, but there is no agreement or calibration."
+            )
+        elif outside:
             rows = ", ".join(
                 f"{vote:g} at {sample.where}"
                 if sample.where
@@ -186,7 +191,7 @@ _CHANGED = ("alpha=", "stop=", "exc=", "preset=")
 def baselines_without_judge(
     table: Table, samples: Sequence[Sample], criteria: Sequence[str], *, measure: bool
 ) -> list[RatedColumn]:
-    """Return the heuristic's columns of these criteria, the length in words, and ROUGE if there are references.
+    """Return the heuristic of these criteria, scores from elsewhere, the length in words, and ROUGE with references.
 
     Without `measure` the heuristic and ROUGE are left out unless the table has them.
     """
@@ -195,6 +200,13 @@ def baselines_without_judge(
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
     existing = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
     columns = [column_from_table(column, table, "heuristic") for name, column in existing.items() if name in criteria]
+    for column in table.columns:
+        if column.signature.startswith(f"{column.name}|external"):
+            external = column_from_table(column, table, column.name)
+            if column.better == "lower":
+                values = {key: -value for key, value in external.values.items()}
+                external = replace(external, name=f"{column.name} reversed", values=values)
+            columns.append(external)
     missing = [name for name in criteria if measure and name not in existing and _heuristic([name])]
     if missing and (metric := _heuristic(missing)):
         scored = parallel.score_in_parallel(metric, samples)

@@ -131,3 +131,13 @@ def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
     done = judge("validate", "mapped.jsonl", *SCRIPTED, "--map", "human.relevance=rel", "--out", "r")
     assert done.code == 0, done.err
     assert "one rater" in done.out
+
+
+def test_only_default_criteria_that_people_rated_are_judged(judge: Callable[..., Any]) -> None:
+    scripted = ("--model", "scripted/replies.yaml", "--metrics", "none")
+    done = judge("validate", "data.jsonl", *scripted, "--out", "r", "--format", "json")
+    assert [each["criterion"] for each in json.loads(done.out)["criteria"]] == ["relevance"]
+    assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {"relevance"}
+    refused = judge("validate", "data.jsonl", *scripted, "--criteria", "fluency", "--out", "s")
+    assert (refused.code, Path("s").exists()) == (2, False)
+    assert "People rated relevance, but the run judged fluency" in refused.err

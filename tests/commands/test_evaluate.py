@@ -182,6 +182,37 @@ def test_without_references_there_are_no_reference_metrics_and_it_is_said(provid
     assert any("no references" in note for note in result.info["notes"])
 
 
+def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_paid(provider: ScriptedProvider) -> None:
+    rows = [{k: v for k, v in row.items() if k not in ("references", "source")} for row in ROWS]
+    for metric in ("rouge", "bleu", "bleu_corpus", "chrf", "ter", "meteor", "cider", "bertscore"):
+        with pytest.raises(DataError, match=rf"metrics {metric}: no text has references, .*map=\{{'references': 'COL"):
+            judge.evaluate([row | {"references": [" "]} for row in rows], ["fluency"], model=provider, metrics=[metric])
+    for metric in ("source_bleu", "qags"):
+        with pytest.raises(DataError, match=f"metrics {metric}: no text has a source"):
+            judge.evaluate(rows, ["fluency"], model=provider, metrics=["distinct", metric])
+    assert not provider.seen
+    some = judge.evaluate([ROWS[0], *rows[1:]], ["fluency"], model=provider, metrics="chrf")
+    assert [failure.error for failure in some.failures if failure.column == "chrf"] == ["NoReference"] * 5
+
+
+def test_empty_cells_of_a_csv_are_counted(tmp_path: Path, provider: ScriptedProvider) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("item,system,output\n1,x,x wrote this.\n1,y,\n2,x, \n", encoding="utf-8")
+    notes = judge.evaluate(data, ["fluency"], model=provider, metrics=[]).info["notes"]
+    assert f"Empty texts are scored as such: 2 of 3, the first at {data}:3." in notes
+
+
+def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
+    replies = tmp_path / "r.yaml"
+    replies.write_text("- {when: x wrote, reply: 3}\n- {when: [z, wrote], reply: 1}\n- {reply: 2}\n", encoding="utf-8")
+    options: dict[str, Any] = {"model": f"scripted/{replies}", "metrics": [], "cache": tmp_path / "cache"}
+    unused = "r.yaml: no prompt has 'z' and 'wrote', so rule 2 answered none."
+    assert unused in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]
+    assert unused not in judge.evaluate(ROWS, ["fluency"], **options).info["notes"]  # the cache answered
+    replies.write_text("- {when: x wrote, reply: 3}\n- {when: [y, wrote], reply: 1}\n", encoding="utf-8")
+    assert not any("rule" in note for note in judge.evaluate(ROWS, ["fluency"], **options).info["notes"])
+
+
 def test_references_in_another_script_are_said(provider: ScriptedProvider) -> None:
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])

@@ -31,7 +31,8 @@ def test_of_annotators_each_rating_counts() -> None:
 
 
 def test_another_scale_is_no_slip() -> None:
-    assert not [*out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)]
+    (note,) = out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)
+    assert note.startswith("People rated relevance from 0 to 1, and its scale is 1 to 5: correlations hold, but")
     many = [*out_of_scale(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
     assert many[0].endswith("6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64 and 1 more.")
 

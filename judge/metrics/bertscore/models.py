@@ -45,6 +45,7 @@ class Options(MetricOptions):
     """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid ones."""
 
     name: ClassVar[str] = "bertscore"
+    needs: ClassVar[str] = "references"
     model: str | None = setting(None, text_option)
     layer: int | None = setting(None, whole_number, 0, 1_000)
     idf: bool | Sequence[str] = setting(False, _idf_option)

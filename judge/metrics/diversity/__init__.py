@@ -258,6 +258,7 @@ class SourceBleu(DiversitySettings):
     """
 
     rowwise: ClassVar[bool] = True
+    needs: ClassVar[str] = "source"
 
     name: ClassVar[str] = _SOURCE_BLEU
 

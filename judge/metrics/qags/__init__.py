@@ -87,6 +87,7 @@ class Options(MetricOptions):
     """The options of `Qags`. Raises ConfigError."""
 
     name: ClassVar[str] = "qags"
+    needs: ClassVar[str] = "source"
     backend: str = setting("lexical", choice_option, BACKENDS)
     themes: str | None = setting(None, text_option)
     questions: str | None = setting(None, text_option)

@@ -116,6 +116,7 @@ class Rouge(MetricOptions):
 
     name: ClassVar[str] = "rouge"
     rowwise: ClassVar[bool] = True
+    needs: ClassVar[str] = "references"
     types: str | Sequence[str] | None = None
     stem: bool = True
     multi: str | None = setting(None, choice_option, MULTI)

@@ -1,0 +1,69 @@
+"""Scores from elsewhere, in columns of the data: compared, correlated and validated like metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.core.errors import ConfigError, DataError
+from judge.providers.scripted import ScriptedProvider
+
+CELLS = {"a": (0.9, 0.8, 0.7), "b": ("0.5", "n/a", 0.4), "c": (0.3, None, 0.2)}
+ROWS: list[dict[str, Any]] = [
+    {"item": str(n), "system": system, "output": f"{system} wrote text {n}.", "comet": cell, "wer": n + ord(system),
+     "human": {"fluency": ord("d") - ord(system)}}
+    for system, cells in CELLS.items() for n, cell in enumerate(cells)
+]  # fmt: skip
+
+
+def test_they_are_compared_like_metrics_and_signed_external(tmp_path: Path) -> None:
+    result = judge.evaluate(ROWS, [], metrics=[], score_columns=["comet", "wer=lower"], out=tmp_path / "r")
+    comet, wer = judge.load_result(tmp_path / "r").table.columns
+    assert (comet.signature, comet.better, comet.kind) == ("comet|external", "higher", "metric")
+    assert (wer.signature, wer.better) == ("wer|external|lower is better", "lower")
+    assert result.estimates["b", "comet"].value == pytest.approx((0.5 + 0.4) / 2)
+    assert {comparison.column for comparison in result.comparisons} == {"comet", "wer"}
+    assert [(f.item, f.system, f.error, f.message) for f in result.failures] == [
+        ("1", "b", "NoScore", "row 5 has 'n/a' in comet, not a number"),
+        ("1", "c", "NoScore", "row 8 has no value in the column comet"),
+    ]
+    better = [row | {"comet": 1.0} for row in ROWS]
+    later = judge.evaluate(better, [], metrics=[], score_columns={"comet": "higher", "wer": "lower"})
+    assert "comet" in {change.column for change in judge.compare(result, later).runs.means}
+
+
+def test_they_are_correlated_with_a_judge_and_validated() -> None:
+    provider = ScriptedProvider(lambda request: "3" if "a wrote" in request.messages[0]["content"] else "1")
+    result = judge.evaluate(ROWS, ["fluency"], model=provider, metrics=[], score_columns="comet,wer=lower", cache=False)
+    assert {"fluency", "comet", "wer"} <= {*result.matrices[0].names}
+    (rated,) = judge.validate(result).rated
+    rho = {row.name: row.correlation.estimates["document", "spearman"].value for row in rated.baselines[:2]}
+    assert rho == {"comet": 1.0, "wer reversed": 1.0}  # the order that people gave
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score_columns": "commet"}, "score_columns commet: unknown column 'commet'; did you mean 'comet'"),
+        ({"score_columns": "system2"}, "score_columns system2: no text has a number there"),
+        ({"score_columns": "comet=best"}, "score_columns: comet: input should be 'higher' or 'lower'"),
+        ({"score_columns": "fluency"}, "score_columns fluency: a criterion has this name"),
+    ],
+)
+def test_columns_without_scores_are_refused_before_a_judge_is_paid(options: dict[str, Any], message: str) -> None:
+    provider = ScriptedProvider(lambda _: "3")
+    with pytest.raises((ConfigError, DataError), match=message):
+        judge.evaluate([row | {"system2": "x"} for row in ROWS], ["fluency"], model=provider, metrics=[], **options)
+    assert not provider.seen
+
+
+def test_wide_data_have_a_column_for_each_system() -> None:
+    row = {"a": "A text.", "b": "Another.", "a_comet": 0.9, "b_comet": 0.4, "comet": 0.5}
+    wide: dict[str, Any] = {"systems": ["a", "b"], "metrics": [], "score_columns": "comet"}
+    result = judge.evaluate([row], [], **wide, map={"comet": "{system}_comet"})
+    assert {score.system: score.value for score in result.table.scores} == {"a": 0.9, "b": 0.4}
+    with pytest.raises(DataError, match=r"would get 'comet' as its comet; .* map=\{'comet': '\{system\}_comet'\}"):
+        judge.evaluate([row], [], **wide)
