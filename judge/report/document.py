@@ -300,7 +300,8 @@ class Document:
     `language` is the code of the judged texts' language, such as `ja`, if known.
 
     `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
-    with the same keys; `wide_records` makes those of `--wide`, one per item. `tests` are the suites of the JUnit file.
+    with the same keys, and `header` are these keys if there may be no rows; `wide_records` makes the keys and the rows
+    of `--wide`, one per item. `tests` are the suites of the JUnit file.
     """
 
     title: str
@@ -314,7 +315,8 @@ class Document:
     next: tuple[str, ...] = ()
     data: Any = None
     records: tuple[Mapping[str, Any], ...] = ()
-    wide_records: Callable[[], Iterable[Mapping[str, Any]]] | None = None
+    header: tuple[str, ...] = ()
+    wide_records: Callable[[], tuple[Iterable[str], Iterable[Mapping[str, Any]]]] | None = None
     tests: tuple[TestSuite, ...] = ()
     tone: Tone = ""
     language: str = ""

@@ -94,6 +94,20 @@ def test_wide_rows_have_every_score_with_its_reason_and_the_failures(result: Res
         assert f"{failure.column}: {failure.error}" in rows[failure.item, failure.system]["failures"]
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_an_empty_result_has_its_header(result: Result, wide: bool) -> None:
+    empty = replace(result, table=Table((), result.table.columns, ()), estimates={})
+    header = next(csv.reader(StringIO(result.report("csv", wide=wide))))
+    rows = list(csv.reader(StringIO(empty.report("csv", wide=wide))))
+    assert rows == [[name for name in header if not name.endswith("_reason")]]
+
+
+def test_an_empty_ranking_has_its_header(ranking: Result) -> None:
+    empty = replace(ranking, rankings=(replace(ranking.rankings[0], standings=()),))
+    header, *_ = ranking.report("csv").splitlines()
+    assert empty.report("csv").splitlines() == [header]
+
+
 def test_names_in_a_ranking_are_made_inert_too(ranking: Result) -> None:
     (of,) = ranking.rankings
     standings = tuple(replace(one, system=f"={one.system}") for one in of.standings)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable, Mapping
 from io import StringIO
+from typing import Any
 
 from judge.core.format import to_json
 from judge.report.document import Document
@@ -19,11 +21,14 @@ def render(document: Document, *, wide: bool = False) -> str:
     With `wide`, write a row per item and system. A text that a spreadsheet would take for a formula gets an apostrophe
     in front; numbers stay unchanged.
     """
-    records = tuple(document.wide_records()) if wide and document.wide_records else document.records
+    header: Iterable[str] = next(iter(document.records), document.header)
+    records: Iterable[Mapping[str, Any]] = document.records
+    if wide and document.wide_records:
+        header, records = document.wide_records()
     text = StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    if records:
-        writer.writerow(records[0])
+    if header:
+        writer.writerow(header)
     for record in records:
         cells = to_json(list(record.values()))
         writer.writerow([escape(cell) if isinstance(cell, str) else cell for cell in cells])

@@ -175,6 +175,7 @@ def view(result: Result) -> Document:
             result, board.systems, board.columns, [_row(board, *key) for key in board.cells], about.failures
         ),
         records=tuple(_records(result, board)),
+        header=_FIELDS,
         wide_records=lambda: wide_records(result),
         tone="good" if main and 0 < len(main.best) < len(main.ranks) else "",
         language=str((result.info.get("language") or {}).get("name") or ""),
@@ -515,6 +516,12 @@ def _mark(value: Value) -> Any:
     return "best" if value.best else "same" if value.same else ""
 
 
+_FIELDS = (
+    "system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature", "rank", "rank_low",
+    "rank_high", "mark",
+)  # fmt: skip
+
+
 def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     """Yield a row per column and system for CSV."""
     ranks = {(comparison.column, rank.system): rank for comparison in result.comparisons for rank in comparison.ranks}
@@ -522,17 +529,15 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
         for system in board.systems:
             value, rank = board.cells[system, column.name], ranks.get((column.name, system))
             e = value.estimate
-            yield {
-                "system": system, "column": column.name, "kind": column.kind,
-                "mean": e.value if e else None, "low": e.low if e else None, "high": e.high if e else None,
-                "n": value.n, "total": value.total, "failed": value.failed, "signature": column.signature,
-                "rank": rank.rank if rank else None, "rank_low": rank.low if rank else None,
-                "rank_high": rank.high if rank else None, "mark": _mark(value),
-            }  # fmt: skip
+            means = (e.value, e.low, e.high) if e else (None,) * 3
+            places = (rank.rank, rank.low, rank.high) if rank else (None,) * 3
+            counts = value.n, value.total, value.failed
+            row = (system, column.name, column.kind, *means, *counts, column.signature, *places, _mark(value))
+            yield dict(zip(_FIELDS, row, strict=True))
 
 
-def wide_records(result: Result) -> Iterator[Mapping[str, Any]]:
-    """Yield a row per item and system with all scores, their reasons and the failures."""
+def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the keys, and a row per item and system with all scores, their reasons and the failures."""
     values: dict[tuple[str, str], dict[str, Any]] = {}
     judged = [column.name for column in result.table.columns if column.kind == "criterion"]
     reasons = [name for name in judged if any(s.provenance.reason for s in result.table.column_scores(name))]
@@ -551,4 +556,4 @@ def wide_records(result: Result) -> Iterator[Mapping[str, Any]]:
     for failure in result.table.failures:
         if (row := values.get((failure.item, failure.system))) is not None:
             row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
-    yield from values.values()
+    return ("item", "system", "output", *empty), list(values.values())

@@ -54,6 +54,7 @@ def view(result: Result) -> Document:
             for ranking in result.rankings
             for standing in ranking.standings
         ),
+        header=(*names, "signature"),
         language=str((result.info.get("language") or {}).get("name") or ""),
     )
 
