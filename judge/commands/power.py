@@ -12,7 +12,7 @@ from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.results.power import ColumnPower, PairPower, RunPower, SdPower
 from judge.results.result import load
-from judge.stats.power import MIN_ITEMS, Scatter, detectable, needed, power_of
+from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 
 
 def sd_power(sd: float, *, difference: float | None, items: int | None, power: float) -> SdPower:
@@ -51,14 +51,39 @@ def run_power(
     systems = None if pair is None else _parse_pair(pair, result.table.systems)
     if result.rankings:
         raise ConfigError(f"{run}: a ranking compares texts two by two and has no differences of scores")
-    scatters = result.power(*columns, pair=systems)
-    powers = tuple(_column_power(scatter, systems, difference, items, power) for scatter in scatters)
+    p_values = {
+        (comparison.column, frozenset((tested.system, tested.other))): tested.adjusted
+        for comparison in result.comparisons
+        for tested in comparison.differences
+    }
+    powers = []
+    for scatter in result.power(*columns, pair=systems):
+        places = {}
+        if scatter.pairs:
+            several = systems is None and len(scatter.pairs) > 1
+            places = {"median": scatter.median, "worst": scatter.worst} if several else {"": scatter.worst}
+        pairs = tuple(
+            PairPower(
+                place=place,
+                systems=two.systems,
+                items=items or two.items,
+                difference=two.mean,
+                sd=two.sd,
+                detectable=two.detectable(items, power=power),
+                items_for_observed=two.needed(power=power),
+                items_needed=two.needed(difference, power=power) if difference else None,
+                p=p_values.get((scatter.column, frozenset(two.systems))),
+            )
+            for place, two in places.items()
+        )
+        test = scatter.systems, scatter.tests, scatter.level, scatter.least
+        powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
     notes += [f"{one_line(column.column)}: {column.note}" for column in powers if column.note]
     notes += _too_few(powers, items)
     if "streamed" in result.info:
         notes.append(f"Computed from the first {len(result.table.samples):,} texts.")
-    return RunPower(str(run), difference, items, power, systems, powers, tuple(notes))
+    return RunPower(str(run), difference, items, power, systems, tuple(powers), tuple(notes))
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
@@ -73,32 +98,6 @@ def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]
             f"{', '.join(labels)}: with {plural(available, 'item')}, no difference between {systems} systems can be "
             f"significant. At least {least} are needed."
         )
-
-
-def _column_power(
-    scatter: Scatter, systems: tuple[str, str] | None, difference: float | None, items: int | None, power: float
-) -> ColumnPower:
-    """Return the power for the requested pair of a column, or for its median and its worst pair."""
-    places = {}
-    if scatter.pairs:
-        several = systems is None and len(scatter.pairs) > 1
-        places = {"median": scatter.median, "worst": scatter.worst} if several else {"": scatter.worst}
-    pairs = tuple(
-        PairPower(
-            place=place,
-            systems=pair.systems,
-            items=items or pair.items,
-            difference=pair.mean,
-            sd=pair.sd,
-            detectable=pair.detectable(items, power=power),
-            items_for_observed=pair.needed(power=power),
-            items_needed=pair.needed(difference, power=power) if difference else None,
-        )
-        for place, pair in places.items()
-    )
-    return ColumnPower(
-        scatter.column, scatter.systems, scatter.tests, scatter.level, scatter.least, pairs, scatter.note
-    )
 
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judge.stats.power import ALPHA
+
 
 @dataclass(frozen=True, slots=True)
 class PairPower:
@@ -12,7 +14,8 @@ class PairPower:
     `place` is `median` or `worst` among the pairs of the column by `sd`, "" for a pair that was asked for. `difference`
     is the observed mean of the first system minus the second, with the standard deviation `sd` item by item. With
     `items` items the test detects `detectable`, None for too few items. The observed difference needs
-    `items_for_observed`, the requested one `items_needed`; None if there is no such difference.
+    `items_for_observed`, the requested one `items_needed`; None if there is no such difference. `p` is that
+    of the run's test with Holm's correction, if it has one.
     """
 
     place: str
@@ -23,6 +26,11 @@ class PairPower:
     detectable: float | None
     items_for_observed: int | None
     items_needed: int | None
+    p: float | None = None
+
+    @property
+    def significant(self) -> bool:
+        return self.p is not None and self.p < ALPHA
 
 
 @dataclass(frozen=True, slots=True)

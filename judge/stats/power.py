@@ -1,9 +1,8 @@
 """Compute the power of the paired tests: which differences a number of items can detect, and how many items are needed.
 
-The two-sided test of a mean of paired differences, by the normal approximation (Lachin 1981, Controlled Clinical Trials
-2, pp. 93–113): n = ((z(1 − α/2) + z(power)) · sd / d)², with sd that of the differences by item and d their mean. α is
-the level of the run's own tests: for k systems .05 divided by k (k − 1) / 2, Holm's first step. Verdicts, `judge power`
-and `Result.power` all use `scatter`.
+The test is that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05 divided
+by k (k − 1) / 2 for k systems. `power_of` approximates it, and holds at few items and on scales with few labels
+(docs/statistics.md). Verdicts, `judge power` and `Result.power` all use `scatter`.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from math import ceil, sqrt
+from math import comb, exp, fsum, sqrt
 
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import NORMAL, Floats
+from judge.stats.bootstrap import NORMAL, Floats, t_quantile
 from judge.stats.paired_differences import TESTED, Pair, best_first, differences, pairs, tests
 from judge.table import Table
 
@@ -24,7 +23,11 @@ ALPHA, POWER = 0.05, 0.8
 MIN_ITEMS = 6
 """With fewer items no sign-flip test can give p < .05 (2 / 2⁶), even as the only test."""
 _ALL_CONSTANT = "the differences are the same in all shared items"
-_MAX_RATIO = 1e9  # its square exceeds any number of items
+_MAX_RATIO = 1e9  # of a difference to its standard deviation
+_MAX_ITEMS = 10**18
+_DECIMALS = 6  # of differences: closer ones are equal
+_MAX_EFFECT = 30.0  # mean / sd: its density would be 0
+_MANY = 1_000  # items from which Student's t is normal
 
 
 def min_items(alpha: float) -> int:
@@ -32,15 +35,54 @@ def min_items(alpha: float) -> int:
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
-def detectable(sd: float, items: int, *, power: float = POWER, alpha: float = ALPHA) -> float:
-    """Return the smallest mean of paired differences that a two-sided test of level `alpha` detects with that power."""
-    return (NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * sd / sqrt(items)
+def power_of(
+    sd: float, items: int, difference: float, *, alpha: float = ALPHA, zeros: float = 0.0, step: float = 0.0
+) -> float:
+    """Return the probability (0–1) that the sign-flip test of this many items finds the difference significant.
+
+    `sd` is that of the differences by item, `step` the distance of neighbouring values, and `zeros` the share of items
+    without a difference if the mean were 0; as the density of a normal variable, it falls by exp(−(mean / sd)² / 2). It
+    is the power of Student's t test (Johnson and Welch 1940) of the difference less step / n, a
+    continuity correction, times the probability of `min_items` nonzero differences. If there are no more, all must
+    have the same sign.
+    """
+    least, freedom = min_items(alpha), items - 1
+    if items < least:
+        return 0.0
+    effect = abs(difference) / sd
+    zeros = min(1.0, zeros * exp(-min(effect, _MAX_EFFECT) ** 2 / 2))
+    few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
+    critical = t_quantile(alpha / 2, freedom) if items < _MANY else NORMAL.inv_cdf(1 - alpha / 2)
+    shift = max(0.0, abs(difference) - step / items) * sqrt(items) / sd
+    middle, width = critical * (1 - 1 / (4 * freedom)), sqrt(1 + critical**2 / (2 * freedom))
+    power = NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
+    same_sign = NORMAL.cdf(effect) ** least
+    return max(0.0, 1 - fsum(few)) * power + few[-1] * min(power, same_sign)
 
 
-def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
-    """Return the items at which `difference` is detectable, at least `min_items`."""
-    ratio = min(detectable(sd, 1, power=power, alpha=alpha) / abs(difference), _MAX_RATIO)
-    return max(min_items(alpha), ceil(ratio**2))
+def detectable(sd: float, items: int, *, power: float = POWER, **test: float) -> float | None:
+    """Return the smallest difference that `power_of` this `test` detects with that power; None for too few items."""
+    if power_of(sd, items, _MAX_RATIO * sd, **test) < power:
+        return None
+    low, high = 0.0, sd
+    while power_of(sd, items, high, **test) < power:
+        low, high = high, 2 * high
+    while high - low > 1e-6 * sd:
+        middle = (low + high) / 2
+        low, high = (low, middle) if power_of(sd, items, middle, **test) >= power else (middle, high)
+    return high
+
+
+def needed(sd: float, difference: float, *, power: float = POWER, alpha: float = ALPHA, **differences: float) -> int:
+    """Return the items at which `power_of` the difference reaches this power."""
+    low, high = min_items(alpha) - 1, min_items(alpha)
+    while high < _MAX_ITEMS and power_of(sd, high, difference, alpha=alpha, **differences) < power:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = power_of(sd, middle, difference, alpha=alpha, **differences) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return high
 
 
 def items_needed(estimate: Estimate) -> int | None:
@@ -56,30 +98,12 @@ def items_needed(estimate: Estimate) -> int | None:
     return needed(error * sqrt(estimate.n), estimate.value)
 
 
-def power_of(sd: float, items: int, difference: float) -> float:
-    """Return the probability (0–1) that this many items detect the difference."""
-    away, z = abs(difference) * sqrt(items) / sd, NORMAL.inv_cdf(1 - ALPHA / 2)
-    return NORMAL.cdf(away - z) + NORMAL.cdf(-away - z)
-
-
-def spreads(rows: Floats) -> tuple[Floats, Floats]:
-    """Return number and standard deviation of each row of paired differences (rows × items, NaN for missing values).
-
-    The deviation (divisor n − 1) of fewer than two is NaN.
-    """
-    known = ~np.isnan(rows)
-    number = known.sum(axis=1).astype(np.float64)
-    filled = np.where(known, rows, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        away = np.where(known, filled - (filled.sum(axis=1) / number)[:, None], 0.0)
-        return number, np.sqrt(np.where(number > 1, (away**2).sum(axis=1) / (number - 1), np.nan))
-
-
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The paired differences of two systems: `items` that both have, their `mean` and `sd`.
 
-    `mean` is that of the first minus the second. `level` is the α of one of the run's tests.
+    `mean` is that of the first minus the second. `level` is the α of one of the run's tests. For `zeros` and `step` see
+    `power_of`.
     """
 
     systems: tuple[str, str]
@@ -87,16 +111,25 @@ class Spread:
     mean: float
     sd: float
     level: float
+    zeros: float = 0.0
+    step: float = 0.0
+
+    @property
+    def _test(self) -> dict[str, float]:
+        return {"alpha": self.level, "zeros": self.zeros, "step": self.step}
+
+    def power_of(self, items: int | None = None, difference: float | None = None) -> float:
+        """Return the probability (0–1) that this difference, or the observed one, is significant."""
+        return power_of(self.sd, items or self.items, self.mean if difference is None else difference, **self._test)
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
         """Return the smallest detectable difference with the present items or with `items`; None if too few."""
-        n = items or self.items
-        return detectable(self.sd, n, power=power, alpha=self.level) if n >= min_items(self.level) else None
+        return detectable(self.sd, items or self.items, power=power, **self._test)
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
         """Return the items needed to detect this difference, or the observed one; None if that is zero."""
         sought = self.mean if difference is None else difference
-        return needed(self.sd, sought, power=power, alpha=self.level) if sought else None
+        return needed(self.sd, sought, power=power, **self._test) if sought else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +203,16 @@ def scatter_of_pairs(
     """Return the spread of the differences (pairs × items) between compared systems; `systems` have values."""
     if systems > TESTED:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
-    number, sd = spreads(rows)
     level = ALPHA / max(1, tests(systems))
+    shared = [row[~np.isnan(row)] for row in rows]
     varying = [
-        Spread((names[first], names[second]), int(n), float(np.nanmean(row)), float(s), level)
-        for (first, second), row, n, s in zip(compared, rows, number, sd, strict=True)
-        if s > 0 and n >= MIN_ITEMS
+        Spread(
+            (names[first], names[second]), len(row), float(row.mean()), float(row.std(ddof=1)), level, *_lattice(row)
+        )
+        for (first, second), row in zip(compared, shared, strict=True)
+        if len(row) >= MIN_ITEMS and np.ptp(row) > 0
     ]
-    few = int((number < MIN_ITEMS).sum())
+    few = sum(len(row) < MIN_ITEMS for row in shared)
     pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
     note = f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common" if few else ""
     if not systems:
@@ -185,8 +220,14 @@ def scatter_of_pairs(
     elif systems == 1:
         note = "only one system has values"
     elif few == len(rows):
-        most = f"more than {number.max():.0f}" if number.any() else "an item"
-        note = f"no two systems share {most}; at least {MIN_ITEMS} are needed"
+        most = max(map(len, shared), default=0)
+        note = f"no two systems share {f'more than {most}' if most else 'an item'}; at least {MIN_ITEMS} are needed"
     elif not varying:
         note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
     return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note)
+
+
+def _lattice(row: Floats) -> tuple[float, float]:
+    """Return `zeros` and `step` of differences (`power_of`): the smallest distance between their sizes, or from 0."""
+    sizes, effect = np.round(np.abs(row), _DECIMALS), min(abs(row.mean()) / row.std(ddof=1), _MAX_EFFECT)
+    return float((sizes == 0).mean() * exp(effect**2 / 2)), float(np.diff(np.unique([0.0, *sizes])).min())

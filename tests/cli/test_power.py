@@ -48,14 +48,14 @@ def test_without_a_run(power: Callable[..., Any]) -> None:
     done = power("--sd", "0.8", "--items", "50", "--difference", "0.1")
     assert done.code == 0
     assert [line.strip() for line in done.out.splitlines()[2:5]] == [
-        "Detecting a difference of 0.1 needs about 503 items (80 % power)",
-        "50 items detect a difference of 0.317 (80 % power).",
+        "Detecting a difference of 0.1 needs about 505 items (80 % power)",
+        "50 items detect a difference of 0.323 (80 % power).",
         "50 items detect 0.1 with 14 % power.",
     ]
-    assert "503" in power("--sd", "0.8", "--difference", "-0.1").out
+    assert "505" in power("--sd", "0.8", "--difference", "-0.1").out
     assert "(90 % power)" in power("--sd", "0.8", "--items", "50", "--power", "0.9").out
     (record,) = csv.DictReader(power("--sd", "1", "--difference", "0.5", "--format", "csv").out.splitlines())
-    assert (record["items_needed"], record["detectable"]) == ("32", "")
+    assert (record["items_needed"], record["detectable"]) == ("34", "")
 
 
 def test_of_a_run(power: Callable[..., Any]) -> None:
@@ -96,6 +96,10 @@ def test_one_pair(power: Callable[..., Any]) -> None:
     smaller = power("r", "--pair", "a,b", "--column", "relevance", "--difference", "0.1", "--format", "csv")
     (record,) = csv.DictReader(smaller.out.splitlines())
     assert int(record["items_for_observed"]) == pair["items_for_observed"] < int(record["items_needed"])
+    enough = power("r", "--pair", "c,b", "--column", "relevance")
+    said = "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
+    assert said in words(enough.out)
+    assert rows(enough.out)["relevance"][-1] == "significant"
     assert "the difference is the same in all shared items" in words(power("r", "--pair", "a,c").out)
 
 

@@ -162,7 +162,7 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         # The test decides, not the interval: (1.96 + .84)² · (.28 / 3.92)² · 12 / .1² = 48.07
         (
             shift(0.1, -0.04, 0.24, 0.1),
-            "No significant change in agreement with people (p = 0.100, detecting it needs about 49 items): Spearman "
+            "No significant change in agreement with people (p = 0.100, detecting it needs about 51 items): Spearman "
             "+0.100 [−0.040, 0.240], 12 items",
         ),
         (
@@ -176,7 +176,7 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
         ),
         (
             shift(0.1, -0.04, 0.24),
-            "No significant change in agreement with people (detecting it needs about 49 items): Spearman +0.100 "
+            "No significant change in agreement with people (detecting it needs about 51 items): Spearman +0.100 "
             "[−0.040, 0.240], 12 items",
         ),
     ],
@@ -197,7 +197,7 @@ def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None
     row = replace(runs.means[0], estimate=shift(-0.87, -1.73, -0.17, 0.04, n=6), adjusted=0.08)
     comparison = replace(found.judged.comparison, runs=replace(runs, means=(row, *runs.means[1:])))
     assert finding(found, agreement=(), comparison=comparison) == [
-        "No significant change in scores (p = 0.080, detecting it needs about 10 items): −0.87 [−1.73, −0.17], 6 items"
+        "No significant change in scores (p = 0.080, detecting it needs about 12 items): −0.87 [−1.73, −0.17], 6 items"
     ]
 
 

@@ -1,47 +1,66 @@
 from __future__ import annotations
 
 import math
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.stats.power import ALPHA, Scatter, detectable, min_items, needed, power_of, scatter, spreads
+from judge.stats.paired_differences import holm, pairs, sign_flip
+from judge.stats.power import ALPHA, Scatter, detectable, needed, power_of, scatter, scatter_of_pairs
 from judge.stats.system_differences import TOO_FEW, compare
 from judge.table import Table
 
-Z = 1.959963985 + 0.841621234
-"""The normal quantiles of .975 and .8."""
-Z_OF_3 = 2.393979800 + 0.841621234
-"""Those of 1 − .05 / 3 / 2 and .8."""
+
+@pytest.mark.parametrize("items", [8, 12, 30, 200])
+def test_of_continuous_differences_it_is_the_power_of_students_t(items: int) -> None:
+    for alpha, effect in product((0.05, 0.05 / 3), (0.3, 0.6, 1.2)):
+        critical = stats.t.ppf(1 - alpha / 2, items - 1)
+        expected = stats.nct.sf(critical, items - 1, effect * math.sqrt(items))
+        assert power_of(2.0, items, -2 * effect, alpha=alpha) == pytest.approx(expected, abs=0.02)
+    assert power_of(1.0, items, 0.0) == pytest.approx(0.05, abs=0.01)
 
 
-def test_the_closed_forms() -> None:
-    assert detectable(0.8, 50) == pytest.approx(Z * 0.8 / math.sqrt(50))
-    assert needed(0.8, 0.1) == math.ceil((Z * 8) ** 2) == 503
-    assert needed(1.0, 0.5) == 32  # as the tables for an effect of a half have it, before Student's t
-    assert needed(1.0, -0.5) == 32
+@pytest.mark.parametrize("items", [6, 9, 18, 50, 2000])
+def test_what_is_detectable_needs_these_items(items: int) -> None:
+    for test in ({"alpha": 0.05}, {"alpha": 0.05, "zeros": 0.2, "step": 1.0}, {"alpha": 0.05 / 6, "step": 0.5}):
+        least = detectable(0.8, items, **test)
+        if least is None:
+            assert items < 9
+            continue
+        assert power_of(0.8, items, least, **test) == pytest.approx(0.8, abs=1e-4)
+        assert needed(0.8, 1.0001 * least, **test) == items
     assert needed(0.1, 5.0) == 6  # of five, all one way, p is .0625
-    assert detectable(1.0, 100, power=0.9) == pytest.approx((1.959963985 + 1.281551566) / 10)
-    assert power_of(0.8, 50, detectable(0.8, 50)) == pytest.approx(0.8, abs=1e-6)
-    assert power_of(1.0, 30, 0.0) == pytest.approx(0.05)
+    assert needed(0.1, 5.0, alpha=ALPHA / 6) == 8
 
 
-@pytest.mark.parametrize(("n", "difference"), [(60, 0.25), (200, 0.2)])
-def test_the_power_is_how_often_a_simulated_test_finds_the_difference(n: int, difference: float) -> None:
-    random = np.random.default_rng(1)
-    rows = random.normal(difference, 1.0, size=(4_000, n))
-    z = rows.mean(axis=1) / rows.std(axis=1, ddof=1) * math.sqrt(n)
-    assert float((np.abs(z) > 1.959964).mean()) == pytest.approx(power_of(1.0, n, difference), abs=0.03)
+CUTS = (-1.28, -0.52, 0.52, 1.28)
 
 
-def test_spreads_are_numpys_of_what_is_there() -> None:
-    rows = np.array([[1.0, 2.0, 4.0, math.nan], [3.0, math.nan, math.nan, math.nan], [2.0, 2.0, 2.0, 2.0]])
-    number, sd = spreads(rows)
-    assert number.tolist() == [3, 1, 4]
-    assert sd[0] == pytest.approx(np.std([1, 2, 4], ddof=1))
-    assert math.isnan(sd[1])
-    assert sd[2] == 0
+@pytest.mark.parametrize(
+    ("items", "systems", "shift"), [(6, 2, 2.0), (9, 2, 1.2), (18, 2, 0.85), (50, 2, 0.4), (9, 5, 2.0), (18, 5, 1.1)]
+)
+def test_what_is_promised_is_delivered(items: int, systems: int, shift: float) -> None:
+    """Scores from 1 to 5; the first system is better than the others, which are equal, by a shift of what they rate."""
+
+    def differences(repetitions: int, items: int) -> Any:
+        random = np.random.default_rng(items)
+        hidden = random.normal(size=(repetitions, 1, items)) + random.normal(size=(repetitions, systems, items))
+        hidden[:, 0] += shift * math.sqrt(2)
+        values = np.searchsorted(CUTS, hidden.ravel() / math.sqrt(2)).reshape(hidden.shape)
+        first, second = zip(*pairs(range(systems)), strict=True)
+        return (values[:, first] - values[:, second]).astype(float)
+
+    pilot = differences(1, 5_000)[0, :1]
+    (spread,) = scatter_of_pairs("c", "ab", [(0, 1)], pilot, systems).pairs
+    drawn = differences(400, items)
+    p = sign_flip(drawn.reshape(-1, items), n_flips=2_000).p.reshape(len(drawn), -1)
+    delivered = np.mean([holm(each)[0] < ALPHA for each in p])
+    assert delivered == pytest.approx(spread.power_of(items), abs=0.12)
+    assert spread.power_of(items) <= delivered + 0.05
 
 
 def _table(values: dict[str, list[float | None]]) -> Table:
@@ -70,10 +89,13 @@ def test_the_median_pair_and_the_worst() -> None:
     assert sorted(pair.items for pair in found.pairs) == [6, 6, 7]
     assert (found.note, found.tests, found.least) == ("", 3, 7)
     assert (found.median.sd, found.worst.sd) == pytest.approx((sds[1], sds[2]))
-    assert found.worst.detectable(100) == pytest.approx((Z_OF_3 * sds[2]) / 10)
     assert found.worst.detectable(6) is None
-    assert found.median.needed(0.5) == math.ceil((Z_OF_3 * sds[1] / 0.5) ** 2)
-    assert found.worst.needed() == needed(sds[2], found.worst.mean, alpha=0.05 / 3)
+    assert [pair.step for pair in found.pairs] == [1.0] * 3
+    equal = [pair.zeros * math.exp(-((pair.mean / pair.sd) ** 2) / 2) for pair in found.pairs]
+    assert sorted(equal) == pytest.approx([2 / 6, 2 / 6, 6 / 7])
+    own = {"alpha": 0.05 / 3, "zeros": found.worst.zeros, "step": 1.0}
+    assert found.worst.detectable(100) == detectable(sds[2], 100, **own)
+    assert found.worst.needed() == needed(sds[2], found.worst.mean, **own)
 
 
 @pytest.mark.parametrize("systems", range(2, 8))
@@ -97,18 +119,12 @@ def test_one_pair_of_several_is_corrected_for_all_of_them() -> None:
     (pair,) = found.pairs
     assert (pair.systems, pair.items, found.tests) == (("b", "a"), 7, 3)
     assert pair.mean == pytest.approx(1 / 7)
-    assert pair.needed() == math.ceil((Z_OF_3 * pair.sd * 7) ** 2)
     (none,) = scatter(table, table.columns, ("a", "d"))
     assert (none.pairs, none.note) == ((), "d has no value")
     same = _table({"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]})
     notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
     assert notes[0] == "the difference is the same in all shared items"
     assert notes[1] == "the two share 3 items; at least 6 are needed"
-
-
-def test_the_least_items() -> None:
-    assert [min_items(ALPHA / tests) for tests in (1, 3, 6, 120)] == [6, 7, 8, 13]
-    assert needed(0.1, 5.0, alpha=ALPHA / 6) == 8
 
 
 def test_so_many_systems_are_not_tested() -> None:

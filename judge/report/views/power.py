@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from judge.core.format import minus, one_line, plural
+from judge.core.format import format_p, minus, one_line, plural
 from judge.report.document import Bullets, Cell, Column, Document, Paragraph, Section, Table
 from judge.results.power import PairPower, RunPower, SdPower
 
 _TWO_SYSTEMS = (
-    "Two-sided paired test of two systems at level .05, by the normal approximation. More systems need more items, "
-    "because the run corrects for the number of pairs."
+    "Two-sided sign-flip test of two systems at level .05, if no differences are equal. More systems need more items, "
+    "because the run corrects for the number of pairs. So do scales with few labels: use the power of a run."
 )
 
 
@@ -50,7 +50,7 @@ def view(power: RunPower) -> Document:
             {
                 "column": column.column, "place": pair.place, "system_a": pair.systems[0], "system_b": pair.systems[1],
                 "items": pair.items, "difference": pair.difference, "sd": pair.sd, "detectable": pair.detectable,
-                "items_for_observed": pair.items_for_observed, "items_needed": pair.items_needed,
+                "items_for_observed": pair.items_for_observed, "items_needed": pair.items_needed, "p": pair.p,
             }
             for column in power.columns
             for pair in column.pairs
@@ -69,7 +69,12 @@ def _sentences(power: RunPower) -> Iterator[str]:
     subject = ""
     if power.pair is not None:
         subject = f"{one_line(power.pair[0])} and {one_line(power.pair[1])}: "
-        if pair.items_for_observed is not None and power.difference is None:
+        if pair.significant:
+            yield (
+                f"{subject}their difference of {abs(pair.difference):.3g} {name} is already significant "
+                f"({format_p(pair.p or 0.0)}, {plural(pair.items, 'item')})."
+            )
+        elif pair.items_for_observed is not None and power.difference is None:
             yield (
                 f"{subject}detecting their difference of {abs(pair.difference):.3g} {name} needs "
                 f"{_items(pair.items_for_observed, power.power)}."
@@ -84,7 +89,8 @@ def _sentences(power: RunPower) -> Iterator[str]:
         found = f"{pair.items:,} items detect a difference of {pair.detectable:.3g} {name}"
         yield f"{found} ({_percent(power.power)} power)."
     else:
-        yield f"{plural(pair.items, 'item')} cannot show any difference {name}; {column.min_items} are needed."
+        few = f"{plural(pair.items, 'item')} are too few to detect any difference {name}"
+        yield f"{few} ({_percent(power.power)} power)."
 
 
 def _table(power: RunPower) -> Table:
@@ -115,7 +121,9 @@ def _numbers(pair: PairPower, power: RunPower) -> Iterator[Cell]:
     yield Cell(f"{pair.sd:.3g}", value=pair.sd, title=title)
     few = pair.detectable is None
     yield Cell("too few items" if few else f"{pair.detectable:.3g}", value=pair.detectable, title=title)
-    numbers = [pair.items_for_observed] if power.pair is not None else []
+    if power.pair is not None and pair.significant:
+        yield Cell("significant", value=pair.items_for_observed, title=title)
+    numbers = [pair.items_for_observed] if power.pair is not None and not pair.significant else []
     numbers += [pair.items_needed] if power.difference is not None else []
     for number in numbers:
         yield Cell("–" if number is None else f"{number:,}", value=number, title=title)
@@ -123,7 +131,7 @@ def _numbers(pair: PairPower, power: RunPower) -> Iterator[Cell]:
 
 def _method(power: RunPower) -> Iterator[str]:
     """Yield the level of the tests, by the number of systems."""
-    yield "Two-sided paired tests, by the normal approximation (Lachin 1981)."
+    yield "Power of two-sided sign-flip tests, with each pair's share of equal scores and the step of its scale."
     for systems, column in sorted({column.systems: column for column in power.columns if column.pairs}.items()):
         correction = "p must be below .05"
         if column.tests > 1:
