@@ -20,12 +20,14 @@ from heapq import merge
 from itertools import compress, repeat
 from pathlib import Path
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from zlib import crc32
 
 from pydantic import TypeAdapter, ValidationError
 
 from judge.core import files
 from judge.core.errors import StorageError
+from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 
 if TYPE_CHECKING:
@@ -279,10 +281,9 @@ def stored_samples(folder: Path) -> tuple[Sample, ...]:
 
 @dataclass(frozen=True)
 class Table:
-    """The samples of a run and what was found for each of them in every column.
+    """The samples of a run and their results in every column.
 
-    `scores` and `failures` are put in the order of the samples, then of the columns, whatever order they arrived
-    in, so that equal runs make equal tables.
+    `scores` and `failures` are sorted by sample, then by column, so that equal runs make equal tables.
     """
 
     samples: tuple[Sample, ...]
@@ -449,12 +450,12 @@ class Journal:
         """Write what has gathered. Raises StorageError."""
         rows, self._rows, self._written = self._rows, [], time.monotonic()
         columns = _score_cells(rows)
-        lines = [
-            self._encode({name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None}) + "\n"
+        texts = [
+            self._encode({name: cell for name, cell in zip(columns, cells, strict=True) if cell is not None})
             for cells in zip(*columns.values(), strict=True)
         ]
         try:
-            self._file.write("".join(lines))
+            self._file.write("".join(f"{text}\t{crc32(text.encode()):08x}\n" for text in texts))
             self._file.flush()
         except OSError as error:
             raise StorageError(_describe_os_error("write", self._path, error)) from error
@@ -470,29 +471,53 @@ class Journal:
                 self._file.close()
 
 
-def read_journal(folder: Path) -> list[Score | Failure]:
-    """The rows of a folder's journal; a last line cut short by the kill is left out. Raises StorageError."""
+class JournalRows(NamedTuple):
+    """The rows of a journal, and its number of lines that cannot be read."""
+
+    rows: list[Row]
+    damaged: int
+
+
+def read_journal(folder: Path) -> JournalRows:
+    """Read a folder's journal; a last line that the kill cut off is left out. Raises StorageError."""
     with _translating_errors(Path(folder) / JOURNAL) as path:
-        *lines, _cut = path.read_text(encoding="ascii").split("\n")
-        rows = [json.loads(line) for line in lines]
-        return _rows_of({name: [row.get(name) for row in rows] for name in _SCORE_COLUMNS})
+        *lines, _cut = path.read_bytes().split(b"\n")
+    cells: list[Mapping[str, Any]] = []
+    for line in lines:
+        text, _, checksum = line.partition(b"\t")
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            row = json.loads(text)
+            # Journals of earlier versions have no checksums.
+            named = checksum or all(isinstance(row[name], str) for name in ("item", "system", "column"))
+            if named and (int(checksum, 16) == crc32(text) if checksum else row.keys() & {"value", "error"}):
+                cells.append(row)
+    rows = {name: [row.get(name) for row in cells] for name in _SCORE_COLUMNS}
+    return JournalRows(_rows_of(rows), len(lines) - len(cells))
 
 
 def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
-    """The table of a run that was killed, as far as it came, and the `info` it started with.
+    """Return the table of a killed run, and the `info` it started with, whose `notes` say how much is damaged.
 
-    A journal without a start gives samples without texts and columns without signatures. Raises StorageError.
+    Without a readable start, samples have no texts and columns no signatures. Raises StorageError if all is lost.
     """
-    scores, failures = split_rows(read_journal(folder))
-    if (Path(folder) / _START).exists():
-        samples, columns, info = _read_samples(Path(folder) / _START)
-        return Table(samples, columns, scores, failures), info
-    rows: list[Score | Failure] = [*scores, *failures]
+    rows, damaged = read_journal(folder)
+    if damaged and not rows:
+        raise StorageError(f"{folder / JOURNAL}: none of its {damaged:,} lines can be read; run the same command again")
+    scores, failures = split_rows({(r.item, r.system, r.column, r.rival): r for r in rows}.values())
+    loss = f"The journal is damaged: {plural(len(rows), 'result')} can be read, {plural(damaged, 'line')} cannot."
+    notes = [loss] if damaged else []
+    if (folder / _START).exists():
+        try:
+            samples, columns, info = _read_samples(folder / _START)
+            info = {**info, "notes": [*info.get("notes", ()), *notes]} if notes else info
+            return Table(samples, columns, scores, failures), info
+        except StorageError:
+            notes.append(f"The texts of this run cannot be read ({_START}).")
     keys = dict.fromkeys((r.item, r.system) for r in rows)
     metrics = {s.column for s in scores if s.provenance.method == "metric"}
     names = dict.fromkeys(r.column for r in rows)
     columns = tuple(Column(name, "metric" if name in metrics else "criterion", "") for name in names)
-    return Table(tuple(Sample(*key, output="") for key in keys), columns, scores, failures), {}
+    return Table(tuple(Sample(*key, output="") for key in keys), columns, scores, failures), {"notes": notes}
 
 
 def delete_journal(folder: Path) -> None:
@@ -509,9 +534,9 @@ _GROUP = 20_000
 
 
 class StreamingWriter:
-    """Writes `scores.parquet` and `samples.parquet` as rows come; readers find them when `close` has put them in place.
+    """Writes `scores.parquet` and `samples.parquet` as rows come. Raises StorageError.
 
-    Until then they stand beside their places, from which they are removed where the process ends. Raises StorageError.
+    `close` puts the files in place; if the process ends before, they are removed.
     """
 
     def __init__(self, folder: Path) -> None:

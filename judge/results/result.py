@@ -313,7 +313,7 @@ def load(folder: str | Path) -> Result:
     table = Table.load(folder, streamed.get("shown"))
     _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
     result = Result(table, **run)
-    if journal and read_journal(folder):
+    if journal and read_journal(folder).rows:
         partial = _partial(folder)
         if _size(partial) > _size(result):
             return partial

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from pyarrow import parquet
 from judge import table as module
 from judge.core.errors import StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.results.result import load
 from judge.table import Journal, Table, delete_journal, read_journal, recover, store
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
@@ -168,7 +170,7 @@ def test_any_row_comes_back_from_the_journal(tmp_path_factory, rows) -> None:
     for row in rows:
         journal.add(row)
     journal.close()
-    assert read_journal(folder) == rows
+    assert read_journal(folder).rows == rows
 
 
 @given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
@@ -278,10 +280,10 @@ def test_the_journal_writes_every_200_rows(tmp_path: Path, monkeypatch: pytest.M
         journal.add(row)
     assert _journal(tmp_path).read_text() == ""
     journal.add(row)
-    assert len(read_journal(tmp_path)) == 200
+    assert len(read_journal(tmp_path).rows) == 200
     journal.close()
     journal.close()
-    assert len(read_journal(tmp_path)) == 200
+    assert len(read_journal(tmp_path).rows) == 200
 
 
 def test_the_journal_writes_after_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,13 +292,13 @@ def test_the_journal_writes_after_a_second(tmp_path: Path, monkeypatch: pytest.M
     journal = Journal(tmp_path)
     row = _table().scores[0]
     journal.add(row)
-    assert read_journal(tmp_path) == []
+    assert read_journal(tmp_path).rows == []
     journal.add(row)
-    assert read_journal(tmp_path) == [row, row]
+    assert read_journal(tmp_path).rows == [row, row]
     journal.add(row)
-    assert read_journal(tmp_path) == [row, row]
+    assert read_journal(tmp_path).rows == [row, row]
     journal.close()
-    assert read_journal(tmp_path) == [row, row, row]
+    assert read_journal(tmp_path).rows == [row, row, row]
 
 
 def test_a_last_line_cut_short_is_left_out(tmp_path: Path) -> None:
@@ -306,15 +308,74 @@ def test_a_last_line_cut_short_is_left_out(tmp_path: Path) -> None:
     journal.close()
     whole = _journal(tmp_path).read_bytes()
     _journal(tmp_path).write_bytes(whole[:-7])
-    assert read_journal(tmp_path) == list(_table().rows())[:-1]
+    assert read_journal(tmp_path).rows == list(_table().rows())[:-1]
 
 
-def test_a_line_damaged_in_the_middle_is_an_error(tmp_path: Path) -> None:
+def _damages() -> dict[str, Callable[[bytes], bytes]]:
+    """Ways to damage the second line of a journal of six."""
+
+    def second(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+        return lambda whole: b"\n".join(
+            change(line) if place == 1 else line for place, line in enumerate(whole.split(b"\n"))
+        )
+
+    return {
+        "half a line": second(lambda line: line[: len(line) // 2]),
+        "zeros": second(lambda line: bytes(len(line))),
+        "not ASCII": second(lambda line: b"\xff\xfe" + line),
+        "a flipped bit": second(lambda line: line.replace(b'"i', b'"h', 1)),
+        "another number": second(lambda line: line.replace(b'"value":0.0', b'"value":9.0')),
+        "a list": second(lambda _: b"[1, 2]"),
+        "a number": second(lambda _: b"7"),
+        "no fields": second(lambda _: b"{}"),
+        "deep": second(lambda _: b"[" * 100_000),
+        "an empty line": second(lambda _: b""),
+        "another checksum": second(lambda line: line[:-1] + b"z"),
+    }
+
+
+@pytest.mark.parametrize("kind", _damages())
+def test_of_a_damaged_journal_all_other_lines_are_shown_and_the_loss_is_counted(tmp_path: Path, kind: str) -> None:
+    journal = Journal(tmp_path, Table(SAMPLES, COLUMNS, ()), {"notes": ["a note"]})
+    rows = list(_table().rows())
+    for row in [*rows, rows[-1]]:  # twice counts once
+        journal.add(row)
+    journal.close()
+    _journal(tmp_path).write_bytes(_damages()[kind](_journal(tmp_path).read_bytes()))
+    table, info = recover(tmp_path)
+    assert list(table.rows()) == [rows[0], *rows[2:]]
+    assert info["notes"][0] == "a note"
+    assert info["notes"][1] == "The journal is damaged: 6 results can be read, 1 line cannot."
+    assert load(tmp_path).info["notes"] == info["notes"]
+
+
+def test_a_run_whose_texts_are_damaged_shows_its_scores(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, Table(SAMPLES, COLUMNS, ()))
+    for row in _table().rows():
+        journal.add(row)
+    journal.close()
+    (tmp_path / "samples.partial.parquet").write_bytes(b"PAR1 and no more")
+    table, info = recover(tmp_path)
+    assert len(list(table.rows())) == 6
+    assert "texts of this run cannot be read" in info["notes"][0]
+
+
+def test_a_journal_without_any_readable_line_is_an_error(tmp_path: Path) -> None:
     _journal(tmp_path).write_text('{"item": "i", broken\n{"item": "j"}\n')
-    with pytest.raises(StorageError, match=r"cannot read .*scores\.partial\.jsonl"):
-        read_journal(tmp_path)
+    with pytest.raises(StorageError, match=r"scores\.partial\.jsonl: none of its 2 lines can be read"):
+        recover(tmp_path)
     with pytest.raises(StorageError, match="No such file"):
         read_journal(tmp_path / "nowhere")
+
+
+def test_a_journal_of_an_earlier_version_has_no_checksums_and_is_read(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for row in _table().rows():
+        journal.add(row)
+    journal.close()
+    lines = _journal(tmp_path).read_text().splitlines()
+    _journal(tmp_path).write_text("".join(line.partition("\t")[0] + "\n" for line in lines))
+    assert read_journal(tmp_path) == (list(_table().rows()), 0)
 
 
 def test_recover_gives_the_rows_with_their_texts(tmp_path: Path) -> None:
@@ -332,7 +393,7 @@ def test_recover_without_a_start_names_what_the_rows_name(tmp_path: Path) -> Non
         journal.add(row)
     journal.close()
     table, info = recover(tmp_path)
-    assert info == {}
+    assert info == {"notes": []}
     assert {(s.item, s.system) for s in table.samples} == {(s.item, s.system) for s in SAMPLES}
     assert {(c.name, c.kind) for c in table.columns} == {("fluency", "criterion"), ("bleu", "metric")}
     assert (set(map(str, table.scores)), len(table.failures)) == (set(map(str, _table().scores)), 2)
@@ -343,7 +404,7 @@ def test_a_new_journal_replaces_an_old_one(tmp_path: Path) -> None:
     old.add(_table().scores[0])
     old.close()
     Journal(tmp_path).close()
-    assert read_journal(tmp_path) == []
+    assert read_journal(tmp_path).rows == []
     assert [p.name for p in tmp_path.iterdir()] == ["scores.partial.jsonl"]
     delete_journal(tmp_path)
     assert list(tmp_path.iterdir()) == []
