@@ -7,17 +7,19 @@ Tokens, counts, smoothing and formula are sacrebleu's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from typing import Any, ClassVar, TypedDict
 
 from judge import text
-from judge.core.errors import DataError, MissingExtra
+from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
+    CannotScore,
     MetricOptions,
     Rate,
     ReferenceMetric,
@@ -25,6 +27,7 @@ from judge.metrics.common import (
     as_samples,
     by_system,
     choice_option,
+    choices_option,
     form_note,
     joined,
     list_function,
@@ -150,12 +153,15 @@ class Settings(Tokens):
 
     def bleu(self, counts: Sequence[int]) -> float:
         """Return BLEU (0–100) of the counts of one text, or of the sum over several texts, by sacrebleu."""
+        return min(float(self.computed(counts).score), 100.0)  # equal texts would get 100.00000000000004
+
+    def computed(self, counts: Sequence[int]) -> Any:
+        """Return sacrebleu's score of these counts."""
         from sacrebleu.metrics.bleu import BLEU
 
         order = self.max_order
         hits, total = list(counts[2 : 2 + order]), list(counts[2 + order :])
-        value = BLEU.compute_bleu(hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order)
-        return min(float(value.score), 100.0)  # equal texts would get 100.00000000000004
+        return BLEU.compute_bleu(hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order)
 
     def signature(self, tokenizers: Iterable[str]) -> str:
         """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
@@ -189,16 +195,50 @@ def signed_version() -> str:
 __all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
 
 _RESAMPLES = 1000
+_PARTS = ("score", *(f"p{order}" for order in range(1, HIGHEST_ORDER + 1)), "bp")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bleu(Settings, ReferenceMetric):
+class Parts(Settings):
+    """BLEU and its parts: `values` are score, p1 … p9 (precisions of n-grams, 0–100) and bp (brevity penalty, 0–1).
+
+    Precisions are smoothed, as sacrebleu prints them. Columns but that of the score end in `_p1` … `_bp`.
+    """
+
+    values: str | Sequence[str] = setting(
+        "score", choices_option, _PARTS, "the values of BLEU must be distinct: some of score, p1 to p9 and bp"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for part in self.values:
+            if part[0] == "p" and int(part[1:]) > self.max_order:
+                raise ConfigError(f"{self.name}.values: {part} needs {self.name}.max_order of {part[1:]} or more")
+
+    def columns(self) -> dict[str, str]:
+        """Return the parts by their columns' names."""
+        return {self.name if part == "score" else f"{self.name}_{part}": part for part in self.values}
+
+    def part(self, score: Any, part: str) -> float:
+        """Return a part of sacrebleu's score. Raise CannotScore for a precision of no n-grams."""
+        if part == "score":
+            return min(float(score.score), 100.0)
+        if part == "bp":
+            return float(score.bp)
+        order = int(part[1:])
+        if not score.totals[order - 1]:
+            raise CannotScore("TextsTooShort", f"no output has {order} tokens, so its precision p{order} is undefined")
+        return float(score.precisions[order - 1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu(Parts, ReferenceMetric):
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
     The script of the references picks the tokenizer, so all systems of an item share it: `zh` for Chinese, `ja-mecab`
     and `ko-mecab` for Japanese and Korean (`char` without their dictionaries), else `13a`. `tokenize` names one of
     sacrebleu's for all texts, `smooth` its smoothing (`exp`, `none`, `floor`, `add-k`), `max_order` the longest n-gram,
-    1–9.
+    1–9. `values` adds the precisions of n-grams and the brevity penalty: `score,p1,p2,p3,p4,bp`.
     """
 
     name: ClassVar[str] = "bleu"
@@ -207,14 +247,27 @@ class Bleu(Settings, ReferenceMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
 
-        def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
+        scores: dict[tuple[str, tuple[str, ...]], Any] = {}
+
+        def prepare(part: str, targets: tuple[str, ...], used: set[str]) -> Rate:
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
             scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order, smooth=self.smooth)
             read = [_readable(each, tokenizer) for each in targets]
-            return lambda output: min(scorer.sentence_score(_readable(output, tokenizer), read).score, 100.0)
 
-        return self.compare(samples, prepare, self.signature)
+            def rate(output: str) -> float:
+                if (output, targets) not in scores:
+                    scores[output, targets] = scorer.sentence_score(_readable(output, tokenizer), read)
+                return self.part(scores[output, targets], part)
+
+            return rate
+
+        results = [
+            self.compare(samples, partial(prepare, part), self.signature, name=name, high=1.0 if part == "bp" else None)
+            for name, part in self.columns().items()
+        ]
+        rows = chain.from_iterable(zip(*(result.rows for result in results), strict=True))
+        return MetricResult(tuple(result.columns[0] for result in results), tuple(rows), results[0].notes)
 
     def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
         """Return how many texts the tokenizer does not suit, and how many differ in Unicode's form."""
@@ -222,7 +275,7 @@ class Bleu(Settings, ReferenceMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusBleu(Settings):
+class CorpusBleu(Parts):
     """BLEU (0–100) of all of a system's texts together, with a 95% bootstrap interval over the texts.
 
     One row per system; `n` counts its texts with a reference, the others are skipped and noted. The script of all
@@ -249,25 +302,26 @@ class CorpusBleu(Settings):
             tokenizer = self.tokenizer_for(chain.from_iterable(map(usable, own_samples)))
             texts.setdefault(tokenizer, set()).update(*((each.output, *usable(each)) for each in own_samples))
             compared = [(each.output, targets) for each in own_samples if (targets := usable(each))]
-            rows.append(self._row(system, [self.counts(*pair, tokenizer) for pair in compared]))
+            stats = [self.counts(*pair, tokenizer) for pair in compared]
+            rows += [self._row(system, stats, *column) for column in self.columns().items()]
             if compared:
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(compared)
-        signature = (
-            f"bleu_corpus|corpus|nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}"
-            f"|{self.signature(used)}"
+        signature = f"nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self.seed}|{self.signature(used)}"
+        columns = tuple(
+            Column(name, "metric", f"{name}|corpus|{signature}", low=0.0, high=1.0 if part == "bp" else 100.0)
+            for name, part in self.columns().items()
         )
-        column = Column("bleu_corpus", "metric", signature, low=0.0, high=100.0)
         notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
         notes += [self.note(strings, tokenizer) for tokenizer, strings in texts.items()]
         notes += [form_note("bleu_corpus", ((sample.output, usable(sample)) for sample in samples))]
-        return MetricResult((column,), tuple(rows), tuple(notes))
+        return MetricResult(columns, tuple(rows), tuple(notes))
 
-    def _row(self, system: str, stats: list[list[int]]) -> Score | Failure:
+    def _row(self, system: str, stats: list[list[int]], name: str, part: str) -> Score | Failure:
         who = f"system {system}" if system else "the system"
         if not stats:
             message = f"no text of {who} has a reference: add a column `references`, or name yours with --map"
-            return Failure("", system, "bleu_corpus", stage="metric", error="NoReference", message=message)
+            return Failure("", system, name, stage="metric", error="NoReference", message=message)
         total = [sum(column) for column in zip(*stats, strict=True)]
         if not _is_defined(total):
             order = self.max_order
@@ -275,11 +329,13 @@ class CorpusBleu(Settings):
                 f"no text of {who} has {order} tokens, so its corpus BLEU is undefined: set "
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
-            return Failure("", system, "bleu_corpus", stage="metric", error="TextsTooShort", message=message)
-        value = self.bleu(total)
-        return Score("", system, "bleu_corpus", value, self._interval(stats))
+            return Failure("", system, name, stage="metric", error="TextsTooShort", message=message)
+        try:
+            return Score("", system, name, self.part(self.computed(total), part), self._interval(stats, part))
+        except CannotScore as error:
+            return Failure("", system, name, stage="metric", error=error.error, message=f"{who}: {error}")
 
-    def _interval(self, stats: list[list[int]]) -> Provenance:
+    def _interval(self, stats: list[list[int]], part: str) -> Provenance:
         """Return the 2.5 and 97.5% quantiles of BLEU over those resamples of the texts for which it is defined."""
         n = len(stats)
         if n < 2:
@@ -292,8 +348,8 @@ class CorpusBleu(Settings):
         for _ in range(_RESAMPLES):
             drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
             total = [int(number) for number in drawn @ counts]
-            if _is_defined(total):
-                resampled.append(self.bleu(total))
+            with suppress(CannotScore):
+                resampled += [self.part(self.computed(total), part)] if _is_defined(total) else []
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=n)
         low, high = map(float, np.quantile(resampled, (0.025, 0.975)))

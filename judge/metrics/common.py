@@ -236,9 +236,14 @@ def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> li
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
-    """Return the values of a metric's rows, in order. Raise DataError with the message of the first `Failure`."""
-    numbers = []
-    for row in metric.score(samples).rows:
+    """Return the values of a metric's rows, in order. Raise DataError with the message of the first `Failure`.
+
+    Raise ConfigError for options that give a metric several columns.
+    """
+    result, numbers = metric.score(samples), []
+    if len(result.columns) != 1:
+        raise ConfigError(f"a list has one column: ask for one of {', '.join(c.name for c in result.columns)}")
+    for row in result.rows:
         if isinstance(row, Failure):
             raise DataError(row.message)
         numbers.append(row.value)
@@ -364,16 +369,19 @@ class ReferenceMetric(MetricOptions):
         sign: Callable[[set[str]], str],
         *,
         level: str = "sentence",
+        name: str | None = None,
+        high: float | None = None,
     ) -> MetricResult:
         """Return one row per sample, see `by_references`.
 
         `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the end of the signature
-        from it.
+        from it. `name` and `high` are the column's if they are not the metric's.
         """
         used: set[str] = set()
-        rows = by_references(samples, self.name, lambda targets: prepare(targets, used))
-        signed = f"{self.name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
-        column = Column(self.name, "metric", signed, low=0.0, high=self.high, better=self.better)
+        name = name or self.name
+        rows = by_references(samples, name, lambda targets: prepare(targets, used))
+        signed = f"{name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
+        column = Column(name, "metric", signed, low=0.0, high=high or self.high, better=self.better)
         return MetricResult((column,), rows, self.notes(samples))
 
     def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:

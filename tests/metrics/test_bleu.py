@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.metadata import version
 
@@ -14,7 +15,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 
 from judge import text
 from judge.core import plugins
-from judge.core.errors import DataError, MissingExtra
+from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bleu, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
@@ -195,6 +196,39 @@ def test_corpus_column() -> None:
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
     assert min(draws) <= a.provenance.low < a.value < a.provenance.high <= max(draws)
+
+
+@pytest.mark.parametrize("tokenize", [None, "char"])
+def test_parts_are_those_of_sacrebleu(tokenize: str | None) -> None:
+    names = "score,p1,p2,p3,p4,bp"
+    texts = [sample(near, long) for near, long in zip(NEAR, LONG, strict=True)]
+    single, pooled = (BLEU(tokenize=tokenize or "13a", effective_order=effective) for effective in (True, False))
+    by_text = [single.sentence_score(near, [long]) for near, long in zip(NEAR, LONG, strict=True)]
+    for metric, theirs in (
+        (Bleu(values=names, tokenize=tokenize), by_text),
+        (CorpusBleu(values=names, tokenize=tokenize), [pooled.corpus_score(NEAR, [LONG])]),
+    ):
+        result = metric.score(texts)
+        suffixes = ("", "_p1", "_p2", "_p3", "_p4", "_bp")
+        assert [column.name for column in result.columns] == [metric.name + suffix for suffix in suffixes]
+        assert [column.high for column in result.columns] == [100.0] * 5 + [1.0]
+        expected = [value for each in theirs for value in (each.score, *each.precisions, each.bp)]
+        assert [row.value for row in result.rows if isinstance(row, Score)] == pytest.approx(expected, abs=1e-12)
+        assert metric.score(texts).rows[::6] == type(metric)(tokenize=tokenize).score(texts).rows
+
+
+def test_a_precision_of_no_ngrams_is_a_failure_and_lists_have_one_column() -> None:
+    p1, p2, p3 = Bleu(values="p1,p2,p3").score([sample("red boat", "a red boat")]).rows
+    assert [row.value for row in (p1, p2) if isinstance(row, Score)] == pytest.approx([100, 100])
+    assert isinstance(p3, Failure)
+    assert "no output has 3 tokens" in p3.message
+    (p4,) = CorpusBleu(values="p4").score([sample("red", "blue")]).rows
+    assert isinstance(p4, Failure)
+    assert bleu.sentence(["red boat"], ["a red boat"], values="bp") == [pytest.approx(math.exp(-1 / 2))]
+    with pytest.raises(ConfigError, match="ask for one of bleu, bleu_bp"):
+        bleu.sentence(["x"], ["x"], values="score,bp")
+    with pytest.raises(ConfigError, match=r"bleu\.values: p3 needs bleu\.max_order of 3 or more"):
+        Bleu(values="p3", max_order=2)
 
 
 def test_corpus_interval_is_seeded() -> None:

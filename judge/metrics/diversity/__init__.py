@@ -7,7 +7,6 @@ of its group. Source-BLEU is how much a text repeats its source; papers on parap
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
@@ -150,11 +149,13 @@ class SelfBleu(DiversitySettings):
 
     The lower, the more diverse. It grows with the number of texts, so compare only systems with equally many.
 
-    Options: `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; default: by
+    Options: `groups` (`source` compares each text with the others of its source and averages over sources; default:
+    `system`), `max_order` (1–9), `smooth` (exp, floor, add-k, none), `tokenize` (a tokenizer of sacrebleu; default: by
     the system's script), `lowercase`, `effective_order`.
     """
 
     name: ClassVar[str] = _SELF_BLEU
+    groups: str = setting("system", choice_option, ("system", "source"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row for each system; fewer than two texts, or none with a token, are a `Failure`.
@@ -164,16 +165,17 @@ class SelfBleu(DiversitySettings):
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own_samples in by_system(samples).items():
-            cuts[system] = system_cut = cut(self, [sample.output for sample in own_samples])
+            kind, groups = _groups(own_samples, self.groups)
+            cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                values = _bleu_of_each(system_cut.corpus, self)
+                means = [_mean(_bleu_of_each(part, self)) for part in _parts(own_cut.corpus, groups)]
             except CannotScore as error:
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
             else:
-                empty = ngrams.blank(system_cut.corpus)
-                note = f"{empty:,} without any token, counted as 0" if empty else None
-                rows.append(ngrams.value(system, _SELF_BLEU, sum(values) / len(values), n=len(values), note=note))
-        signature = f"{_SELF_BLEU}|system|{self.signature(system_cut.name for system_cut in cuts.values())}"
+                note = _groups_note(kind, groups, len(own_samples), own_cut.corpus)
+                rows.append(ngrams.value(system, _SELF_BLEU, _mean(means), n=len(own_cut.corpus.lengths), note=note))
+        by_source = "|groups=source" if self.groups == "source" else ""
+        signature = f"{_SELF_BLEU}|system{by_source}|{self.signature(each.name for each in cuts.values())}"
         column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
         notes = ngrams.notes(_SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse")
         notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
@@ -181,17 +183,20 @@ class SelfBleu(DiversitySettings):
 
 
 def self_bleu(
-    texts: Sequence[str],
+    texts: Sequence[str] | Sequence[Sequence[str]],
     **opts: Unpack[BleuOptions],
 ) -> float:
     """Return Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
-    It grows with the number of texts: compare only sets of equal size. With `smooth="floor"`, `tokenize="none"` and
-    `effective_order=False` it equals NLTK's with `SmoothingFunction().method1` on words split at white space, if no
-    text has fewer words than `max_order`. Raise DataError for fewer than two texts, or if none has a token.
+    Of groups of texts, such as those of one source, return the mean over groups. It grows with the number of texts:
+    compare only sets of equal size. With `smooth="floor"`, `tokenize="none"` and `effective_order=False` it equals
+    NLTK's with `SmoothingFunction().method1` on words split at white space, if no text has fewer words than
+    `max_order`. Raise DataError for fewer than two texts, or if none has a token.
     """
-    each = self_bleu_each(texts, **opts)
-    return sum(each) / len(each)
+    metric = SelfBleu(**opts)
+    groups = _as_groups(texts)
+    corpus = cut(metric, [text for group in groups for text in group]).corpus
+    return _mean([_mean(_bleu_of_each(part, metric)) for part in _parts(corpus, groups)])
 
 
 def self_bleu_each(
@@ -207,13 +212,13 @@ def self_bleu_each(
     options.
     """
     metric = SelfBleu(**opts)
-    return _bleu_of_each(cut(metric, texts).corpus, metric)
+    (whole,) = _parts(cut(metric, texts).corpus, [texts])
+    return _bleu_of_each(whole, metric)
 
 
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     import numpy as np
 
-    ngrams.check_texts(texts, least=2)
     hits = [_clipped_matches(grams, len(texts.lengths)).tolist() for grams in orders(texts, settings.max_order)]
     total = [totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)]
     # For each length the nearest other one, the shorter of two.
@@ -333,23 +338,15 @@ class PairwiseBleu(DiversitySettings):
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
         for system, own_samples in by_system(samples).items():
-            kind, groups = self._groups(own_samples)
+            kind, groups = _groups(own_samples, self.groups)
             kinds.add(kind)
             cuts[system] = own_cut = cut(self, [t for group in groups for t in group])
             try:
-                means, pooled = _pairwise(own_cut.corpus, [len(group) for group in groups], self)
+                means, pooled = _pairwise(_parts(own_cut.corpus, groups), self)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
             else:
-                used, blanks = sum(map(len, groups)), ngrams.blank(own_cut.corpus)
-                parts = ["all texts of the system are one group"]
-                if kind == "source":
-                    parts = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
-                if used < len(own_samples):
-                    parts.append(f"{len(own_samples) - used:,} alone with their source left out")
-                if blanks:
-                    parts.append(f"{blanks:,} without any token")
-                n, note = len(own_cut.corpus.lengths), "; ".join(parts)
+                n, note = len(own_cut.corpus.lengths), _groups_note(kind, groups, len(own_samples), own_cut.corpus)
                 rows += [
                     ngrams.value(system, column, number, n=n, note=note)
                     for column, number in zip(_NAMES, (_mean(means), pooled), strict=True)
@@ -363,18 +360,50 @@ class PairwiseBleu(DiversitySettings):
         )
         return MetricResult(columns, tuple(rows), notes)
 
-    def _groups(self, samples: Sequence[Sample]) -> tuple[str, list[list[str]]]:
-        sources = [sample.source if sample.source and sample.source.strip() else None for sample in samples]
-        sizes = Counter(source for source in sources if source is not None)
-        shared = sum(size for size in sizes.values() if size > 1)
-        kind = self.groups or ("source" if 0 < len(samples) <= 2 * shared else "system")
-        if kind == "system":
-            return kind, [[sample.output for sample in samples]]
-        groups: dict[str, list[str]] = {}
-        for sample, source in zip(samples, sources, strict=True):
-            if source is not None and sizes[source] > 1:
-                groups.setdefault(source, []).append(sample.output)
-        return kind, list(groups.values())
+
+def _groups(samples: Sequence[Sample], kind: str | None) -> tuple[str, list[list[str]]]:
+    """Return how a system's texts are grouped, by `source` or all together, and the groups."""
+    by_source: dict[str, list[str]] = {}
+    for sample in samples:
+        if sample.source and sample.source.strip():
+            by_source.setdefault(sample.source, []).append(sample.output)
+    groups = [group for group in by_source.values() if len(group) > 1]
+    kind = kind or ("source" if 0 < len(samples) <= 2 * sum(map(len, groups)) else "system")
+    return kind, groups if kind == "source" else [[sample.output for sample in samples]]
+
+
+def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts: Corpus) -> str:
+    parts = ["all texts of the system are one group"]
+    if kind == "source":
+        parts = [f"mean over {ngrams.count(len(groups), 'source')} of two or more texts"]
+    if alone := samples - len(texts.lengths):
+        parts.append(f"{alone:,} alone with their source left out")
+    if blanks := ngrams.blank(texts):
+        parts.append(f"{blanks:,} without any token")
+    return "; ".join(parts)
+
+
+def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
+    """Return the texts of each of the consecutive groups. Raise CannotScore unless they can be compared."""
+    if not groups:
+        raise CannotScore("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
+    ngrams.check_texts(texts, least=2)
+    parts, last = [], 0
+    for group in groups:
+        first, last = last, last + len(group)
+        ends = texts.lengths[:first].sum(), texts.lengths[:last].sum()
+        parts.append(Corpus(texts.ids[slice(*ends)], texts.lengths[first:last], texts.kinds))
+    return parts
+
+
+def _as_groups(texts: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return groups of texts, or a list of texts as one group. Raise DataError for a group of fewer than two texts."""
+    single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
+    groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
+    for place, group in enumerate(groups, start=1):
+        if len(group) < 2 <= len(groups):
+            raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is nothing to compare")
+    return groups
 
 
 def pairwise_bleu(
@@ -391,38 +420,27 @@ def pairwise_bleu(
     than two texts or more than 20,000, and if no text has a token.
     """
     metric = PairwiseBleu(**opts)
-    single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
-    groups = [text_list("texts", texts)] if single else [text_list("a group", group) for group in texts]
-    for place, group in enumerate(groups, start=1):
-        if len(group) < 2:
-            raise DataError(f"group {place} of {len(groups)} has fewer than two texts: there is no pair in it")
+    groups = _as_groups(texts)
     corpus = cut(metric, [text for group in groups for text in group]).corpus
-    means, pooled_value = _pairwise(corpus, [len(group) for group in groups], metric)
+    means, pooled_value = _pairwise(_parts(corpus, groups), metric)
     return pooled_value if pooled else _mean(means)
 
 
-def _pairwise(texts: Corpus, groups: Sequence[int], settings: Settings) -> tuple[list[float], float]:
+def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[list[float], float]:
     """Return the mean BLEU of each group's ordered pairs, and that of all groups' pairs as one corpus (0–100).
 
-    `groups` are the sizes of consecutive groups of the texts. Raises CannotScore.
+    Raise CannotScore.
     """
     import numpy as np
 
-    if not groups:
-        raise CannotScore("NoSharedSource", "no two texts have one source: leave out groups, or set it to system")
-    ngrams.check_texts(texts, least=2)
-    if (most := max(groups)) > MOST:
+    if (most := max(len(group.lengths) for group in groups)) > MOST:
         message = (
             f"{most:,} texts in one group have {most * (most - 1):,} pairs: take a sample of up to {MOST:,} texts, "
         )
         raise CannotScore("TooManyTexts", message + "or self_bleu, whose time is linear")
     means: list[float] = []
     pooled = np.zeros(2 + 2 * settings.max_order, dtype=np.int64)
-    last = 0
-    for size in groups:
-        first, last = last, last + size
-        ends = texts.lengths[:first].sum(), texts.lengths[:last].sum()
-        group = Corpus(texts.ids[slice(*ends)], texts.lengths[first:last], texts.kinds)
+    for group in groups:
         mean, counts = _pairs(group, settings)
         means.append(mean)
         pooled += counts

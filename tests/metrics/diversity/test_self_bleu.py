@@ -131,10 +131,28 @@ def test_empty_texts_are_said() -> None:
     (row,) = result.rows
     assert isinstance(row, Score)
     assert (row.value, row.provenance.n) == (pytest.approx(50), 4)
-    assert row.provenance.note == "2 without any token, counted as 0"
+    assert row.provenance.note == "all texts of the system are one group; 2 without any token"
     assert result.notes == (
         "self_bleu: 2 texts without any token (a 2); each counts 0, which makes the system look more diverse",
     )
+
+
+def test_groups_compare_the_texts_of_one_source_alone() -> None:
+    """As the mean of each source's own Self-BLEU; a text alone with its source is left out."""
+    ferries = [f"the ferry {n} came {'late' * (n % 3)} to the {'old' * (n % 2)} harbour" for n in range(10)]
+    groups = [ferries[:3], ferries[3:8]]
+    rows = [Sample(str(n), "a", text, source=f"s{n}") for n, group in enumerate(groups) for text in group]
+    (row,) = (result := SelfBleu(groups="source").score([*rows, Sample("9", "a", ferries[9], source="s9")])).rows
+    assert isinstance(row, Score)
+    assert row.value == pytest.approx(sum(map(self_bleu, groups)) / 2) == pytest.approx(self_bleu(groups))
+    assert row.value != pytest.approx(self_bleu(ferries[:8]))
+    assert row.provenance.note == "mean over 2 sources of two or more texts; 1 alone with their source left out"
+    assert result.columns[0].signature.startswith("self_bleu|system|groups=source|eff=yes|")
+    (row,) = SelfBleu(groups="source").score(samples("a b", "a c")).rows
+    assert isinstance(row, Failure)
+    assert row.error == "NoSharedSource"
+    with pytest.raises(DataError, match="group 2 of 2 has fewer than two texts"):
+        self_bleu([ferries[:2], ferries[:1]])
 
 
 def test_unequal_numbers_are_said() -> None:
