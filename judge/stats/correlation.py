@@ -135,8 +135,9 @@ class CorrelationWithRatings:
         method = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "document":
             differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
-            drawn = self._bootstrap.resampled(mean(differences), len(ratings), int(known.any(axis=1).sum()))
-            return self._bootstrap.estimate("difference", drawn, int((~np.isnan(differences)).sum()), method)
+            n = int((~np.isnan(differences)).sum())
+            drawn = self._bootstrap.resampled(mean(differences), len(ratings), n)
+            return self._bootstrap.estimate("difference", drawn, n, method)
         first, second = (self._drawn(side, known, (level, coefficient)) for side in (values, other_values))
         drawn = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
         estimate = self._bootstrap.estimate("difference", drawn, n, method)
@@ -285,7 +286,10 @@ def _correlation(
     estimates = {}
     for level, name in product([level for level in LEVELS if level not in lacking], COEFFICIENTS):
         method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
-        estimate = bootstrap.estimate(name, drawn((level, name)), sizes[level], method)
+        resampled = drawn((level, name))
+        if level == "document":
+            resampled = resampled._replace(items=sizes[level])  # the others do not count
+        estimate = bootstrap.estimate(name, resampled, sizes[level], method)
         if estimate is not None:
             estimates[level, name] = estimate
     return Correlation(sizes["item"], estimates, lacking)
@@ -430,15 +434,17 @@ def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints
             columns, [(used.index(i), used.index(j)) for i, j in pairs], level, defined, _MATRIX_EXACT
         )
         observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
-        low, high = bootstrap.interval(drawn, int(known.any(axis=1).sum()))
         down, across = np.array(pairs).T
+        items = np.full(len(pairs), known.any(axis=1).sum())
         if level == "document":
             rho = between(columns, "spearman")
-            n = np.array([(~np.isnan(rho[:, used.index(i), used.index(j)])).sum() for i, j in pairs])
+            items = n = np.array([(~np.isnan(rho[:, used.index(i), used.index(j)])).sum() for i, j in pairs])
         else:
             n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
-        bounded = (n > 1) & (down != across) & (known.any(axis=1).sum() >= MIN_INTERVAL_ITEMS)
-        ends = np.where(bounded, np.stack([low, high], axis=1), np.nan)
+        ends = np.full((len(defined), 2, len(pairs)), np.nan)
+        for size in np.unique(items[(down != across) & (items >= MIN_INTERVAL_ITEMS)]).tolist():
+            here = np.flatnonzero((down != across) & (items == size))
+            ends[:, :, here] = np.moveaxis(bootstrap.interval(drawn[:, :, here], size), 0, 1)
         for place, name in enumerate(defined):
             for at in ((down, across), (across, down)):
                 cells[level, name][0][(slice(None), *at)] = np.vstack([observed[place], ends[place]])

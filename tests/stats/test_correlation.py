@@ -215,10 +215,21 @@ def test_one_item_has_no_interval() -> None:
     assert found["document", "spearman"].value == pytest.approx(0.5)
 
 
-def test_one_item_of_many_that_varies_has_no_interval_either() -> None:
-    ratings = np.array([[1, 2, 3], [4, 4, 4], [4, 4, 4.0]])
-    found = CorrelationWithRatings(ratings, FEW).correlate(np.array([[1, 3, 2.0]] * 3)).estimates["document", "pearson"]
-    assert (found.n, found.low) == (1, None)
+@pytest.mark.parametrize(("varying", "bounded"), [(4, False), (5, True)])
+def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bounded: bool) -> None:
+    random = np.random.default_rng(1)
+    ratings = np.array([*random.normal(size=(varying, 4)), *np.full((30, 4), 4.0)])
+    scores, other = random.normal(size=(2, varying + 30, 4))
+    against = CorrelationWithRatings(ratings, FEW)
+    found = against.correlate(scores).estimates["document", "spearman"]
+    assert (found.n, found.low is not None) == (varying, bounded)
+    difference = against.difference(scores, other, "document")
+    assert difference is not None
+    assert (difference.n, difference.low is not None) == (varying, bounded)
+    if bounded:
+        alone = CorrelationWithRatings(ratings[:varying], FEW).correlate(scores[:varying])
+        narrow, wide = found, alone.estimates["document", "spearman"]
+        assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low, rel=0.25)
 
 
 def test_a_difference_is_on_the_texts_that_both_have() -> None:

@@ -136,6 +136,9 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
     found = matrices(table(values), n_resamples=20)
     assert of(found, "document").note == "all values are equal in each item: c1, c2"
     assert of(found, "item").note == "all values are equal: c1"
+    few = data(columns=2)
+    few[0, 4:] = 2.0
+    assert of(matrices(table(few), n_resamples=20), "document").low[0][1] is None  # 4 items vary
     assert of(found, "item").values[0][1] is None
     assert of(found, "item").values[0][2] is not None
 
