@@ -373,7 +373,8 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
             for level, key in (("item", "sample"), ("system", "system")):
                 told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][criterion]
                 mine = [found[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
-                assert mine == pytest.approx(told, abs=2e-4)  # some rows have letters beyond a–z
+                # A text that is one line is split into sentences; rouge-score, and so the gold, takes it as one.
+                assert mine == pytest.approx(told, abs=2e-4 if name == "rougeLsum" else 1e-6)
 
 
 def test_steigers_example() -> None:
