@@ -159,7 +159,7 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
 
 
 @criteria_app.command("render")
-@takes("run", "map", "systems", "language", "reply", "structured")
+@takes("run", "map", "systems", "language", "reasons", "reply", "structured")
 def criteria_render(
     name: _Criterion,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, a folder or 'PATTERN' of many.")],

@@ -207,7 +207,7 @@ class Chart:
     """A chart as inline SVG, drawn by a function of `judge.report.charts`.
 
     `name` becomes a file name. `alt` says in a sentence what the chart shows, for readers who cannot see it. `width`
-    and `height` are in pixels.
+    and `height` are in pixels. If a table has the values too (`tabled`), the console leaves the chart out.
     """
 
     name: str
@@ -217,6 +217,7 @@ class Chart:
     width: int
     height: int
     caption: str = ""
+    tabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def power_of(
     if items < least:
         return 0.0
     effect = abs(difference) / sd
-    zeros = min(1.0, zeros * exp(-min(effect, _MAX_EFFECT) ** 2 / 2))
+    zeros = min(1.0, zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
     few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
     critical = t_quantile(alpha / 2, freedom) if items < _MANY else NORMAL.inv_cdf(1 - alpha / 2)
     shift = max(0.0, abs(difference) - step / items) * sqrt(items) / sd

@@ -133,6 +133,7 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
     compared = command("criteria", "render", "overall", "data.jsonl", "--item", "b", "--system", "y", "--structured")
     assert compared.out.index("y wrote this about b.") < compared.out.index("x wrote this about b.")
     assert 'one JSON object and nothing else. Its only key is "score"' in compared.out
+    assert "First give the reason" in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
     assert command("criteria", "render", "overall", "data.jsonl", "--rival", "z").code == 2
 
 

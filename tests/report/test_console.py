@@ -11,6 +11,7 @@ from judge.core.records import Column, Estimate, Sample
 from judge.report.document import Bar, Cell, Document, Excerpt, Excerpts
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
+from judge.report.renderers import svg
 from judge.results.result import Result
 from judge.table import Table
 
@@ -21,6 +22,15 @@ def test_golden(result: Result, golden) -> None:
 
 def test_golden_of_the_full_report(tested: Result, golden) -> None:
     golden("console-full.txt", plugins.write(plugins.document(tested), width=80, full=True))
+
+
+def test_the_full_report_leaves_out_charts_whose_values_stand_in_tables(tested: Result, ranking: Result) -> None:
+    for result in (tested, ranking):
+        text = " ".join(plugins.write(plugins.document(result), full=True).split())
+        every = [chart for chart in svg.charts(plugins.document(result)) if chart.alt]
+        printed = {chart.name for chart in every if " ".join(f"{chart.title}: {chart.alt}".split()) in text}
+        untabled = ("scores-", "correlations", "differences-delta", "metrics")
+        assert printed == {chart.name for chart in every if chart.name.startswith(untabled)}
 
 
 def _wide_result(columns: int) -> Result:

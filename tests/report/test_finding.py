@@ -18,6 +18,7 @@ from judge.report.views.columns import main_comparison
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.analyze import analyze
+from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
@@ -245,12 +246,14 @@ def test_if_all_judgments_failed_the_headline_says_so(options: dict[str, Any], h
     assert finding(judged(lambda _: "no", **options))[0] == headline
 
 
-def test_failures_of_comparisons_and_of_metrics_count_too() -> None:
+def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> None:
     ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
     assert finding(ranked) == ("All 4 judgments failed (ParseError): there is nothing to compare",)
-    bare = [{**row, "references": []} for row in ROWS]
-    assert finding(judge.evaluate(bare, criteria=[], metrics=["bleu", "chrf"]))[0].startswith("All 32 values failed (")
-    assert finding(judge.evaluate(bare[:1], criteria=[], metrics=["chrf"]))[0].startswith("The only value failed (")
+    column = Column("chrf", "metric", "")
+    failures = tuple(Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples)
+    for number, words in ((9, "All 9 values failed (DataError)"), (1, "The only value failed (DataError)")):
+        table = Table(result.table.samples[:number], (column,), (), failures[:number])
+        assert finding(Result(table, {}))[0].startswith(words)
 
 
 def test_kinds_of_failures_are_counted(result: Result) -> None:

@@ -83,11 +83,11 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     for block in document.summary:
         if full and isinstance(block, blocks.Table) and block.short:
             continue
-        if full or not isinstance(block, blocks.Tiles | blocks.Chart):
+        if not (_page_only(block) if full else isinstance(block, blocks.Tiles | blocks.Chart)):
             console.print()
             _print(block, screen)
     for section in document.sections if full else ():
-        printed = [block for block in section.blocks if not isinstance(block, blocks.ItemBrowser)]
+        printed = [block for block in section.blocks if not _page_only(block)]
         if printed:
             console.print(_text(f"\n{section.title}\n", "bold"))
         for block in printed:
@@ -100,6 +100,10 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     if commands:
         _print_labelled(console, "Next", commands)
     return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
+
+
+def _page_only(block: blocks.Block) -> bool:
+    return isinstance(block, blocks.ItemBrowser) or (isinstance(block, blocks.Chart) and block.tabled)
 
 
 def _text(text: str, style: str | Style = "") -> Text:

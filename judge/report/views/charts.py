@@ -56,7 +56,7 @@ def means_charts(result: Result) -> Iterator[Chart]:
             marks += ["orange: significantly worse"] * any(bar and bar.tone == "worse" for bar in drawn)
             panels = [Panel(_axis(column, drawn), drawn)]
             title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
-            yield intervals(column.name, title, systems, panels, caption=" · ".join(marks))
+            yield replace(intervals(column.name, title, systems, panels, caption=" · ".join(marks)), tabled=True)
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:
@@ -91,14 +91,16 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     ):
         if drawn:
             file, panels = name.replace(" ", "-"), [Panel(axis, [drawn.get(system) for system in systems])]
-            yield intervals(f"{file}-{ranking.column}", f"{name.capitalize()}: {label}", systems, panels)
+            title = f"{name.capitalize()}: {label}"
+            yield replace(intervals(f"{file}-{ranking.column}", title, systems, panels), tabled=True)
 
 
 def matrix_chart(table: Table, title: str) -> Chart:
     """Draw a table of shaded cells, with the rows' names in its first column."""
     cells = [[Heat(cell.text, cell.shade or 0.0, cell.title) for cell in row[1:]] for row in table.rows]
     names = [row[0].text for row in table.rows]
-    return heat_map(table.name, title, names, [column.head for column in table.columns[1:]], cells)
+    heads = [column.head for column in table.columns[1:]]
+    return replace(heat_map(table.name, title, names, heads, cells), tabled=True)
 
 
 def scatter_charts(result: Result) -> Iterator[Chart]:

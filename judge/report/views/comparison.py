@@ -325,7 +325,7 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
         axis = even(-limit, limit, limit)
         panels.append(intervals.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
     caption = "Change of the mean, after minus before, with 95% intervals."
-    return intervals.intervals("changes", "Changes", systems, panels, caption=caption)
+    return replace(intervals.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True)
 
 
 # Settings, failures, items and what is not compared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.core.format import format_interval, one_line, signed
 from judge.core.records import Estimate
@@ -50,7 +50,7 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     axis = even(-limit, limit, limit)
     panels = [Panel(axis, [_bar(_each(row).get(name)) for row in known], head=name) for name in names]
     title = f"Correlation with {', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"Correlation with {names[0]}"
-    yield intervals("drivers", title, [row.name for row in known], panels)
+    yield replace(intervals("drivers", title, [row.name for row in known], panels), tabled=True)
     scopes = {row.drivers.within for row in known}
     heads = ("scores", "explained", "by chance", *names, "texts")
     yield blocks.Table(

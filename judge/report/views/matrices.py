@@ -65,9 +65,10 @@ def _matrix(comparison: Comparison, column: Column, head: str, decimals: int) ->
     if comparison.note:
         captions.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     rows = [[cells.get((row, rival)) for rival in systems] for row in systems]
-    return heat_map(
+    chart = heat_map(
         f"differences-{column.name}", f"Differences: {head}", systems, systems, rows, caption=" ".join(captions)
     )
+    return replace(chart, tabled=column.kind == "criterion")
 
 
 def _in_percent(comparison: Comparison) -> Comparison:

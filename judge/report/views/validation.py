@@ -7,7 +7,7 @@ correlations at a glance.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any, Literal
 
@@ -585,7 +585,7 @@ def agreement_chart(facts: Sequence[AgreementFact]) -> Chart:
     ]
     name, title = f"people-{criterion}", f"Judge against people: {criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
-    return intervals.bars(name, title, [fact.name for fact in facts], bars, caption=caption)
+    return replace(intervals.bars(name, title, [fact.name for fact in facts], bars, caption=caption), tabled=True)
 
 
 def agreement_tile(result: Result) -> Tile | None:
