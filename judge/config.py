@@ -159,7 +159,7 @@ class RunConfig(BaseModel):
     )  # fmt: skip
     score_columns: dict[str, Literal["higher", "lower"]] = _option(
         {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
-        lacking=("rank", *_RUNS_ONLY),
+        lacking=("rank", "audit", "diff", "test"),
     )  # fmt: skip
     workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1)
 

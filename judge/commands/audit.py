@@ -17,7 +17,7 @@ from judge.commands.cost_estimate import estimate_cost
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
-from judge.commands.preparation import PreparedRun, check_output_dir, prepare
+from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.config import Judge, RankConfig, RunConfig, script_of, split
@@ -25,7 +25,6 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
-from judge.data import samples
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
@@ -160,7 +159,7 @@ def plan_audit(
     check_output_dir(config.out)
     if source is None:
         raise ConfigError("no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini")
-    rows = samples.load(source, mapping=config.map, systems=config.systems, where=config.where)[: config.limit]
+    rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
     base_plan = config.model_copy(update={**_USED_UP, "language": language})
     scales = _criterion_scales(base_plan, judges, custom_criteria or {})

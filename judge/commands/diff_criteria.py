@@ -21,7 +21,15 @@ from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import run_sequentially
-from judge.commands.preparation import PreparedRun, choose_pairs, criterion_for, prepare
+from judge.commands.preparation import (
+    PreparedRun,
+    choose_pairs,
+    configured,
+    criterion_for,
+    load_texts,
+    prepare,
+    select_texts,
+)
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.commands.run_metadata import prompt_skeletons
@@ -31,7 +39,6 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample, Usage
 from judge.criteria.render import Renderer
-from judge.data import samples
 from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
@@ -130,10 +137,16 @@ def plan_diff(
             f"{option('human')}: agreement with people needs scores; add {option('model', 'NAME')} or "
             f"{option('replay', 'CALLS')}"
         )
-    rows = [] if source is None else _load_texts(config, source, item, system)
+    rows = [] if source is None else select_texts(load_texts(config, source), item, system)[: config.limit]
     language = config.language or text.language_of(rows)
-    sides = _load_criterion(before, config, language), _load_criterion(after, config, language)
-    names = _name(before), _name(after)
+
+    def load(side: str | Criterion) -> Criterion:
+        if isinstance(side, Criterion):
+            return configured(criteria.finalize(side), config)
+        return configured(criteria.load(side, language=language, pairwise=None), config)
+
+    sides = load(before), load(after)
+    names = before if isinstance(before, str) else before.name, after if isinstance(after, str) else after.name
     if names[0] == names[1]:
         names = f"{names[0]} (before)", f"{names[1]} (after)"
     comparison = _compare_files(sides, names)
@@ -150,34 +163,9 @@ def plan_diff(
     runs = None
     if asking:
         runs = _prepare_runs(config, judges, rows, sides, rating)
-        sides = _as_first_judge_reads(runs[0]), _as_first_judge_reads(runs[1])
+        first, second = (criterion_for(run.criteria[0], next(iter(run.judges.values()))) for run in runs)
+        sides = first, second
     return DiffPlan(replace(comparison, prompts=_compare_prompts(sides, rows, config.seed, runs)), runs, rows)
-
-
-def _load_texts(config: RunConfig, source: Any, item: str | None, system: str | None) -> list[Sample]:
-    """Load the texts, only those of one item or system if it is named."""
-    rows = samples.load(source, mapping=config.map, systems=config.systems, where=config.where)
-    for field, name in (("item", item), ("system", system)):
-        if name is not None:
-            known = dict.fromkeys(getattr(row, field) for row in rows)
-            rows = [row for row in rows if getattr(row, field) == name]
-            if not rows:
-                raise ConfigError(f"{option(field)}: {unknown_name_message(field, name, list(known)[:_MAX_NAMES])}")
-    return rows[: config.limit]
-
-
-def _load_criterion(source: str | Criterion, config: RunConfig, language: str) -> Criterion:
-    """Load a criterion, with the kind of reply that the plan wants."""
-    if isinstance(source, Criterion):
-        criterion = criteria.finalize(source)
-    else:
-        criterion = criteria.load(source, language=language, pairwise=None)
-    form = "json" if config.structured else criterion.form
-    return replace(criterion, reply=config.reply or criterion.reply, form=form)
-
-
-def _name(source: str | Criterion) -> str:
-    return source.name if isinstance(source, Criterion) else source
 
 
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
@@ -240,10 +228,6 @@ def _prepare_runs(
         for side in sides
     )
     return first, second
-
-
-def _as_first_judge_reads(run: PreparedRun) -> Criterion:
-    return criterion_for(run.criteria[0], next(iter(run.judges.values())))
 
 
 def _compare_prompts(

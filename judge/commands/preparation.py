@@ -431,29 +431,40 @@ def prompt(
     `item`, `system` and `rival` default to the first ones of the data. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
-    rows = samples.load(data, mapping=config.map, systems=config.systems, where=config.where)
+    rows = load_texts(config, data)
     language = config.language or text.language_of(rows)
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
-    first = _first(rows, item=item, system=system)
+    first = select_texts(rows, item, system)[0]
     renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
     if not chosen.pairwise:
         return renderer.render(first)
     others = [s for s in rows if s.system != first.system]
-    return renderer.render(first, _first(others, item=first.item, system=rival))
+    return renderer.render(first, select_texts(others, first.item, rival)[0])
 
 
-def _first(rows: Sequence[Sample], *, item: str | None, system: str | None) -> Sample:
-    """Return the first sample of an item and a system, either of which may be None. Raises ConfigError."""
-    samples_of_this_item = [s for s in rows if item in (None, s.item)]
-    if not samples_of_this_item:
-        raise ConfigError(plugins.unknown_name_message("item", item or "", sorted({s.item for s in rows})[:20]))
-    sample = next((s for s in samples_of_this_item if system in (None, s.system)), None)
-    if sample is None:
-        raise ConfigError(
-            plugins.unknown_name_message("system", system or "", sorted({s.system for s in samples_of_this_item})[:20])
-        )
-    return sample
+def load_texts(config: RunConfig, source: Any) -> list[Sample]:
+    """Load all texts of a plan. Raises DataError."""
+    return samples.load(source, mapping=config.map, systems=config.systems, where=config.where)
+
+
+def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
+    """Return the texts of an item and a system, either of which may be None. Raises ConfigError if there are none."""
+    selected = list(rows)
+    for field_name, name in (("item", item), ("system", system)):
+        known = list(dict.fromkeys(getattr(row, field_name) for row in selected))
+        selected = [row for row in selected if name in (None, getattr(row, field_name))]
+        if not selected:
+            raise ConfigError(
+                f"{option(field_name)}: {plugins.unknown_name_message(field_name, name or '', known[:20])}"
+            )
+    return selected
+
+
+def configured(criterion: Criterion, config: RunConfig) -> Criterion:
+    """Return the criterion with the kind and form of reply that the plan wants."""
+    form = "json" if config.structured else criterion.form
+    return replace(criterion, reply=config.reply or criterion.reply, form=form)
 
 
 # Checks and conversions that commands share
@@ -511,9 +522,7 @@ def _load_criteria(
         criterion = loaded_criteria.get(name) or criteria_module.load(
             name, language=language, pairwise=isinstance(config, RankConfig)
         )
-        form = "json" if config.structured else criterion.form
-        reply_kind = config.reply or criterion.reply
-        chosen.append(replace(criterion, reply=reply_kind, form=form, merged=config.merge_criteria))
+        chosen.append(replace(configured(criterion, config), merged=config.merge_criteria))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
     reject_duplicate_columns([c.name for c in chosen])

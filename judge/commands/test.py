@@ -93,10 +93,12 @@ def _prepare_run(
     Raises JudgeError.
     """
     asked = suite_texts.asked[pairwise]
-    criteria = {each.name: each for each in suite_texts.criteria.values() if each.pairwise == pairwise}
+    scores = {} if pairwise else suite.options.get("score_columns", {})
+    chosen = [each for each in suite_texts.criteria.values() if each.pairwise == pairwise]
+    criteria = {each.name: each for each in chosen if each.name not in scores}
     out = None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
-    options |= {"criteria": list(criteria), "metrics": [], "language": language, "out": out}
+    options |= {"criteria": list(criteria), "metrics": [], "score_columns": scores, "language": language, "out": out}
     if pairwise:
         options["merge_criteria"] = False
     model = options.pop("model", None)

@@ -13,14 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from judge.core.errors import DataError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
-
-if TYPE_CHECKING:
-    pass
 
 
 class RawRow(NamedTuple):
@@ -38,8 +35,8 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
     if isinstance(data, str | PathLike):
         paths = files(data)
         for path, name in paths:  # before any is read
-            if path.suffix.lower() not in _READERS:
-                raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(_READERS))}")
+            if path.suffix.lower() not in SUFFIXES:
+                raise DataError(f"{name}: {unknown_name_message('suffix', path.suffix, list(SUFFIXES))}")
         for path, name in paths:
             try:
                 yield from _READERS[path.suffix.lower()](path, name)
@@ -188,7 +185,7 @@ def type_name(value: Any) -> str:
     return f"of type {type(value).__name__} ({str(value)[:40]})"
 
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+SUFFIXES = tuple(_READERS)
 """Of the files that are data."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _RUN_FILES = ("run.json", "scores.parquet", "scores.partial.jsonl")

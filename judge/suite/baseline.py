@@ -104,7 +104,7 @@ def locate(
         if not (place / RUN).exists():
             raise ConfigError(f"there is no run in {place}")
         before = load(place)
-        if before.rankings or not any(column.kind == "criterion" for column in before.table.columns):
+        if before.rankings or not columns(before):
             raise ConfigError(f"no text has a judge's score in {place}")
         comparable, notes = _compare_texts(before, samples)
         warnings = () if known is None or update else _warn_of_missing_texts(before, known)

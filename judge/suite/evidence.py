@@ -323,8 +323,12 @@ def criterion_name(criterion: str) -> str:
 
 
 def columns(result: Result) -> dict[str, Column]:
-    """Return the deciding column of each criterion: the judge's, or the mean of a panel."""
-    deciding = [column for column in result.table.columns if column.kind == "criterion" and not column.judge]
+    """Return the deciding column of each criterion: the judge's, the mean of a panel, or scores from elsewhere."""
+    deciding = [
+        column
+        for column in result.table.columns
+        if (column.kind == "criterion" and not column.judge) or column.signature.startswith(f"{column.name}|external")
+    ]
     return {column.criterion or column.name: column for column in deciding}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import chain, count, islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from judge.config import RunConfig, resolve_value, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample
+from judge.core.records import Criterion, Sample, Scale
 from judge.data import samples
 from judge.suite.expectations import Expectation
 from judge.suite.expectations.case import Case
@@ -70,7 +71,8 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, file)
-    options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(case.criterion for case in cases)], folder))
+    judged = [case.criterion for case in cases if case.criterion not in options.get("score_columns", ())]
+    options["criteria"] = tuple(resolve_value("criteria", [*dict.fromkeys(judged)], folder))
     if "data" in options and "data" not in given:
         try:
             samples.files(options["data"])
@@ -91,7 +93,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
 def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> tuple[Expectation, ...]:
     """Return the valid cases in order, each with its criterion and a unique name; report the mistakes to `file`."""
     named = [case.criterion for case in spec.cases if case.criterion]
-    known = list(dict.fromkeys(options.get("criteria") or named))
+    known = list(dict.fromkeys([*(options.get("criteria") or named), *options.get("score_columns", ())]))
     written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
     absent = [name for name in written if not (file.path.parent / name).is_file()]
     for name in absent:
@@ -106,7 +108,7 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
             places = {text.system: f"{file.path}:{file.line('cases', n, text.system)}" for text in case.texts}
             cases.append(case.located(criterion, line, places))
     if "criteria" in options and len(cases) == len(spec.cases):
-        for name in set(known) - {case.criterion for case in cases}:
+        for name in {*options["criteria"]} - {case.criterion for case in cases}:
             file.report(f"criteria: no case is about {name}; write one, or leave it out", "criteria")
     # Each gets a unique name: its own, or its expectation.
     taken: dict[str, int] = {}
@@ -183,7 +185,8 @@ def read(suite: Suite) -> list[Sample]:
     if "data" not in options:
         return []
     named = {key: options[key] for key in ("systems", "where") if key in options}
-    rows = samples.stream(options["data"], mapping=options.get("map", {}), **named)
+    scores = options.get("score_columns", ())
+    rows = samples.stream(options["data"], mapping=options.get("map", {}), scores=scores, **named)
     return list(islice(rows, min(options.get("limit") or sys.maxsize, sys.maxsize)))
 
 
@@ -215,7 +218,9 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
         if name in lost:
             continue
         try:
-            if name not in loaded:
+            if name in suite.options.get("score_columns", ()):
+                loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
+            elif name not in loaded:
                 (own,) = resolve_value("criteria", [name], suite.path.parent)
                 path = instead.get(Path(name).stem) or own
                 loaded[name] = criterion = criteria_module.load(path, language=language, pairwise=None)
@@ -258,7 +263,9 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             case.check(criterion, texts)
             if case.texts:
                 _check_inline(case.texts, criterion)
-            elif new := [sample for sample in texts if (criterion.digest, _key(sample)) not in checked]:
+            elif criterion.template and (
+                new := [sample for sample in texts if (criterion.digest, _key(sample)) not in checked]
+            ):
                 criteria_module.check_samples(criterion, new)
                 checked.update((criterion.digest, _key(sample)) for sample in new)
             if not criterion.pairwise and (

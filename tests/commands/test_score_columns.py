@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,40 @@ def test_wide_data_have_a_column_for_each_system() -> None:
     assert {score.system: score.value for score in result.table.scores} == {"a": 0.9, "b": 0.4}
     with pytest.raises(DataError, match=r"would get 'comet' as its comet; .* map=\{'comet': '\{system\}_comet'\}"):
         judge.evaluate([row], [], **wide)
+
+
+def test_a_suite_has_cases_about_them(tmp_path: Path) -> None:
+    data = tmp_path / "d.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    suite = tmp_path / "s.judge.yaml"
+    suite.write_text(
+        "data: d.jsonl\nscore_columns: {comet: higher, wer: lower}\ncases:\n"
+        "- {name: good, criterion: comet, item: '0', system: a, expect: {min: 0.8}}\n"
+        "- {name: bad, criterion: comet, item: '0', system: c, expect: {min: 0.8}}\n"
+        "- {name: none, criterion: comet, item: '1', system: b, expect: {min: 0}}\n"
+        "- {name: order, criterion: wer, item: '0', better: a, worse: c}\n",
+        encoding="utf-8",
+    )
+    (outcome,) = judge.test(suite)
+    assert not outcome.trouble
+    verdicts = {verdict.name: (verdict.status, verdict.found) for verdict in outcome.verdicts}
+    assert (verdicts["good"][0], verdicts["bad"][0], verdicts["order"][0]) == ("passed", "failed", "passed")
+    assert verdicts["none"][0] == "error"
+
+
+def test_a_suite_compares_them_with_its_baseline(tmp_path: Path) -> None:
+    suite = tmp_path / "s.judge.yaml"
+    rows = [{"item": str(n), "output": f"Text {n}.", "comet": 0.7 + n / 100, "wer": 0.2} for n in range(12)]
+    suite.write_text(
+        "data: d.jsonl\nscore_columns: [comet, wer=lower]\ncases:\n"
+        "- {criterion: comet, expect: {min: 0}}\n- {criterion: wer, expect: {min: 0}}\n",
+        encoding="utf-8",
+    )
+    statuses = []
+    for change in (0.0, 0.1):
+        worse = [row | {"comet": row["comet"] - change, "wer": row["wer"] + change} for row in rows]
+        (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, worse)), encoding="utf-8")
+        baseline = {"baseline": tmp_path / "runs"} if change else {"out": tmp_path / "runs"}
+        (outcome,) = judge.test(suite, **baseline)
+        statuses.append({v.name: v.status for v in outcome.verdicts if v.kind == "baseline"})
+    assert statuses == [{}, {"comet": "failed", "wer": "failed"}]
