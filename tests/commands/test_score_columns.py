@@ -104,4 +104,4 @@ def test_a_suite_compares_them_with_its_baseline(tmp_path: Path) -> None:
         baseline = {"baseline": tmp_path / "runs"} if change else {"out": tmp_path / "runs"}
         (outcome,) = judge.test(suite, **baseline)
         statuses.append({v.name: v.status for v in outcome.verdicts if v.kind == "baseline"})
-    assert statuses == [{}, {"comet": "failed", "wer": "failed"}]
+    assert statuses == [{}, {f"{name} against the baseline": "failed" for name in ("comet", "wer")}]
