@@ -72,6 +72,17 @@ def test_after_minutes_without_use_a_group_needs_a_leader_again() -> None:
     assert taken(queue, 302.0) == ["a2"]
 
 
+def test_a_group_that_has_had_its_share_rests_although_its_prefix_has_grown_cold() -> None:
+    queue = PrefixAwareQueue(paced=True)
+    requests = of("a", 20)
+    queue.add(requests, 0.0)
+    queue.take(0.0, last=False)
+    queue.answered(requests[0], 0.0)
+    assert len(taken(queue, 290.0)) == 15
+    assert taken(queue, 305.0) == []
+    assert taken(queue, 351.0) == ["a16"]  # a leader
+
+
 def test_a_paced_group_has_fifteen_a_minute_while_there_is_anything_else() -> None:
     queue = PrefixAwareQueue(paced=True)
     a, b = of("a", 40), of("b", 40)

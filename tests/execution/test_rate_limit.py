@@ -105,32 +105,38 @@ def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time
 
 
 class Rated:
-    """A server's limit, as a token bucket; with `headers` its replies tell how it stands, in OpenAI's words."""
+    """A server's limit, as a token bucket; with `headers` its replies tell how it stands, in OpenAI's words.
 
-    def __init__(self, per_minute: int, *, headers: bool, burst: int | None = None) -> None:
+    Each request takes `cost` of the limit's `kind`.
+    """
+
+    def __init__(
+        self, per_minute: int, *, headers: bool, burst: int | None = None, kind: str = "requests", cost: int = 1
+    ) -> None:
         self.rate, self.burst, self.headers = per_minute / 60, float(burst or per_minute), headers
-        self.level, self.at = self.burst, 0.0
+        self.level, self.at, self.kind, self.cost = self.burst, 0.0, kind, cost
 
     def __call__(self, _: Server) -> dict[str, str]:
         self.level = min(self.burst, self.level + (now() - self.at) * self.rate)
         self.at = now()
-        if self.level < 1:
+        if self.level < self.cost:
             raise Transient("busy", status=429, retry_after=1.0)
-        self.level -= 1
+        self.level -= self.cost
         if not self.headers:
             return {}
         left, reset = int(self.level), (self.burst - self.level) / self.rate
         return {
-            "x-ratelimit-limit-requests": f"{self.burst:g}",
-            "x-ratelimit-remaining-requests": f"{left}",
-            "x-ratelimit-reset-requests": f"{int(reset // 60)}m{reset % 60:.3f}s",
+            f"x-ratelimit-limit-{self.kind}": f"{self.burst:g}",
+            f"x-ratelimit-remaining-{self.kind}": f"{left}",
+            f"x-ratelimit-reset-{self.kind}": f"{int(reset // 60)}m{reset % 60:.3f}s",
         }
 
 
+@pytest.mark.parametrize(("kind", "cost"), [("requests", 1), ("tokens", 500)])
 @pytest.mark.parametrize("latency", [0.1, 1.0, 5.0])
-def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, in_time: Run) -> None:
+def test_a_server_that_tells_its_limit_never_has_to_refuse(latency: float, kind: str, cost: int, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
-        server = Server(latency, limit=Rated(300, headers=True))
+        server = Server(latency, limit=Rated(300 * cost, headers=True, kind=kind, cost=cost), used=500)
         return server, await drive(server, RateLimiter(64), 1500)
 
     server, took = in_time(run())
@@ -289,6 +295,23 @@ def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> Non
 
     first, second, *_ = in_time(run())
     assert second - first >= 20.0
+
+
+def test_a_request_that_no_longer_waits_holds_nobody_up(in_time: Run) -> None:
+    large = Request("m", ({"role": "user", "content": "How good is it? " * 10_000},))
+
+    async def run() -> float:
+        rate_limiter = RateLimiter(64, tpm=6_000)
+        await rate_limiter.acquire(REQUEST)
+        heavy = asyncio.create_task(rate_limiter.acquire(large))
+        light = asyncio.create_task(rate_limiter.acquire(REQUEST))
+        await asyncio.sleep(0.01)
+        heavy.cancel()
+        start = now()
+        await light
+        return now() - start
+
+    assert in_time(run()) <= 2.0
 
 
 def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:

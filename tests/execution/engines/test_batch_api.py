@@ -411,6 +411,24 @@ def test_neither_key_nor_text_is_on_disk(echo: Any, tmp_path: Path, monkeypatch:
 # A server in trouble.
 
 
+@pytest.mark.parametrize(
+    ("after", "waits"), [(20.0, [20.0, 20.0]), (None, [1.0, 2.0]), (0.5, [1.0, 2.0]), (500.0, [60.0] * 2)]
+)
+def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
+    echo: Any, tmp_path: Path, after: float | None, waits: list[float]
+) -> None:
+    session = Session(echo, tmp_path)
+    errors = [Transient("busy", status=429, retry_after=after) for _ in range(2)]
+
+    async def busy() -> None:
+        if errors:
+            raise errors.pop()
+
+    session.provider.batches.check = busy  # type: ignore[method-assign]
+    asyncio.run(session.run(named(1)))
+    assert session.waits[:2] == waits
+
+
 def test_trouble_while_waiting_is_waited_out(echo: Any, tmp_path: Path) -> None:
     echo.looks = 5
     echo.faults = [("GET /v1/batches", 503), ("POST /v1/files", 429), ("POST /v1/batches", 500)]
