@@ -137,6 +137,20 @@ def in_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
     return run
 
 
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """A function that waits a minute at most until a condition holds, while `process` (if any) runs."""
+
+    def wait(condition: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
+        end = time.monotonic() + 60
+        while not condition():
+            assert process is None or process.poll() is None, process.communicate()
+            assert time.monotonic() < end, "the condition did not hold within a minute"
+            time.sleep(0.002)
+
+    return wait
+
+
 class ChatServer:
     """A chat-completions endpoint on loopback whose answers a test decides.
 

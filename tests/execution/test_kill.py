@@ -102,7 +102,12 @@ def seen(server: Any) -> Counter[str]:
 
 @pytest.mark.parametrize("probabilities", [True, False], ids=["probabilities", "drawn one by one"])
 def test_a_run_that_is_killed_again_and_again(
-    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, starter: Starter, probabilities: bool
+    chat_server: Any,
+    make_completion: Callable[..., Any],
+    wait_until: Callable[..., None],
+    tmp_path: Path,
+    starter: Starter,
+    probabilities: bool,
 ) -> None:
     chance = random.Random(7)
 
@@ -119,8 +124,7 @@ def test_a_run_that_is_killed_again_and_again(
     for _ in range(KILLS):
         child = starter.start(tmp_path / "torn")
         stop = len(chat_server.bodies) + chance.randint(1, once.total() // KILLS - PLACES)
-        while len(chat_server.bodies) < stop:
-            time.sleep(0.001)
+        wait_until(lambda stop=stop: len(chat_server.bodies) >= stop)
         time.sleep(chance.uniform(0.0, 0.01))
         os.kill(child, signal.SIGKILL)
         assert starter.status() == signal.SIGKILL

@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from judge.cache import InspectableCache, open_for_admin
+from judge.core.redis_url import RedisUrl
+
 TEXTS, PLACES = 90, 4
 PROGRAMS = {
     "folder": "from judge.cli import main; main()",
@@ -30,7 +33,7 @@ main()
 
 
 class Asked:
-    """What the server is asked, and by whom; nobody is answered until two have asked, nor who `sticks`."""
+    """What the server is asked, and by whom; nobody is answered until two have asked, nor who `sticks` after 20."""
 
     def __init__(self, server: Any, answer: Callable[[str], dict[str, Any]]) -> None:
         self.prompts: dict[str, list[str]] = defaultdict(list)
@@ -57,7 +60,7 @@ class Asked:
         if len(self.prompts) == 2:
             self._both.set()
         assert self._both.wait(60.0), "two ask"
-        if who == self.sticks:
+        if who == self.sticks and len(self.prompts[who]) > 20:
             self.stuck[who].append(prompt)
             self.go_on.wait(60.0)
         time.sleep(0.01)
@@ -81,12 +84,21 @@ def asked(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> I
 
 
 @pytest.fixture(params=["folder", pytest.param("redis", marks=pytest.mark.redis)])
-def start(
-    request: pytest.FixtureRequest, chat_server: Any, tmp_path: Path
-) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Starts a run in a process of its own; with Redis it has a home of its own as on another machine."""
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | RedisUrl:
+    """Where the runs' cache is."""
     in_redis = request.param == "redis"
-    place = request.getfixturevalue("redis_server").url if in_redis else tmp_path / "cache"
+    return RedisUrl.read(request.getfixturevalue("redis_server").url) if in_redis else tmp_path / "cache"
+
+
+def kept(cache: InspectableCache) -> set[str]:
+    """The prompts whose replies are in a cache."""
+    return {request.messages[0]["content"] for _, request in cache.iter_all() if request is not None}
+
+
+@pytest.fixture
+def start(chat_server: Any, place: Path | RedisUrl, tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts a run in a process of its own; with Redis it has a home of its own as on another machine."""
+    program = PROGRAMS["folder" if isinstance(place, Path) else "redis"]
     rows = [{"item": f"{n}", "source": "the source", "output": f"text {n}"} for n in range(TEXTS)]
     data = tmp_path / "data.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -94,7 +106,7 @@ def start(
 
     def run(name: str) -> subprocess.Popen[str]:
         command = [
-            sys.executable, "-c", PROGRAMS[request.param], "run", data, "--model", "m", "--base-url", chat_server.url,
+            sys.executable, "-c", program, "run", data, "--model", "m", "--base-url", chat_server.url,
             "--metrics", "none", "--criteria", "coherence,relevance", "--max-concurrency", PLACES, "--cache", place,
             "--out", tmp_path / name, "--quiet",
         ]  # fmt: skip
@@ -137,17 +149,17 @@ def test_two_runs_at_once_pay_for_each_reply_once(
 
 
 def test_one_that_is_killed_holds_the_other_up_no_longer_than_its_claims_last(
-    asked: Asked, start: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+    asked: Asked,
+    start: Callable[[str], subprocess.Popen[str]],
+    place: Path | RedisUrl,
+    tmp_path: Path,
+    wait_until: Callable[..., None],
 ) -> None:
-    killed, other = start("a"), start("b")
-    while len(asked.prompts["a"]) < 20:
-        assert killed.poll() is None
-        time.sleep(0.005)
     asked.sticks = "a"
-    while len(asked.stuck["a"]) < PLACES:
-        assert killed.poll() is None
-        time.sleep(0.005)
-    time.sleep(0.5)  # what was answered before is on its way to Redis
+    killed, other = start("a"), start("b")
+    wait_until(lambda: len(asked.stuck["a"]) >= PLACES, killed)
+    with open_for_admin(place, beneath=False) as cache:
+        wait_until(lambda: set(asked.prompts["a"]) - set(asked.stuck["a"]) <= kept(cache), killed)
     killed.send_signal(signal.SIGKILL)
     finish(other)
     assert len(scores(tmp_path / "b")) == 2 * TEXTS

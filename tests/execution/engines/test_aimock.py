@@ -8,8 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ DATA = [{"item": str(n), "system": "s", "output": f"Output {n}."} for n in range
 
 
 @pytest.fixture
-def aimock(tmp_path: Path) -> Iterator[str]:
+def aimock(tmp_path: Path, wait_until: Callable[..., None]) -> Iterator[str]:
     """The address of a running server that answers online what it answers in batches."""
     node = shutil.which("node")
     if node is None:
@@ -49,11 +48,7 @@ def aimock(tmp_path: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     command = [node, str(COMMAND), "--port", str(port), "--fixtures", str(tmp_path / "replies.json")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not _listens(port):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: _listens(port), process)
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait()
@@ -77,11 +72,6 @@ def listed(url: str, what: str) -> list[dict[str, Any]]:
     return found
 
 
-def until_one_is_there(url: str) -> None:
-    while not listed(url, "batches"):
-        time.sleep(0.01)
-
-
 def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
     result = asyncio.run(judged(aimock, tmp_path))
     assert [score.value for score in result.table.scores] == [1.0] * 12
@@ -94,10 +84,10 @@ def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
     assert len(listed(aimock, "batches")) == 1
 
 
-def test_a_run_goes_on_with_the_batch_it_left(aimock: str, tmp_path: Path) -> None:
+def test_a_run_goes_on_with_the_batch_it_left(aimock: str, tmp_path: Path, wait_until: Callable[..., None]) -> None:
     async def cut_short() -> None:
         task = asyncio.create_task(judged(aimock, tmp_path))
-        await asyncio.to_thread(until_one_is_there, aimock)
+        await asyncio.to_thread(wait_until, lambda: listed(aimock, "batches"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

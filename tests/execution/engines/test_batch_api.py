@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
@@ -285,10 +284,11 @@ def test_a_reply_that_got_lost_is_looked_for(echo: Any, tmp_path: Path, call: st
 
 async def interrupted(session: Session, requests: list[Request], server: Any, after: Callable[[], bool]) -> None:
     task = asyncio.create_task(session.run(requests))
-    while not after():
-        await asyncio.sleep(0.01)
-        if task.done():
-            task.result()
+    async with asyncio.timeout(60):
+        while not after():
+            await asyncio.sleep(0.01)
+            if task.done():
+                task.result()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -624,19 +624,13 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 60
-    while not what():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("moment", ["uploaded", "polled"])
-def test_after_a_kill_the_same_command_goes_on(batch_server: Any, tmp_path: Path, moment: str) -> None:
+def test_after_a_kill_the_same_command_goes_on(
+    batch_server: Any, tmp_path: Path, wait_until: Callable[..., None], moment: str
+) -> None:
     batch_server.looks = 10**9
     process = command(batch_server, tmp_path)
-    wait_for(lambda: bool(batch_server.polls if moment == "polled" else batch_server.uploads), process)
+    wait_until(lambda: bool(batch_server.polls if moment == "polled" else batch_server.uploads), process)
     process.kill()
     process.communicate()
     batch_server.looks = 1
@@ -648,10 +642,10 @@ def test_after_a_kill_the_same_command_goes_on(batch_server: Any, tmp_path: Path
     assert json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
 
 
-def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path) -> None:
+def test_interrupted_it_says_what_goes_on(batch_server: Any, tmp_path: Path, wait_until: Callable[..., None]) -> None:
     batch_server.looks = 10**9
     process = command(batch_server, tmp_path)
-    wait_for(lambda: bool(batch_server.polls), process)
+    wait_until(lambda: bool(batch_server.polls), process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -141,9 +141,12 @@ class Site:
     def until(self, met: Callable[[], bool], program: subprocess.Popen[str]) -> None:
         """Wait until the server has seen what is wanted, for as long as the program runs."""
         with self.news:
-            while not met():
+            for _ in range(2_400):
+                if met():
+                    return
                 assert program.poll() is None
                 self.news.wait(0.1)
+        pytest.fail("not seen within four minutes")
 
 
 def ended(program: subprocess.Popen[str]) -> tuple[int, str, str]:
