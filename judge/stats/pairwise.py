@@ -169,7 +169,8 @@ def rankings(
 
     Intervals are over items, because an item's pairs are not independent. Win rates use Wilson's interval (1927) with
     Student's t and as many items as would have the observed variance if each were one win or loss (Franco et al. 2019).
-    Strengths use ± t standard errors of White's (1982) sandwich. If a system's items all agree, each counts as one win
+    Strengths use ± t standard errors of White's (1982) sandwich, and the end away from 0 is further out by what the
+    added ties pull. If a system's items all agree, each counts as one win
     or loss.
     """
     known = set(systems)
@@ -319,13 +320,15 @@ class _Rate(NamedTuple):
 class _Strengths:
     """Bradley-Terry log-odds by system, mean zero, and their variances; empty if `note` says why.
 
-    `over_items` is the variance over items, `by_model` that of the model for independent pairs.
+    `over_items` is the variance over items, `by_model` that of the model for independent pairs. `pull` is how far the
+    added ties move a strength (towards 0).
     """
 
     note: str = ""
     values: Floats | None = None
     over_items: Floats = field(default_factory=lambda: np.empty(0))
     by_model: Floats = field(default_factory=lambda: np.empty(0))
+    pull: Floats = field(default_factory=lambda: np.empty(0))
 
     def with_interval(self, at: int, rate: _Rate, tail: float) -> tuple[float | None, float | None, float | None]:
         """Return a strength and both ends of its interval by Student's t; the ends are None below five items."""
@@ -338,7 +341,8 @@ class _Strengths:
         if not rate.variance:
             variance = float(self.by_model[at]) * rate.pairs / rate.items
         away = t_quantile(tail, rate.items - 1) * sqrt(variance)
-        return strength, strength - away, strength + away
+        pull = float(self.pull[at])
+        return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 
 def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
@@ -376,7 +380,14 @@ def _fit_strengths(pairs: _Pairs, cells: _Cells) -> _Strengths:
         (pairs.p - expected[cells.cell_of_pair], (pairs.item, cells.cell_of_pair)),
         shape=(int(pairs.item.max()) + 1, len(expected)),
     )
-    return _Strengths("", strengths, ((by_item @ (sides @ inverse)) ** 2).sum(axis=0), np.diag(inverse).copy())
+    untied = np.linalg.pinv(sides.T @ ((cells.n_pairs * expected * (1 - expected))[:, None] * sides))
+    return _Strengths(
+        "",
+        strengths,
+        ((by_item @ (sides @ inverse)) ** 2).sum(axis=0),
+        np.diag(inverse).copy(),
+        (sides @ untied).T @ (0.5 - expected),
+    )
 
 
 def _mean(values: Floats) -> float | None:

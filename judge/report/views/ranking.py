@@ -27,7 +27,7 @@ _BY_STRENGTH = "Ordered by strength: the systems met different rivals, so win ra
 
 def view(result: Result) -> Document:
     """Build the report of a run that compares texts in pairs."""
-    about = build_provenance(result)
+    about, sentences, n_items = build_provenance(result), finding(result), number_of_items(result)
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
     pairs = sum(ranking.pairs for ranking in rankings)
@@ -36,14 +36,9 @@ def view(result: Result) -> Document:
     names = [field.name for field in fields(Standing)]
     return Document(
         title=about.title,
-        finding=finding(result),
-        scope=number_of_items(result),
-        about=(
-            plural(len(result.table.systems), "system"),
-            number_of_items(result),
-            plural(pairs, "pair"),
-            f"{failed:,} failed",
-        ),
+        finding=sentences,
+        scope="" if sentences and sentences[0].endswith(f"over {n_items}") else n_items,
+        about=(plural(len(result.table.systems), "system"), n_items, plural(pairs, "pair"), f"{failed:,} failed"),
         notices=about.all_banners,
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result)),
