@@ -72,6 +72,17 @@ def test_the_seed_decides() -> None:
     assert mean_differences(values, seed=1) != mean_differences(values, seed=2)
 
 
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> None:
+    random = np.random.default_rng(n)
+    item = random.normal(size=(1_000, n))
+    # the mean of each score is 3 by symmetry, so that the difference is 0
+    one, other = (np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2))
+    found = mean_differences(one - other, n_flips=100)
+    held = [e.low <= 0 <= e.high for e in found if e is not None and e.low is not None and e.high is not None]
+    assert (held == []) if n < 5 else 0.935 <= float(np.mean(held)) <= 0.98
+
+
 def _scipys(row: list[float]) -> float:
     """The exact p of scipy's own paired permutation test."""
     zeros = np.zeros(len(row))
