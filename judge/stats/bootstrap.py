@@ -243,12 +243,10 @@ DEFAULT = Bootstrap()
 
 
 def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
-    """Return hits / n (0–1) with Wilson's score interval (1927), none below five trials, or None if n is 0."""
+    """Return hits / n (0–1) with Wilson's score interval (1927), or None if n is 0."""
     if n < 1:
         return None
     p = hits / n
-    if n < MIN_INTERVAL_ITEMS:
-        return Estimate(name, p, None, None, n, f"fewer than {MIN_INTERVAL_ITEMS} trials: too few for an interval")
     low, high = wilson_ends(p, n, NORMAL.inv_cdf(0.975))
     return Estimate(name, p, min(low, p), max(high, p), n, "95% Wilson score interval")
 

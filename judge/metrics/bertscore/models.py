@@ -158,9 +158,8 @@ def _package_table(table: str) -> dict[str, Any]:
     tree = ast.parse((folder / "utils.py").read_text("utf-8") if folder else "")
     for node in tree.body:
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries)
-                | ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[entries]))
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries) | ast.Expr(
+                ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[entries])
             ) if name == table:
                 return dict(ast.literal_eval(entries))
     return {}
