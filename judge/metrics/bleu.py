@@ -53,25 +53,9 @@ def tokenizer_for(texts: Iterable[str]) -> str:
     return "char" if by_spaces or not text.installed(language.tokenizer) else language.bleu
 
 
-def words(name: str, *, lowercase: bool = False) -> Callable[[str], list[str]]:
-    """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=name) does. Raise MissingExtra."""
-    tokenizer = _scorer(name).tokenizer
-
-    def cut(string: str) -> list[str]:
-        tokenized: str = tokenizer(_readable(string.lower() if lowercase else string, name).rstrip())
-        return tokenized.split()
-
-    return cut
-
-
 def _readable(string: str, tokenizer: str) -> str:
     """Return a text that the tokenizer accepts: MeCab takes UTF-8 only and stops at a NUL."""
     return whole(string).replace("\0", " ") if tokenizer.endswith("-mecab") else string
-
-
-def tokenizer_signature(name: str) -> str:
-    """Return a tokenizer's own signature. Raise MissingExtra."""
-    return str(_scorer(name).tokenizer.signature())
 
 
 def tokenizer_option(option: str, name: Any) -> str:
@@ -84,12 +68,12 @@ def tokenizer_option(option: str, name: Any) -> str:
 
 
 @lru_cache(maxsize=16)  # one per kind, because tokenizers cache the texts
-def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4, smooth: str = "none") -> Any:
-    """Return sacrebleu's BLEU with effective order; without `smooth` its scores carry unsmoothed counts."""
+def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
+    """Return sacrebleu's BLEU, whose scores carry counts."""
     from sacrebleu.metrics.bleu import BLEU
 
     try:
-        return BLEU(lowercase, True, name, smooth, None, max_order, True)
+        return BLEU(lowercase, True, name, "none", None, max_order, True)
     except (RuntimeError, ImportError) as error:
         extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
         raise MissingExtra(f"the tokenizer {name} needs more packages: pip install {extra}") from error
@@ -130,11 +114,18 @@ class Tokens(MetricOptions):
 
     def words(self, tokenizer: str) -> Callable[[str], list[str]]:
         """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=tokenizer) does."""
-        return words(tokenizer, lowercase=self.lowercase)
+        cut = _scorer(tokenizer).tokenizer
+
+        def words(string: str) -> list[str]:
+            tokenized: str = cut(_readable(string.lower() if self.lowercase else string, tokenizer).rstrip())
+            return tokenized.split()
+
+        return words
 
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
-        return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={joined(map(tokenizer_signature, tokenizers))}"
+        signed = joined(str(_scorer(name).tokenizer.signature()) for name in tokenizers)
+        return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={signed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,12 +243,10 @@ class Bleu(Parts, ReferenceMetric):
         def prepare(part: str, targets: tuple[str, ...], used: set[str]) -> Rate:
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
-            scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order, smooth=self.smooth)
-            read = [_readable(each, tokenizer) for each in targets]
 
             def rate(output: str) -> float:
                 if (output, targets) not in scores:
-                    scores[output, targets] = scorer.sentence_score(_readable(output, tokenizer), read)
+                    scores[output, targets] = self.computed(self.counts(output, targets, tokenizer))
                 return self.part(scores[output, targets], part)
 
             return rate

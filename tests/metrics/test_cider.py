@@ -112,12 +112,6 @@ def test_references_without_anything_of_their_own() -> None:
     assert found(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
 
 
-def test_samples_without_reference_and_empty_outputs() -> None:
-    empty = Sample("8", "a", " ", references=("a blue boat sank",))
-    values = found(*samples(), Sample("9", "a", "x"), empty)
-    assert values[-2:] == ["NoReference", 0.0]
-
-
 def test_an_output_in_another_script_is_not_lost() -> None:
     """The English rules would see `llm` alone in it."""
     lost = cider.score(["x", "llm"], ["a boat", "an llm"])[1]
@@ -131,8 +125,3 @@ def test_signature() -> None:
     assert (column.name, column.low, column.high, column.better) == ("cider", 0.0, 10.0, "higher")
     assert column.signature.startswith("cider|D|nrefs=var|items=4|n=4|sigma=4|stem|tok=en|form=nfkc|refs=mean|judge ")
     assert Cider().score([]).rows == ()
-
-
-@pytest.mark.parametrize("odd", ["\ud800 배가 늦게 왔다", "😀 boat ship at sea", "the boat ran over sand " * 10_000])
-def test_odd_and_long_texts(odd: str) -> None:
-    assert cider.score([odd, "x"], [odd, "y"])[0] == pytest.approx(10, abs=1e-9)

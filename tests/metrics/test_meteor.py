@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.meteor_score import meteor_score
 
-from judge.core.errors import DataError, MissingExtra
-from judge.core.records import Failure, Sample, Score
+from judge.core.errors import MissingExtra
+from judge.core.records import Failure, Sample
 from judge.metrics import meteor
 from judge.metrics.meteor import Meteor
 
@@ -172,18 +172,6 @@ def test_an_output_in_another_script_is_not_lost() -> None:
     assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [pytest.approx(expected)]
     (found,) = meteor.score(["배가 왔다 llm"], ["a new llm"])
     assert 0 < found < 0.3
-
-
-@pytest.mark.parametrize("odd", ["\ud800 배가 늦게", "😀 boat ship", "the boat " * 100_000])
-def test_odd_and_long_texts(odd: str) -> None:
-    (row,) = Meteor().score([Sample("1", "a", odd, references=(odd,))]).rows
-    assert isinstance(row, Score)
-    assert 0.5 <= row.value <= 1
-
-
-def test_lists_are_checked() -> None:
-    with pytest.raises(DataError, match=r"outputs\[0\] has only blank references"):
-        meteor.score(["x"], [""])
 
 
 def test_references_without_a_word_are_no_zero() -> None:

@@ -46,20 +46,6 @@ def test_one_long_text_does_not_speak_for_all() -> None:
     assert text.detect_language(["late " * 100_000, *["배가 늦게 도착했다. " * 20] * 50]) == "ko"
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("Zürich – naïve café", False), ("plain", False), ("", False), ("12 345 – 67", False), ("배가 늦었다", True),
-        ("배가 late", False),  # two letters of six lost
-        ("배가늦었다 late", True),  # five of nine
-        ("배가 an", False),  # exactly half
-        ("Паром", True), ("船", True),
-    ],
-)  # fmt: skip
-def test_is_cjk_where_english_rules_lose_more_than_half(line: str, expected: bool) -> None:
-    assert text.is_cjk(line) is expected
-
-
 @given(ANY_TEXT)
 def test_is_cjk_counts_what_ascii_loses(line: str) -> None:
     lowered = unicodedata.normalize("NFKC", line).lower()

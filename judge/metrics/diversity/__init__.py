@@ -23,6 +23,7 @@ from judge.metrics.common import (
     form_note,
     lacks_source,
     setting,
+    values,
     whole_number,
 )
 from judge.metrics.common import texts as text_list
@@ -300,13 +301,8 @@ def source_bleu(
     metric = SourceBleu(**opts)
     if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
         raise DataError(f"{len(outputs):,} outputs and {len(sources):,} sources: give one source for each output")
-    for place, source in enumerate(sources):
-        if not source.strip():
-            raise DataError(f"source {place} is blank: there is nothing to compare its output with")
-    return [
-        metric.bleu(metric.counts(output, [source], metric.tokenizer_for([source])))
-        for output, source in zip(outputs, sources, strict=True)
-    ]
+    pairs = enumerate(zip(outputs, sources, strict=True))
+    return values(metric, [Sample(str(n), "", *pair, where=f"pair {n}") for n, pair in pairs])
 
 
 MOST = 20_000

@@ -70,7 +70,7 @@ def test_without_source_is_a_failure(source: str | None, found: str) -> None:
     assert second.message.startswith("item 8 has no source: ")
 
 
-@pytest.mark.parametrize(("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "source 0 is blank")])
+@pytest.mark.parametrize(("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")])
 def test_function_raises(sources: list[str], said: str) -> None:
     with pytest.raises(DataError, match=said):
         source_bleu(["x"], sources)

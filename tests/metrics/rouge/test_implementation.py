@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import judge
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.rouge import Rouge, score
+from judge.metrics.rouge import Rouge
 
 SAMPLES = [
     Sample("1", "a", "The ferries were late. Nobody had told us.", references=("The ferry was late; nobody told us.",)),
@@ -47,11 +44,6 @@ def test_the_signature_names_the_package() -> None:
     ]
 
 
-def test_lists_of_texts() -> None:
-    outputs, references = ["a cat\nran", "dogs"], [["cats run", "a dog"], "the dog"]
-    assert score(outputs, references, implementation="rouge-score") == score(outputs, references)
-
-
 @pytest.mark.parametrize(
     ("option", "named"),
     [
@@ -77,17 +69,3 @@ def test_a_script_that_the_package_cannot_read_is_a_failure() -> None:
     assert (failed.error, isinstance(value, Score)) == ("NotAscii", True)
     assert "use rouge.implementation=judge" in failed.message
     assert "|tok=en|" in result.columns[0].signature
-
-
-def test_columns_in_a_run(tmp_path: Path) -> None:
-    rows = [
-        {"item": s.item, "system": s.system, "output": s.output, "references": list(s.references)} for s in SAMPLES[:4]
-    ]
-    results = [
-        judge.evaluate(rows, [], metrics="rouge", set={"rouge": {"implementation": name}}, out=tmp_path / name)
-        for name in ("judge", "rouge-score")
-    ]
-    ours, theirs = (result.to_frame().sort_values(["item", "system", "column"]) for result in results)
-    assert list(ours["column"]) == list(theirs["column"])
-    assert list(ours["value"]) == pytest.approx(list(theirs["value"]), abs=1e-12)
-    assert "rouge_score" in sys.modules

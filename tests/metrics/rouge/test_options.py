@@ -9,30 +9,6 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.metrics.rouge import Rouge
-from judge.metrics.rouge.variants import Kind, kinds
-
-
-@pytest.mark.parametrize(
-    ("name", "script", "kind"),
-    [
-        ("rouge9", False, Kind("rouge9", "n", n=9)),
-        ("rougeL", False, Kind("rougeL", "l")),
-        ("rougeLsum", False, Kind("rougeLsum", "lsum")),
-        ("rougeW", False, Kind("rougeW", "w", weight=1.2)),
-        ("rougeW-2.5", False, Kind("rougeW-2.5", "w", weight=2.5)),
-        ("rougeS", False, Kind("rougeS", "s")),
-        ("rougeS*", False, Kind("rougeS*", "s")),
-        ("rougeSU12", False, Kind("rougeSU12", "su", gap=12)),
-        ("lcs_mead", False, Kind("lcs_mead", "mead")),
-        ("ROUGE-4", True, Kind("ROUGE-4", "n", n=4)),
-        ("ROUGE-L", True, Kind("ROUGE-L", "lsum")),
-        ("ROUGE-W-1.2", True, Kind("ROUGE-W-1.2", "w", weight=1.2)),
-        ("ROUGE-S*", True, Kind("ROUGE-S*", "s")),
-        ("ROUGE-SU9", True, Kind("ROUGE-SU9", "su", gap=9)),
-    ],
-)
-def test_types_by_name(name: str, script: bool, kind: Kind) -> None:
-    assert kinds([name], "rouge155" if script else None) == (kind,)
 
 
 @pytest.mark.parametrize(

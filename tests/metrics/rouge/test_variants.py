@@ -11,7 +11,6 @@ import pytest
 
 from judge.core.records import Failure
 from judge.metrics.rouge import RougeScore, score
-from judge.metrics.rouge.variants import skip_count
 
 MULTI = {"ref1/A": "best_f", "ref11/A": "pooled", "ref11/B": "best_recall", "jack11/B": "jackknife"}
 # Words of the edge cases that the script's own list, which is not at hand, has too
@@ -101,10 +100,3 @@ def test_alpha_weighs_as_its_option_p() -> None:
     for alpha, value in ((0.0, 0.66667), (1.0, 0.5), (0.2, 0.625)):
         (found,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)["ROUGE-1"]
         assert numbers(found) == [0.66667, 0.5, value]
-
-
-@pytest.mark.parametrize("gap", [None, 0, 1, 4, 50])
-@pytest.mark.parametrize("words", [0, 1, 2, 3, 10])
-def test_how_many_pairs_a_text_has(words: int, gap: int | None) -> None:
-    most = words if gap is None else gap
-    assert skip_count(words, gap) == sum(0 < j - i <= most + 1 for i in range(words) for j in range(words))
