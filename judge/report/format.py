@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from judge.core.format import decimals, format_interval, number, one_line
+from judge.core.format import decimals, format_interval, minus, number, one_line
 from judge.core.records import Column, Estimate
 
 _TITLES = {
@@ -39,14 +39,14 @@ def column_title(name: str) -> str:
 
 
 def share_label(column: Column) -> str:
-    """Return the label whose share the column's mean is, such as `pass`, or nothing for any other scale."""
+    """Return the label whose mean probability the column's mean is, such as `pass`; nothing for any other scale."""
     if len(column.labels) == 2 and not _numeric(column.labels) and sorted(column.values) == [0.0, 1.0]:
         return column.labels[column.values.index(1.0)]
     return ""
 
 
 def mean_text(column: Column, value: float, places: int) -> str:
-    """Write a mean: `3.92`, or `64 %` if it is the share of a label."""
+    """Write a mean: `3.92`, or `64 %` if it is the mean probability of a label."""
     return f"{number(100 * value, 0)} %" if share_label(column) else number(value, places)
 
 
@@ -58,11 +58,13 @@ def interval_text(column: Column, low: float | None, high: float | None, places:
 
 
 def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
-    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `64 % pass [51, 75]`."""
-    label = share_label(column)
+    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass 64 % [51, 75]`."""
     mean = mean_text(column, estimate.value, places)
-    unit = label or (f"of {column.high:g}" if column.high is not None and column.kind == "criterion" else "")
-    return " ".join(filter(None, (mean, unit, interval_text(column, estimate.low, estimate.high, places))))
+    if label := share_label(column):
+        mean = f"mean probability of {label} {mean}"
+    elif column.high is not None and column.kind == "criterion":
+        mean += f" on {scale_text(column)}" if in_words(column) else f" of {column.high:g}"
+    return f"{mean} {interval_text(column, estimate.low, estimate.high, places)}".rstrip()
 
 
 def score_text(column: Column, value: float, places: int = 2) -> str:
@@ -74,9 +76,12 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
 
 
 def scale_text(column: Column) -> str:
-    """Write the ends of a criterion's scale, `1–5`; nothing for other columns and for scales of words."""
+    """Write the ends of a criterion's scale, `1–5` or `rude 0 – polite 1`; nothing for shares and other columns."""
     if column.kind != "criterion" or column.low is None or column.high is None or share_label(column):
         return ""
+    if in_words(column):
+        (low, lowest), *_, (high, highest) = sorted(zip(column.values, column.labels, strict=True))
+        return f"{lowest} {minus(f'{low:g}')} – {highest} {minus(f'{high:g}')}"
     return f"{number(column.low, 0)}–{number(column.high, 0)}" if _whole(column.low, column.high) else ""
 
 

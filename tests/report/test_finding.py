@@ -211,7 +211,7 @@ def test_a_pass_fail_scale_reads_as_a_share() -> None:
     column = Column("fluency", "criterion", "f", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
     analysis = analyze(result.table.samples, [column], result.table.rows())
     (sentence,) = finding(Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons))
-    assert re.fullmatch(r"fluency: 75 % pass \[\d+, \d+\] over 16 items", sentence)
+    assert re.fullmatch(r"fluency: mean probability of pass 75 % \[\d+, \d+\] over 16 items", sentence)
 
 
 def test_nothing_is_claimed_if_nothing_was_tested(result: Result, tested: Result) -> None:
@@ -254,6 +254,16 @@ def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> Non
     for number, words in ((9, "All 9 values failed (DataError)"), (1, "The only value failed (DataError)")):
         table = Table(result.table.samples[:number], (column,), (), failures[:number])
         assert finding(Result(table, {}))[0].startswith(words)
+
+
+def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
+    column = Column("tone", "criterion", "", 0.0, 2.0, ("rude", "plain", "polite"), values=(0.0, 1.0, 2.0))
+    samples = tuple(Sample(str(k), "a", "text") for k in range(8))
+    scores = tuple(Score(s.item, "a", "tone", float(k % 2 + 1), Provenance("single")) for k, s in enumerate(samples))
+    analysis = analyze(samples, [column], scores)
+    result = Result(analysis.table, analysis.estimates)
+    assert finding(result)[0].startswith("tone: 1.50 on rude 0 – polite 2 [")
+    assert "criteria rude 0 – polite 2" in " ".join(result.report().split())
 
 
 def test_kinds_of_failures_are_counted(result: Result) -> None:

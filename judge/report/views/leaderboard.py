@@ -345,13 +345,13 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
 def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
     marked = any(board.cells[system, column.name].best for system in board.systems for column in columns)
     scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
-    shares = any(share_label(column) for column in columns)
+    shares = dict.fromkeys(filter(None, map(share_label, columns)))
     partial = any(0 < board.cells[system, column.name].n < board.cells[system, column.name].total
                   for system in board.systems for column in columns)  # fmt: skip
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     parts = [
         "* significantly best" if marked else "",
-        "%: mean probability of the label" if shares else "",
+        f"%: mean probability of {' or '.join(shares)}" if shares else "",
         f"criteria {scales.pop()}" if len(scales) == 1 else "",
         f"lower is better: {', '.join(lower)}" if lower else "",
         "(a/b) a of b texts have a score" if partial else "",
