@@ -1,6 +1,6 @@
 """Measure by simulation how often each claim of a report is true, at 2 to 50 items.
 
-    python benchmarks/claims.py [REPETITIONS]     # 1,000
+    python benchmarks/claims.py [REPETITIONS] [CLAIM]     # 1,000
 
 Four systems answer the same items. Scores are from 1 to 5: half steps and skewed to the top, or whole steps of which
 70 % are the best one. What makes an item hard is the same for all systems. An interval should contain the truth in 95 %
