@@ -1,7 +1,7 @@
 """Compute ROUGE (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries").
 
-`score` takes lists of texts, `Rouge` is the metric. English N, L and Lsum equal rouge-score 0.1.2; the preset rouge155
-equals ROUGE-1.5.5.pl. Options:
+`score` takes lists of texts, `Rouge` is the metric. English N and L, and Lsum of sentences on lines, equal rouge-score
+0.1.2; the preset rouge155 equals ROUGE-1.5.5.pl. Options:
 
 types       rouge1 to rouge9; rougeL (one longest common subsequence over the whole text), rougeLsum (by sentence);
             rougeW or rougeW-1.2 (runs of k words count k^1.2); rougeS, rougeSU (pairs of words with any gap; with
