@@ -258,8 +258,7 @@ class RunConfig(BaseModel):
                 raise ValueError(f"{field!r}: a column stands here twice")
             if len(several) > 1 and not str(field).startswith("human."):
                 raise ValueError(
-                    f"{field!r}: name one column; only human ratings (human.CRITERION) may have several, one for each "
-                    "annotator"
+                    f"{field!r}: name one column; only human ratings (human.CRITERION) may have several, one per rater"
                 )
             mapping[field] = several if len(several) > 1 else several[0]
         return mapping

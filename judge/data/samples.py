@@ -140,7 +140,7 @@ __all__ = [
 ]  # fmt: skip
 
 Mapped = Mapping[str, str | Sequence[str]]
-"""The data's column for each of ours; of people's ratings also several, one for each annotator."""
+"""The data's column for each of ours; of people's ratings also several, one for each rater."""
 
 FIELDS = ("item", "system", "output", "source", "references", "human")
 SYSTEM = "{system}"
@@ -390,7 +390,7 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
 
 
 def _human(cells: Mapping[str, Any], where: str) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
-    """Return human ratings by name (the mean of several annotators), and the single ratings of several annotators."""
+    """Return human ratings by name (the mean of several raters), and the single ratings of several raters."""
     cell = _unpack(cells.get("human", {}), f"{where}: human")
     ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
     ratings |= {name.removeprefix("human."): value for name, value in cells.items() if name.startswith("human.")}
@@ -414,7 +414,7 @@ def _unpack(value: Any, label: str) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _rating(value: Any, label: str, annotator: int = 0) -> float | None:
+def _rating(value: Any, label: str, rater: int = 0) -> float | None:
     """Return a rating as a number, or None if the cell is empty."""
     if is_missing(value, flat=True):
         return None
@@ -423,6 +423,6 @@ def _rating(value: Any, label: str, annotator: int = 0) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if math.isinf(number):
-        by = f" by annotator {annotator}" if annotator else ""
-        raise DataError(f"{label}{by} is {value!r}, not a number (of several annotators, give a list of numbers)")
+        by = f" by rater {rater}" if rater else ""
+        raise DataError(f"{label}{by} is {value!r}, not a number (of several raters, give a list of numbers)")
     return None if math.isnan(number) else number

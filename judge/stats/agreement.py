@@ -1,4 +1,4 @@
-"""Measure agreement between raters: the judges of a panel, annotators, or a judge and people.
+"""Measure agreement between raters: the judges of a panel, people, or a judge and people.
 
 `alpha` takes the columns of a panel. `agree` takes an array of votes (raters × items × systems, NaN for a missing
 vote). `repeats` measures how much one judge varies from draw to draw. Intervals resample items with all their texts.

@@ -1,7 +1,7 @@
 """Correlate columns with people's ratings and with each other.
 
 `CorrelationWithRatings` correlates columns with ratings and compares two columns. `rater_correlation` does this for an
-annotator, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have bootstrap intervals,
+rater, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have bootstrap intervals,
 at three levels: within items, over texts, between system means.
 """
 
@@ -247,9 +247,9 @@ def change_in_agreement(
 
 
 def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
-    """Correlate each annotator with the mean of the others, and average over annotators (within items for `document`).
+    """Correlate each rater with the mean of the others, and average over raters (within items for `document`).
 
-    `votes` are annotators × items × systems, NaN for missing ratings. See `CorrelationWithRatings` for the rest.
+    `votes` are raters × items × systems, NaN for missing ratings. See `CorrelationWithRatings` for the rest.
     """
     voted = ~np.isnan(votes)
     known = np.where(voted, votes, 0.0)
@@ -268,7 +268,7 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
 
         return bootstrap.resampled(statistic, votes.shape[1], int(_complete_texts(pairs).any(axis=1).sum()))
 
-    subject = f"one of {len(votes)} annotators against the mean of the others, averaged: "
+    subject = f"one of {len(votes)} raters against the mean of the others, averaged: "
     return _correlation(pairs, drawn, subject, bootstrap)
 
 

@@ -111,7 +111,7 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
             "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
         ),
         (("empty", "--max-tokens", "5"), "--max-tokens: the run in empty is finished; name its data"),
-        (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by annotator 2 is 'high', not a number"),
+        (("bad.jsonl", *SCRIPTED), "bad.jsonl:1: human rating 'relevance' by rater 2 is 'high', not a number"),
     ],
 )
 def test_bad_input_costs_nothing_and_says_what_to_do(

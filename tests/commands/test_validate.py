@@ -361,7 +361,7 @@ def test_the_page_of_very_many_texts_has_the_baselines_of_the_run(monkeypatch: p
     assert len(of(judge.validate(held, n_resamples=10)).baselines) == 5
 
 
-def test_annotators_ratings_are_stored(tmp_path: Path) -> None:
+def test_raters_ratings_are_stored(tmp_path: Path) -> None:
     judged(rows(), out=tmp_path)
     path = tmp_path / "samples.parquet"
     stored = pq.read_table(path)

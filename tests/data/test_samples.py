@@ -339,13 +339,13 @@ def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
         ({"human": 3}, {"overall": 3.0}, {}),
     ],
 )
-def test_several_annotators(cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]) -> None:
+def test_several_raters(cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]) -> None:
     (sample,) = samples.load([{"output": "x", **cells}])
     assert (sample.human, sample.ratings, sample.extra) == (human, ratings, {})
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
-def test_several_annotators_in_a_file(tmp_path: Path, suffix: str) -> None:
+def test_several_raters_in_a_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"d.{suffix}"
     votes = [4, None, 3]
     if suffix == "jsonl":
@@ -509,12 +509,12 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ({"output": "x", "item": None}, {}, "row 1: item is null: give each item a name or a number"),
         ({"output": "x", "item": True}, {}, "row 1: item is of type bool (True)"),
         ({"output": "x", "item": "1", "system": " "}, {}, "row 1: system is an empty string"),
-        ({"output": "x", "human": {"a": [1, "b"]}}, {}, "row 1: human rating 'a' by annotator 2 is 'b', not a number"),
-        ({"output": "x", "human": {"a": [[1]]}}, {}, "row 1: human rating 'a' by annotator 1 is [1], not a number"),
+        ({"output": "x", "human": {"a": [1, "b"]}}, {}, "row 1: human rating 'a' by rater 2 is 'b', not a number"),
+        ({"output": "x", "human": {"a": [[1]]}}, {}, "row 1: human rating 'a' by rater 1 is [1], not a number"),
         (
             {"output": "x", "human": {"a": {"b": 1}}},
             {},
-            "is {'b': 1}, not a number (of several annotators, give a list",
+            "is {'b': 1}, not a number (of several raters, give a list",
         ),
         ({"output": "x", "human": "[1, 2"}, {}, "row 1: human: not JSON"),
         ({"output": "x", "human": math.inf}, {}, "row 1: human rating 'overall' is inf, not a number"),
@@ -594,7 +594,7 @@ def test_korean_replies(shared_data) -> None:
     assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
 
 
-# Which rows, and several annotators
+# Which rows, and several raters
 
 
 LANGS = [
@@ -644,7 +644,7 @@ def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expec
     assert expected in complaint(LANGS, where=where)
 
 
-def test_columns_of_several_annotators_make_their_list(tmp_path: Path) -> None:
+def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
     found = samples.load(path, mapping={"human.relevance": ["anna", "ben"]})

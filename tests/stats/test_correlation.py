@@ -318,7 +318,7 @@ def test_each_rater_is_left_out_once() -> None:
     of_all = [scipys(votes[k], others[k], "pearson") for k in range(3)]
     assert found.estimates["item", "pearson"].value == pytest.approx(np.mean(of_all))
     assert found.estimates["item", "pearson"].method.startswith(
-        "one of 3 annotators against the mean of the others, averaged: Pearson's r over all texts; 95%"
+        "one of 3 raters against the mean of the others, averaged: Pearson's r over all texts; 95%"
     )
 
 

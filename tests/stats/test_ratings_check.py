@@ -25,7 +25,7 @@ def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
     assert not [*out_of_scale(rated(1, 5), FIVE)]
 
 
-def test_of_annotators_each_rating_counts() -> None:
+def test_of_raters_each_rating_counts() -> None:
     sample = Sample("d", "a", "x", human={"relevance": 4.0}, ratings={"relevance": (6.0, None, 2.0)}, where="d.csv:2")
     assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
