@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,21 +95,35 @@ def test_a_judge_who_goes_against_people_does_not_count() -> None:
     assert (found.weight, found.estimate) == (0.0, found.people)
 
 
-def test_a_judge_who_always_says_the_same_does_not_count() -> None:
+ALMOST = np.array([0.3, 0.1 + 0.2])
+"""Equal but for rounding."""
+
+
+@pytest.mark.parametrize("weight", [None, 1.0])
+@pytest.mark.parametrize("same", [np.full(2, 0.1), np.zeros(2), ALMOST])
+def test_a_judge_who_always_says_the_same_does_not_count(same: Any, weight: float | None) -> None:
     y, f, more = drawn()
-    assert powered(y, np.full_like(f, 0.1), np.full_like(more, 0.1)).weight == 0.0
+    found = powered(y, np.resize(same, len(f)), np.resize(same, len(more)), weight=weight)
+    assert (found.weight, found.estimate) == (0.0, found.people)
+    assert powered(y, np.resize(same, len(f)), more, weight=weight).weight == 0.0
+    assert powered(y, f, np.empty(0), weight=weight).weight == 0.0
 
 
-def test_equal_ratings_give_no_interval() -> None:
+@pytest.mark.parametrize("same", [np.full(2, 5.0), np.zeros(2), ALMOST])
+def test_equal_ratings_give_no_interval(same: Any) -> None:
     _, f, more = drawn()
-    found = powered(np.full(len(f), 5.0), f, more)
-    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.effective_ratings) == (
-        5.0,
-        None,
-        None,
-        None,
-    )
+    found = powered(np.resize(same, len(f)), f, more)
+    assert found.estimate.value == pytest.approx(same[0])
+    assert (found.estimate.low, found.estimate.high, found.effective_ratings) == (None, None, None)
     assert found.estimate.method.endswith("all ratings are equal: no interval")
+
+
+def test_one_more_item_has_no_variance_of_its_own() -> None:
+    y, f, more = drawn()
+    found = powered(y, f, more[:1])
+    assert 0 < found.weight < 0.1
+    assert found.estimate.low < found.estimate.value < found.estimate.high  # type: ignore[operator]
+    assert replace(found, estimate=replace(found.estimate, low=4.0, high=4.0)).effective_ratings is None
 
 
 def test_a_skewed_means_interval_is_halls() -> None:
