@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,15 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     made = judge.validate(plain, n_resamples=20, calibrate=True)
     assert made.calibrated == result.calibrated
     assert "relevance: means on people's scale." in made.report("markdown")
+    (calibrated,) = made.calibrated
+    best, *_ = calibrated.means
+    shown = made.report("console")
+    assert f"On people's scale, {best.system} and " in " ".join(shown.split())
+    line = next(line.split() for line in shown.splitlines() if line.startswith(f"{best.system} "))
+    assert line[1] == f"{best.estimate.value:.2f}"
+    assert line[2:4] == [f"[{best.estimate.low:.2f},", f"{best.estimate.high:.2f}]"]
+    noted = replace(made, calibrated=(replace(calibrated, note="not a random sample?"),)).report("console")
+    assert "! relevance on people's scale: not a random sample?" in noted
     assert len(json.loads(made.report("json"))["calibrated"]) == 1
 
 

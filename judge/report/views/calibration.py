@@ -11,7 +11,7 @@ from judge.report.views.columns import p_cell
 from judge.stats.calibration import Calibrated, Powered
 
 _MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
-_NOTE = 300  # characters of the note on what could not be estimated
+NOTE = 300  # characters of the note on what could not be estimated
 
 
 def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
@@ -41,6 +41,32 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
+    """Compare the two best systems on people's scale, for each criterion."""
+    for calibrated in criteria:
+        for d in calibrated.differences[:1]:
+            names, name = f"{one_line(d.system)} and {one_line(d.other)}", one_line(calibrated.column)
+            e, places = d.estimate, decimals([mean.estimate.value for mean in calibrated.means])
+            size = f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
+            verb = "differ significantly" if d.apart else "do not differ significantly"
+            yield f"On people's scale, {names} {verb} on {name}: {size}, {plural(e.n, 'rated item')}."
+
+
+def calibration_summary(criteria: Sequence[Calibrated]) -> tuple[Table, ...]:
+    """Tabulate the means on people's scale: a row per criterion and system. The full report has more of them."""
+    rows = []
+    for calibrated in criteria:
+        places = decimals([mean.estimate.value for mean in calibrated.means])
+        for mean in calibrated.means:
+            name = one_line(mean.system if len(criteria) < 2 else f"{calibrated.column} · {mean.system}")
+            _, with_judge, alone, rated, judged, _, worth = _powered_cells(name, mean, places)
+            interval = format_interval(mean.estimate.low, mean.estimate.high, places) or "–"
+            rows.append((name, with_judge, interval, alone, rated, judged, worth))
+    heads = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "worth")
+    key = "Means on people's scale, by ratings and judge. Worth: ratings that alone would be as precise."
+    return (table(heads, rows, key=key, name="calibrated", short=True),) if rows else ()
+
+
 def _powered_table(first: str, rows: Sequence[Sequence[str | Cell]], caption: str, name: str, *more: str) -> Table:
     heads = (first, "with the judge", "ratings alone", "rated", "judged", "λ", "worth", *more)
     return table(heads, rows, caption=caption, name=name)
@@ -67,7 +93,7 @@ def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:
         only = f"; the table has the {shown:,} with the best system" if shown < n_pairs else ""
         yield f"{apart:,} of {plural(n_pairs, 'pair')} of systems differ significantly{only}."
     if calibrated.note:
-        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', _NOTE)}."
+        yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', NOTE)}."
 
 
 def _powered_explanations(criteria: Sequence[Calibrated]) -> Iterator[str]:

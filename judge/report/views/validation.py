@@ -31,7 +31,7 @@ from judge.report.document import (
     Tone,
     table,
 )
-from judge.report.views.calibration import calibration_blocks
+from judge.report.views.calibration import NOTE, calibration_blocks, calibration_finding, calibration_summary
 from judge.results.result import Result
 from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
@@ -60,10 +60,14 @@ def view(validation: Validation) -> Document:
         sections.append(Section("calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)))
     return Document(
         title=one_line(validation.title),
-        finding=tuple(_finding(rated, level)),
+        finding=(*_finding(rated, level), *calibration_finding(validation.calibrated)),
         scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
-        notices=(*map(one_line, validation.notes), *(note for r in rated for note in _failure_notes(r, level))),
-        summary=(_overview(rated, level),),
+        notices=(
+            *map(one_line, validation.notes),
+            *(note for criterion in rated for note in _failure_notes(criterion, level)),
+            *(one_line(f"{c.column} on people's scale: {c.note}", NOTE) for c in validation.calibrated if c.note),
+        ),
+        summary=(_overview(rated, level), *calibration_summary(validation.calibrated)),
         sections=tuple(sections),
         # RUN would name only one of several runs.
         next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
