@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log, log2, sqrt
 from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 
@@ -246,7 +247,11 @@ class _WithinItems:
         """Return the least-squares slope of the score on one driver; p by flipping the signs of the items' products."""
         if not self.sums[:, 1, 1].sum() > _ROUNDING:
             return None
-        return self._estimate("slope", _slope, "slope within items", self.sums[:, 0, 1], seed)
+
+        def slope(sums: Floats) -> Floats:
+            return _ratio(sums[..., 0, 1], sums[..., 1, 1], sums[..., 1, 1] > _ROUNDING)
+
+        return self._estimate("slope", slope, "slope within items", self.sums[:, 0, 1], seed)
 
     def held(self, seed: int) -> Estimate | None:
         """Return the least-squares slope of the score on the second driver, controlling for the first."""
@@ -286,10 +291,10 @@ class _WithinItems:
         return replace(estimate, p=float(p[0]), method=f"{estimate.method}; p: sign-flip permutation test, {flips}")
 
 
-def _slope(sums: Floats) -> Floats:
+def _ratio(above: Floats, below: Floats, defined: Any) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        slopes: Floats = np.where(sums[..., 1, 1] > _ROUNDING, sums[..., 0, 1] / sums[..., 1, 1], np.nan)
-    return slopes
+        ratios: Floats = np.where(defined, above / below, np.nan)
+    return ratios
 
 
 def _residual_products(sums: Floats, row: int, column: int) -> Floats:
@@ -303,19 +308,13 @@ def _residual_products(sums: Floats, row: int, column: int) -> Floats:
 def _controlled_slope(sums: Floats) -> Floats:
     """From score, controlled driver and driver: NaN if the driver does not vary independently."""
     variance = _residual_products(sums, 2, 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        slopes: Floats = np.where(
-            variance > _COLLINEAR * sums[..., 2, 2], _residual_products(sums, 0, 2) / variance, np.nan
-        )
-    return slopes
+    return _ratio(_residual_products(sums, 0, 2), variance, variance > _COLLINEAR * sums[..., 2, 2])
 
 
 def _partial_correlation(sums: Floats) -> Floats:
     """From score, controlled driver and driver: NaN if score or driver does not vary independently."""
     scale = _residual_products(sums, 0, 0) * _residual_products(sums, 2, 2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlations: Floats = np.where(scale > _ROUNDING, _residual_products(sums, 0, 2) / np.sqrt(scale), np.nan)
-    return correlations
+    return _ratio(_residual_products(sums, 0, 2), np.sqrt(np.maximum(scale, 0.0)), scale > _ROUNDING)
 
 
 def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:

@@ -82,7 +82,7 @@ def scale_text(column: Column) -> str:
     if in_words(column):
         (low, lowest), *_, (high, highest) = sorted(zip(column.values, column.labels, strict=True))
         return f"{lowest} {minus(f'{low:g}')} – {highest} {minus(f'{high:g}')}"
-    return f"{number(column.low, 0)}–{number(column.high, 0)}" if _whole(column.low, column.high) else ""
+    return f"{number(column.low, 0)}–{number(column.high, 0)}" if column.low % 1 == column.high % 1 == 0 else ""
 
 
 def decimal_places(column: Column, values: Iterable[float]) -> int:
@@ -106,7 +106,3 @@ def in_words(column: Column) -> bool:
 
 def _numeric(labels: Iterable[str]) -> bool:
     return all(label.lstrip("+-−").replace(".", "", 1).isdigit() for label in labels)
-
-
-def _whole(*values: float) -> bool:
-    return all(value == int(value) for value in values)

@@ -63,7 +63,7 @@ def view(card: JudgeCard) -> Document:
         name: Column(name, "criterion", "", scale.get("low"), scale.get("high"), better=scale.get("better", "higher"))
         for name, scale in (card.info.get("criteria") or {}).items()
     }
-    columns = {cell.criterion: Column(cell.criterion, "criterion", "") for cell in _cells(card)} | columns
+    columns = {c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)} | columns
     facts = _facts(card)
     top, more = card.verdicts[:_TOP_VERDICTS], card.verdicts[_TOP_VERDICTS:]
     damage = _matrix("sensitivity", "Damage by criterion.", card.cells, columns, _DAMAGE_KEY)
@@ -84,14 +84,10 @@ def view(card: JudgeCard) -> Document:
     )
 
 
-def _cells(card: JudgeCard) -> tuple[SensitivityCell, ...]:
-    return (*card.cells, *card.attacks)
-
-
 def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     """Count what the judge notices, which attacks work and which biases are notable."""
     parts = []
-    if reactions := _reactions(card, columns):
+    if reactions := [reaction(c, columns[c.criterion]) for c in card.cells if c.targeted and c.rate]:
         parts.append(f"notices {reactions.count('notices')} of {plural(len(reactions), 'kind')} of damage")
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     if attacks := {cell.change for cell in scored}:
@@ -102,10 +98,6 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
         parts.append(plural(len(notable), "bias").replace("biass", "biases"))
     text = "; ".join(parts) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
-
-
-def _reactions(card: JudgeCard, columns: Mapping[str, Column]) -> list[str]:
-    return [reaction(cell, columns[cell.criterion]) for cell in card.cells if cell.targeted and cell.rate]
 
 
 def _sections(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judge.core.format import format_interval, number, one_line, percent, plural
-from judge.core.records import Column, Estimate
+from judge.core.records import Estimate
 from judge.report.charts.axes import Axis, around, even, scale
 from judge.report.charts.distributions import histograms
 from judge.report.charts.heat_map import Heat, heat_map
@@ -54,7 +54,10 @@ def means_charts(result: Result) -> Iterator[Chart]:
         if any(drawn):
             marks = ["* significantly best"] * (len(best) == 1 < len(ranked))
             marks += ["orange: significantly worse"] * any(bar and bar.tone == "worse" for bar in drawn)
-            panels = [Panel(_axis(column, drawn), drawn)]
+            axis = _around([bar for bar in drawn if bar])
+            if column.kind == "criterion" and None not in (column.low, column.high) and column.low < column.high:
+                axis = scale(column.low, column.high)
+            panels = [Panel(axis, drawn)]
             title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
             yield replace(intervals(column.name, title, systems, panels, caption=" · ".join(marks)), tabled=True)
 
@@ -142,13 +145,6 @@ def metric_chart(result: Result) -> Iterator[Chart]:
 def _bar(system: str, e: Estimate, text: str, interval: str, unit: str) -> Bar:
     note = f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {plural(e.n, unit)}"
     return Bar(e.value, e.low, e.high, text, note)
-
-
-def _axis(column: Column, drawn: Sequence[Bar | None]) -> Axis:
-    """Return the whole scale of a criterion; for a metric an axis that starts at 0 or below."""
-    if column.kind == "criterion" and column.low is not None and column.high is not None and column.low < column.high:
-        return scale(column.low, column.high)
-    return _around([bar for bar in drawn if bar])
 
 
 def _around(drawn: Sequence[Bar]) -> Axis:

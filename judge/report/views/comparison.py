@@ -49,7 +49,11 @@ _MAX_TEXT = 2_000  # characters of a text
 
 def view(comparison: RunComparison) -> Document:
     """Make the report of a comparison."""
-    remarks = [*_settings(comparison), *_not_compared(comparison)]
+    remarks = [
+        f"{_setting(comparison, change)}: {one_line(change.before, 80)} → {one_line(change.after, 80)}"
+        for change in comparison.changes
+    ]
+    remarks += _not_compared(comparison)
     before, after = (one_line(name, 40) for name in comparison.names)
     others, runs, changes = remarks[_MAX_REMARKS:], comparison.runs, comparison.changes
     failures = f" · {plural(len(runs.appeared), 'new failure')}, {len(runs.vanished):,} gone"
@@ -329,12 +333,6 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
 
 
 # Settings, failures, items and what is not compared
-
-
-def _settings(comparison: RunComparison) -> Iterator[str]:
-    """Yield a line per changed setting."""
-    for change in comparison.changes:
-        yield f"{_setting(comparison, change)}: {one_line(change.before, 80)} → {one_line(change.after, 80)}"
 
 
 def _setting(comparison: RunComparison, change: Change) -> str:

@@ -19,7 +19,7 @@ from judge.core.format import (
     signed,
 )
 from judge.core.records import Estimate
-from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table
+from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table, table
 from judge.report.views import comparison
 from judge.report.views.columns import p_cell
 from judge.results.comparison import PLACES, Agreement, CriterionDiff, Judged
@@ -53,7 +53,8 @@ def view(diff: CriterionDiff) -> Document:
     }
     summary: list[Block] = []
     if rows := tuple(_overview_rows(diff)):
-        summary.append(Table(_HEADS, rows, key=_key(rows), name="diff", caption="Before and after."))
+        key = "* significant" * any(cell.mark for row in rows for cell in row)
+        summary.append(Table(_HEADS, rows, key=key, name="diff", caption="Before and after."))
     if diff.prompts and diff.prompts.cost is None and diff.prompts.price_source:
         changes.insert(0, f"The cost is unknown: {one_line(diff.prompts.price_source)}.")
     summary += _bullets(changes[:_MAX_CHANGES])
@@ -177,10 +178,6 @@ def _overview_rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
             yield name, *sides, Cell(""), Cell("")
 
 
-def _key(rows: tuple[tuple[Cell, ...], ...]) -> str:
-    return "* significant" if any(cell.mark for row in rows for cell in row) else ""
-
-
 def _change(estimate: Estimate | None, places: int, significant: bool) -> Cell:
     if estimate is None:
         return Cell("–")
@@ -210,14 +207,12 @@ def _agreement_blocks(judged: Judged | None) -> Iterator[Block]:
 
 
 def _rank_blocks(judged: Judged | None) -> Iterator[Block]:
-    if judged is None:
-        return
-    rows = []
-    for change in judged.ranks:
-        sides = [Cell(f"{rank}", note=f"[{low}–{high}]") for rank, low, high in (change.before, change.after)]
-        rows.append((Cell(one_line(change.system, 80)), *sides))
-    columns = (Column("system", numeric=False), Column("before"), Column("after"))
-    yield Table(columns, tuple(rows), caption="Ranks that changed, with the range that the tests allow.", name="ranks")
+    rows = [
+        [one_line(c.system, 80), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
+        for c in (judged.ranks if judged else ())
+    ]
+    caption = "Ranks that changed, with the range that the tests allow."
+    yield table(("system", "before", "after"), rows, caption=caption, name="ranks")
 
 
 def _prompt_blocks(diff: CriterionDiff) -> Iterator[Block]:
@@ -241,12 +236,7 @@ def _data(diff: CriterionDiff) -> dict[str, Any]:
     data: dict[str, Any] = {"schema": SCHEMA, "finding": list(finding(diff)), "notes": diff.notes}
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
         data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
-    data |= {
-        "changes": diff.changes,
-        "diff": diff.diff,
-        "prompts": diff.prompts,
-        "judged": None,
-    }
+    data |= {"changes": diff.changes, "diff": diff.diff, "prompts": diff.prompts, "judged": None}
     if (judged := diff.judged) is not None:
         data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)} | {
             "comparison": comparison.data(judged.comparison) if judged.comparison else None,

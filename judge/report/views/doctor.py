@@ -22,7 +22,7 @@ def view(diagnosis: Diagnosis) -> Document:
         finding=(finding,),
         scope=plural(len(diagnosis.findings), "check"),
         sections=tuple(
-            Section(f"part-{place}", one_line(part), partial(_facts, findings))
+            Section(f"part-{place}", one_line(part), partial(_blocks, findings))
             for place, (part, findings) in enumerate(diagnosis.parts())
         ),
         data={"ok": diagnosis.ok, "findings": diagnosis.findings},
@@ -30,9 +30,5 @@ def view(diagnosis: Diagnosis) -> Document:
     )
 
 
-def _facts(findings: tuple[Finding, ...]) -> list[Block]:
-    return [Facts(tuple((f"{_MARKS[finding.state]} {finding.name}", _text(finding)) for finding in findings))]
-
-
-def _text(finding: Finding) -> str:
-    return f"{finding.text} → {finding.fix}" if finding.fix else finding.text
+def _blocks(findings: tuple[Finding, ...]) -> list[Block]:
+    return [Facts(tuple((f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text) for f in findings))]

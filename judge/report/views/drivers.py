@@ -117,14 +117,12 @@ def _cells(row: _Row, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
         Cell(row.name, drivers.note, tone="muted" if drivers.people else ""),
         Cell(_percent(together), _interval(together), value=together.value) if together else Cell("–"),
         Cell("–" if chance is None else f"{100 * chance:.{places}f}%", value=chance),
-        *(_correlation(each.get(name)) for name in names),
+        *(_correlation(each[name]) if name in each else Cell("–") for name in names),
         Cell(f"{drivers.texts:,}", scope, value=drivers.texts),
     )
 
 
-def _correlation(driver: Driver | None) -> Cell:
-    if driver is None:
-        return Cell("–")
+def _correlation(driver: Driver) -> Cell:
     e = driver.correlation
     return Cell(signed(e.value, 2), format_interval(e.low, e.high, 2), value=e.value)
 

@@ -113,17 +113,11 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             value, reason = Cell("failed", tone="bad"), f"{row.error}: {row.message}"
         else:
             finding = build_finding(row, column, max(2, places(item.result, column)))
-            value, reason = Cell(_preferred(row) if row.rival else finding.value), finding.reason
+            preferred = one_line(row.system if row.value > TIE else row.rival)
+            comparison = "tie" if row.value == TIE else f"{preferred} ({max(row.value, 1 - row.value):.0%})"
+            value, reason = Cell(comparison if row.rival else finding.value), finding.reason
         cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
     return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
-
-
-def _preferred(score: Score) -> str:
-    """Return the preferred system of a comparison, with the judge's probability for it."""
-    if score.value == TIE:
-        return "tie"
-    first = score.value > TIE
-    return f"{one_line(score.system if first else score.rival)} ({max(score.value, 1 - score.value):.0%})"
 
 
 def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColumn]) -> tuple[Line, ...]:

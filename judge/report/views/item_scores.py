@@ -166,13 +166,9 @@ class Compared:
 
     def preference(self, system: str) -> float | None:
         """Return the mean preference for a system over its pairs."""
-        sides = [(p.preference, p.first) for p in self.pairs if p.preference is not None and system in _names(p)]
-        values = [value if name == system else 1 - value for value, name in sides]
+        pairs = [pair for pair in self.pairs if system in (pair.first, pair.second)]
+        values = [p.preference if p.first == system else 1 - p.preference for p in pairs if p.preference is not None]
         return sum(values) / len(values) if values else None
-
-
-def _names(pair: Pair) -> tuple[str, str]:
-    return pair.first, pair.second
 
 
 def compared(

@@ -203,27 +203,18 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     if len(board.systems) > 1 and result.comparisons:
         yield Section("differences", "System against system", lambda: difference_blocks(result), folded=True)
     if result.rated:
-        yield Section("people", "Against people", lambda: _people(result), folded=True)
+        people = lambda: (*people_blocks(result), *scatter_charts(result))  # noqa: E731
+        yield Section("people", "Against people", people, folded=True)
     if result.calibrated:
         make = partial(calibration_blocks, result.calibrated)
         yield Section("calibrated", "On people's scale", make, folded=True)
     if result.drivers:
         yield Section("drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True)
-    yield Section("charts", "Charts", lambda: _charts(result), folded=True)
+    charts = lambda: (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))  # noqa: E731
+    yield Section("charts", "Charts", charts, folded=True)
     if result.agreement:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
     yield Section("method", "Method", lambda: method_blocks(result), folded=True)
-
-
-def _people(result: Result) -> Iterator[Block]:
-    yield from people_blocks(result)
-    yield from scatter_charts(result)
-
-
-def _charts(result: Result) -> Iterator[Block]:
-    yield from means_charts(result)
-    yield from distribution_blocks(result)
-    yield from correlation_blocks(result)
 
 
 def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:

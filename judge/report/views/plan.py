@@ -19,8 +19,8 @@ def view(forecast: Forecast) -> Document:
     """Lay out a forecast."""
     judgments = sum(judge.estimate.total.judgments for judge in forecast.judges)
     sections = [
-        Section(f"judge-{place}", _title(judge), partial(_judge_blocks, judge))
-        for place, judge in enumerate(forecast.judges)
+        Section(f"judge-{k}", one_line(f"{each.estimate.judge} · {each.endpoint}").rstrip(" ·"), partial(_blocks, each))
+        for k, each in enumerate(forecast.judges)
     ]
     if forecast.notes:
         sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
@@ -49,11 +49,7 @@ def _headline(forecast: Forecast, judgments: int) -> str:
     return ", ".join(parts)
 
 
-def _title(judge: JudgeForecast) -> str:
-    return " · ".join(filter(None, (one_line(judge.estimate.judge), judge.endpoint)))
-
-
-def _judge_blocks(judge: JudgeForecast) -> Iterator[Block]:
+def _blocks(judge: JudgeForecast) -> Iterator[Block]:
     estimate = judge.estimate
     lines = [*estimate.lines, estimate.total] if len(estimate.lines) > 1 else estimate.lines
     heads = (
