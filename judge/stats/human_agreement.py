@@ -309,6 +309,16 @@ def _rated(
         if column.criterion in ("", name) and _scorer(column) not in makers
     ]
     against = CorrelationWithRatings(ratings, bootstrap, [values for _, values in (*judged, *below)])
+    rows = [
+        Row(
+            column.name,
+            "judge" if place < len(judged) else "baseline",
+            column.signature,
+            against.correlate(values),
+            failed=_failed(column, texts, values, ratings),
+        )
+        for place, (column, values) in enumerate((*judged, *below))
+    ]
     rater, no_rater = _rater_row(texts, name, bootstrap)
     few = {
         baseline.name: _too_few_items(others, [values for _, values in judged], ratings) for baseline, others in below
@@ -327,22 +337,10 @@ def _rated(
         name,
         len(texts),
         tuple(
-            replace(
-                _judge_row(column, values, ratings, against, bootstrap), failed=_failed(column, texts, values, ratings)
-            )
-            for column, values in judged
+            _judge_row(column, row, values, ratings, bootstrap)
+            for (column, values), row in zip(judged, rows, strict=False)
         ),
-        tuple(
-            Row(
-                column.name,
-                "baseline",
-                column.signature,
-                against.correlate(values),
-                few=few[column.name],
-                failed=_failed(column, texts, values, ratings),
-            )
-            for column, values in below
-        ),
+        tuple(replace(row, few=few[row.name]) for row in rows[len(judged) :]),
         rater,
         no_rater,
         differences,
@@ -407,19 +405,15 @@ def _scorer(column: RatedColumn) -> str:
     return column.signature.partition("|")[2].partition("|")[0]
 
 
-def _judge_row(
-    judge: RatedColumn, values: Floats, ratings: Floats, against: CorrelationWithRatings, bootstrap: Bootstrap
-) -> Row:
-    """Return a judge's row, with agreement and calibration if its scale is people's too."""
-    correlation = against.correlate(values)
+def _judge_row(judge: RatedColumn, row: Row, values: Floats, ratings: Floats, bootstrap: Bootstrap) -> Row:
+    """Return a judge's row with agreement and calibration, if its scale is people's too."""
     scale = judge.scale
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
-        reason = "its column has no scale"
-        return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
+        return replace(row, no_calibration="its column has no scale")
     low, high = float(np.nanmin(ratings)), float(np.nanmax(ratings))
     if not (scale.low <= low and high <= scale.high):
         reason = f"people rated from {low:g} to {high:g}, the judge on a scale of {scale.low:g} to {scale.high:g}"
-        return Row(judge.name, "judge", judge.signature, correlation, no_calibration=reason)
+        return replace(row, no_calibration=reason)
     points = levels(scale)
     votes = np.stack([values, ratings])
     agreed = agree(votes, ("alpha_interval",), bootstrap)
@@ -432,7 +426,7 @@ def _judge_row(
     both = Agreement({**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking})
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
-    return Row(judge.name, "judge", judge.signature, correlation, both, curve, reason)
+    return replace(row, agreement=both, calibration=curve, no_calibration=reason)
 
 
 def _rater_row(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:

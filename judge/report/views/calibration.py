@@ -11,6 +11,14 @@ from judge.report.views.columns import p_cell
 from judge.stats.calibration import Calibrated, Powered
 
 _MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
+_HELP = (
+    "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all items, "
+    "minus its mean error on the rated items. They are valid for any judge if the rated items are a random sample.",
+    "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow interval without the "
+    "judge. If it is below the number of rated items, use the ratings alone.",
+    "A difference is estimated within items, with its own λ, so it can deviate from the difference of means.",
+    "* significant: p < .05 after Holm's correction over the criterion's pairs.",
+)
 NOTE = 300  # characters of the note on what could not be estimated
 
 
@@ -37,7 +45,7 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
         if sentences := list(_powered_sentences(calibrated, len(differences))):
             blocks.append(Paragraph(" ".join(sentences)))
     if blocks:
-        blocks.append(Details("How to read these tables", (Bullets(tuple(_powered_explanations(criteria))),)))
+        blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
     return tuple(blocks)
 
 
@@ -94,20 +102,3 @@ def _powered_sentences(calibrated: Calibrated, shown: int) -> Iterator[str]:
         yield f"{apart:,} of {plural(n_pairs, 'pair')} of systems differ significantly{only}."
     if calibrated.note:
         yield f"{one_line(f'{calibrated.note[0].upper()}{calibrated.note[1:]}', NOTE)}."
-
-
-def _powered_explanations(criteria: Sequence[Calibrated]) -> Iterator[str]:
-    yield (
-        "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all "
-        "items, minus its mean error on the rated items. They are valid for any judge if the rated items are a random "
-        "sample."
-    )
-    yield (
-        "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow interval without "
-        "the judge. If it is below the number of rated items, use the ratings alone."
-    )
-    differences = [difference for calibrated in criteria for difference in calibrated.differences]
-    if differences:
-        yield "A difference is estimated within items, with its own λ, so it can deviate from the difference of means."
-    if any(difference.apart for difference in differences):
-        yield "* significant: p < .05 after Holm's correction over the criterion's pairs."

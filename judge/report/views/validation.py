@@ -505,40 +505,26 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
     yield Details(f"Calibration bins of {one_line(judge)}", (chart, bins))
 
 
+_HELP = (
+    "Baselines need no judge. A judge that does not beat them adds nothing.",
+    "One rater: each rater is compared with the mean of the others; the value is the mean over the raters.",
+    "Within items, only those whose values and ratings both differ between texts are counted.",
+    "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the judge's score and "
+    "people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
+    "Calibration: texts are binned by the judge's score. The error is the mean distance between the judge's mean and "
+    "people's mean in a bin. The bias is the judge's mean minus people's.",
+    "The best judge is compared with each other judge; p-values are not corrected for their number.",
+)
+
+
 def _explanations(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
-    yield "Baselines need no judge. A judge that does not beat them adds nothing."
-    if any(rated.rater for rated in criteria):
-        yield "One rater: each rater is compared with the mean of the others; the value is the mean over the raters."
-    missing: dict[str, list[str]] = {}
-    for rated in criteria:
-        if rated.no_rater:
-            missing.setdefault(rated.no_rater, []).append(rated.criterion)
-    for reason, names in missing.items():
-        yield f"No value for one rater on {_names(names)}: {reason}."
-    levels = {_usable(rated, level) for rated in criteria}
-    if "document" in levels:
-        yield "Only items whose values and ratings both differ between texts are counted."
-    rows = [row for rated in criteria for row in rated.rows]
-    kinds = {row.kind for row in rows if row.agreement.estimates}
-    if kinds:
-        yield (
-            "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the judge's "
-            "score and people's mean are rounded to the scale)."
-        )
-    if "rater" in kinds:
-        yield "ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters."
-    if any(row.calibration for row in rows):
-        yield (
-            "Calibration: texts are binned by the judge's score. The error is the mean distance between the judge's "
-            "mean and people's mean in a bin. The bias is the judge's mean minus people's."
-        )
-    if any(len(rated.judges) > 2 for rated in criteria):
-        yield "The best judge is compared with each other judge; p-values are not corrected for their number."
-    estimates = [row.correlation.estimates.get((at, "spearman")) for row in rows for at in levels]
-    bounded = dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None)
-    paired = "; a difference uses the texts with both values, and the same resamples"
-    for method in bounded:
-        yield f"[low, high]: {method}{paired if any(rated.differences for rated in criteria) else ''}."
+    yield from _HELP
+    for reason in dict.fromkeys(rated.no_rater for rated in criteria if rated.no_rater):
+        names = _names(rated.criterion for rated in criteria if rated.no_rater == reason)
+        yield f"No value for one rater on {names}: {reason}."
+    estimates = [_spearman(row, _usable(rated, level)) for rated in criteria for row in rated.rows]
+    for method in dict.fromkeys(e.method.rpartition("; ")[2] for e in estimates if e is not None and e.low is not None):
+        yield f"[low, high]: {method}; a difference uses the texts with both values, and the same resamples."
 
 
 def _names(names: Iterable[str]) -> str:
