@@ -405,11 +405,6 @@ def run_options(command: Command, config: type[RunConfig] | None = None) -> dict
     return {option.name: option for option in sorted(options, key=lambda option: groups.index(option.group))}
 
 
-def suite_options(config: type[RunConfig] | None = None) -> dict[str, str]:
-    """Return the options that the file of a suite may have, with their descriptions."""
-    return {name: option.description for name, option in run_options("suite", config).items()}
-
-
 def json_schema(model: type[BaseModel], title: str, description: str) -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a file: as people write it, without nulls."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}

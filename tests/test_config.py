@@ -25,7 +25,6 @@ from judge.config import (
     load_config,
     run_options,
     run_schema,
-    suite_options,
 )
 from judge.core.errors import ConfigError
 
@@ -67,7 +66,7 @@ def test_a_new_field_is_a_key_of_run_yaml_and_of_suites(tmp_path: Path) -> None:
     assert Brighter.load(write(tmp_path, "brightness: 3\n")).brightness == 3
     described = {"description": "How bright the report is.", "default": 7, "minimum": 1, "type": "integer"}
     assert run_schema(Brighter)["properties"]["brightness"] == described
-    assert suite_options(Brighter)["brightness"] == "How bright the report is."
+    assert run_options("suite", Brighter)["brightness"].description == "How bright the report is."
 
 
 def test_every_description_is_short_and_plain() -> None:

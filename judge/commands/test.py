@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -267,7 +267,11 @@ def prepare_suites(
     if update_baseline and cases is not None:
         errors.append(ConfigError("--update-baseline: with --cases, the baseline would lack the texts of other cases"))
     if len(suites) > 1 and (baseline or out):
-        errors += _duplicate_names(suites)
+        for name, number in Counter(suite.name for suite in suites).items():
+            if number > 1:
+                where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
+                which = f"{plural(number, 'suite')} have the name {name} and would share a folder"
+                errors.append(ConfigError(f"{which}: {where}; rename one"))
     limit = load_config(given={"budget": overrides.options.get("budget")}).budget
     ledger = None if limit is None else BudgetLedger(limit)
     folder = None if baseline is None else Path(baseline)
@@ -308,15 +312,6 @@ def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, errors
         meant = cases if isinstance(cases, str) else ", ".join(cases)
         errors.append(ConfigError(f"--cases: {unknown_name_message('case', meant, names)}"))
     return [suite for suite in narrowed if suite.cases]
-
-
-def _duplicate_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
-    for name, number in Counter(suite.name for suite in suites).items():
-        if number > 1:
-            where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
-            yield ConfigError(
-                f"{plural(number, 'suite')} have the name {name} and would share a folder: {where}; rename one"
-            )
 
 
 def _prepare_suite(

@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
 
-from judge.config import Budget, RunConfig, json_schema, suite_options
+from judge.config import Budget, RunConfig, json_schema, run_options
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
@@ -29,7 +29,7 @@ from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
 from judge.suite.expectations.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 
 Loc = tuple[int | str, ...]
-OPTIONS = suite_options()
+OPTIONS = {name: option.description for name, option in run_options("suite").items()}
 """The options of a run that a suite may have, with their descriptions."""
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.data import samples
-from judge.data.rows import _READERS, SUFFIXES
 
 ROWS: list[dict[str, Any]] = [
     {"item": str(n), "system": system, "output": f"{system} on {n}\nin two lines", "references": [f"All of {n}."]}
@@ -69,10 +68,6 @@ def complaint(data: Any) -> str:
     with pytest.raises(DataError) as caught:
         samples.load(data)
     return str(caught.value)
-
-
-def test_every_suffix_has_a_reader() -> None:
-    assert tuple(_READERS) == SUFFIXES == tuple(WRITERS)
 
 
 @pytest.mark.parametrize(
