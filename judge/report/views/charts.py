@@ -55,8 +55,9 @@ def means_charts(result: Result) -> Iterator[Chart]:
             marks = ["* significantly best"] * (len(best) == 1 < len(ranked))
             marks += ["orange: significantly worse"] * any(bar and bar.tone == "worse" for bar in drawn)
             axis = _around([bar for bar in drawn if bar])
-            if column.kind == "criterion" and None not in (column.low, column.high) and column.low < column.high:
-                axis = scale(column.low, column.high)
+            low, high = column.low, column.high
+            if column.kind == "criterion" and low is not None and high is not None and low < high:
+                axis = scale(low, high)  # the whole scale
             panels = [Panel(axis, drawn)]
             title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
             yield replace(intervals(column.name, title, systems, panels, caption=" · ".join(marks)), tabled=True)

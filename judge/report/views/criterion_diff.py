@@ -208,7 +208,7 @@ def _agreement_blocks(judged: Judged | None) -> Iterator[Block]:
 
 def _rank_blocks(judged: Judged | None) -> Iterator[Block]:
     rows = [
-        [one_line(c.system, 80), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
+        [Cell(one_line(c.system, 80)), *(Cell(f"{rank}", f"[{low}–{high}]") for rank, low, high in (c.before, c.after))]
         for c in (judged.ranks if judged else ())
     ]
     caption = "Ranks that changed, with the range that the tests allow."
