@@ -21,7 +21,7 @@ from judge.core.records import IDENTICAL, Column, Criterion, Estimate, Failure, 
 from judge.execution import engines
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import ClosableEngine, Engine
-from judge.execution.metric_client import MetricClient, from_thread
+from judge.execution.metric_client import MetricClient, ThreadClient
 from judge.execution.pending import Judgment, Row
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
@@ -482,7 +482,7 @@ async def open_metric_client(
             concurrency=config.max_concurrency, max_tokens=config.max_tokens, recording=prepared.recording,
         )  # fmt: skip
         async with asker:
-            prepared.ask.to = from_thread(asker, asyncio.get_running_loop())
+            prepared.ask.to = ThreadClient(asker, asyncio.get_running_loop())
             try:
                 yield
             except asyncio.CancelledError:

@@ -55,19 +55,19 @@ class MetricClient:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
         self.counts = counts if counts is not None else JudgeProgress()
-        self._provider, self._cache, self._retrier = provider, cache, retrier
-        self._concurrency, self._max_tokens, self._recording = concurrency, max_tokens, recording
+        self.provider, self.cache, self.retrier = provider, cache, retrier
+        self._concurrency, self.max_tokens, self.recording = concurrency, max_tokens, recording
         self._asking: dict[asyncio.Task[object], _Call] = {}
-        self._claimed: set[str] = set()
+        self.claimed: set[str] = set()
         self._closed = False
-        self._server_decides = False
+        self.server_decides = False
         self._commit = GroupCommit(self._write)
 
     @property
     def signature(self) -> str:
         """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
-        limit = f",max_tokens>={self._max_tokens}" if self._max_tokens else ""
-        return f"{signed(self._provider)},t={'server' if self._server_decides else 0}{limit}"
+        limit = f",max_tokens>={self.max_tokens}" if self.max_tokens else ""
+        return f"{signed(self.provider)},t={'server' if self.server_decides else 0}{limit}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,7 +81,7 @@ class MetricClient:
         for task in self._asking:
             task.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
-        await self._provider.aclose()
+        await self.provider.aclose()
 
     async def ask(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
         """For each prompt in turn what its `read` made of the reply, or why there is nothing.
@@ -94,11 +94,14 @@ class MetricClient:
         if self._closed or task is None:
             raise asyncio.CancelledError
         engine = plugins.load("engines", "local")
-        call = _Call(
-            self._provider, self._cache, self.counts, questions,
-            max_tokens=self._max_tokens, recording=self._recording, deadline=self._retrier.deadline,
-            claimed=self._claimed,
-        )  # fmt: skip
+        call = _Call(self, questions)
+
+        async def send(request: Request) -> Response:
+            async def once() -> Response:
+                self.counts.sent += 1
+                return await self.provider.complete(request)
+
+            return await self.retrier(once, request)
 
         def done(request: Request, answer: Answer) -> Awaitable[None]:
             """The reply is on disk before another request takes its place."""
@@ -107,9 +110,8 @@ class MetricClient:
 
         self._asking[task] = call
         try:
-            await engine(call.requests(), self._send, done, concurrency=self._concurrency)
+            await engine(call.requests(), send, done, concurrency=self._concurrency)
         finally:
-            self._server_decides = self._server_decides or call.server_decides
             try:
                 self._commit.flush()
             finally:
@@ -118,42 +120,26 @@ class MetricClient:
         return [call.replies[place] for place in range(len(questions))]
 
     def _write(self) -> None:
-        self._cache.flush()
+        self.cache.flush()
         for call in self._asking.values():
             call.claims.release()
 
-    async def _send(self, request: Request) -> Response:
-        async def send() -> Response:
-            self.counts.sent += 1
-            return await self._provider.complete(request)
-
-        return await self._retrier(send, request)
-
 
 class _Call:
-    """Prompts on their way to `replies`, by their place. `_places` are those of equal prompts, by request key."""
+    """The questions of one call of `ask`, and `replies` by index. `_places` has the indices of each request key."""
 
-    def __init__(
-        self,
-        provider: Provider,
-        cache: Cache,
-        counts: JudgeProgress,
-        questions: Sequence[ModelQuestion],
-        *,
-        max_tokens: int | None,
-        recording: Recorder | None,
-        deadline: float | None,
-        claimed: set[str],
-    ) -> None:
+    def __init__(self, client: MetricClient, questions: Sequence[ModelQuestion]) -> None:
         self.replies: dict[int, MetricReply] = {}
-        self.server_decides = False
-        self._provider, self._cache, self._counts = provider, cache, counts
-        self._questions, self._max_tokens, self._recording = questions, max_tokens, recording
+        self._client, self._questions, self._counts = client, questions, client.counts
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
-        here = None if isinstance(cache, NoCache) else claimed
         self.claims = RequestLeases(
-            cache, self._read_cached, counts, deadline=deadline, on=bool(provider.endpoint), here=here
+            client.cache,
+            self._read_cached,
+            client.counts,
+            deadline=client.retrier.deadline,
+            on=bool(client.provider.endpoint),
+            here=None if isinstance(client.cache, NoCache) else client.claimed,
         )
 
     async def requests(self) -> AsyncIterator[Request]:
@@ -170,11 +156,12 @@ class _Call:
     def _unanswered(self, places: range) -> list[Request]:
         """Looked up and noted in one step, so that no answer comes in between unseen."""
         new: dict[str, Request] = {}
+        provider = self._client.provider
         for place in places:
             question = self._questions[place]
             message = {"role": "user", "content": question.prompt}
-            params = {_TEMPERATURE: 0.0, "max_tokens": max(self._max_tokens or 0, question.max_tokens)}
-            request = Request(self._provider.model, (message,), params, endpoint=self._provider.endpoint)
+            params = {_TEMPERATURE: 0.0, "max_tokens": max(self._client.max_tokens or 0, question.max_tokens)}
+            request = Request(provider.model, (message,), params, endpoint=provider.endpoint)
             key = request.key()
             if key not in self._places:
                 new[key] = request
@@ -183,7 +170,7 @@ class _Call:
             self._places.setdefault(key, []).append(place)
             if key in self._answers:
                 self.replies[place] = self._read(place, self._answers[key])
-        stored = self._cache.get_many(list(new)) if self._provider.endpoint else {}
+        stored = self._client.cache.get_many(list(new)) if provider.endpoint else {}
         for key, response in stored.items():
             if self._read_cached(key, new[key], response):
                 del new[key]
@@ -195,9 +182,7 @@ class _Call:
             del self._answers[key]
             return False
         self._counts.cached += 1
-        self._note(response)
-        if self._recording:
-            self._recording.add(request, response)
+        self._note(request, response)
         return True
 
     def answered(self, request: Request, answer: Answer) -> None:
@@ -210,11 +195,9 @@ class _Call:
             return
         self._counts.answered += 1
         self._counts.usage += answer.usage
-        self._note(answer)
-        if self._recording:
-            self._recording.add(request, answer)
-        if usable and self._provider.endpoint:
-            self._cache.put(key, answer, request)
+        self._note(request, answer)
+        if usable and request.endpoint:
+            self._client.cache.put(key, answer, request)
 
     def _settle(self, key: str, answer: Answer) -> bool:
         """Read an answer for everyone who waits for it; whether it was of use to any of them."""
@@ -233,23 +216,21 @@ class _Call:
         except ParseError as error:
             return ModelError(type(error).__name__, str(error), failed=True)
 
-    def _note(self, response: Response) -> None:
+    def _note(self, request: Request, response: Response) -> None:
         self._counts.unmet.update(response.unmet)
         self._counts.served_by.add(response.served_by)
-        self.server_decides = self.server_decides or _TEMPERATURE in response.unmet
-
-
-def from_thread(client: MetricClient, loop: asyncio.AbstractEventLoop) -> Ask:
-    """`asker.ask` for a metric that runs in another thread than `loop`, and waits there.
-
-    Once the asker is closed or the loop has ended, it raises KeyboardInterrupt, as the metric's progress does: the
-    thread has nothing left to do. What it returns also has the asker's `signature`.
-    """
-    return _ThreadClient(client, loop)
+        self._client.server_decides |= _TEMPERATURE in response.unmet
+        if self._client.recording:
+            self._client.recording.add(request, response)
 
 
 @dataclass(frozen=True, slots=True)
-class _ThreadClient:
+class ThreadClient:
+    """`MetricClient.ask` for a metric that runs in another thread than `loop`, and waits there.
+
+    If the client is closed or the loop has ended, it raises KeyboardInterrupt, like the metric's progress.
+    """
+
     client: MetricClient
     loop: asyncio.AbstractEventLoop
 

@@ -565,11 +565,11 @@ def test_two_calls_of_one_asker_pay_once_for_what_both_want(
         store = Store()
         one = asker(store, "a", lambda prompt: 5.0)
         if on_disk:
-            one._cache = DiskCache(tmp_path)
+            one.cache = DiskCache(tmp_path)
         asked = [one.ask(wanted("one", "two")), one.ask([ModelQuestion("two", 64, str.title), *wanted("three")])]
         async with asyncio.timeout(LONG / 2):
             replies = await asyncio.gather(*asked)
-        one._cache.close()
+        one.cache.close()
         return store, one, replies
 
     store, one, replies = in_time(work())

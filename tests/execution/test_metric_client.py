@@ -15,7 +15,7 @@ from judge.cache import Cache, DiskCache, NoCache
 from judge.core.errors import ConfigError, ParseError, ProviderError, Refused, StorageError
 from judge.core.records import Choice, Request, Response, Usage
 from judge.execution import metric_client
-from judge.execution.metric_client import DeferredClient, MetricClient, MetricReply, from_thread
+from judge.execution.metric_client import DeferredClient, MetricClient, MetricReply, ThreadClient
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Policy, Retrier
 from judge.metrics.common import ModelError, ModelQuestion
@@ -252,7 +252,7 @@ def test_the_stages_of_qags_through_a_server(
     chat_server.answer = lambda body: (200, {}, make_completion(reply(body)))
 
     def stages(one: MetricClient, loop: asyncio.AbstractEventLoop) -> list[Any]:
-        themes, questions, answers = judge_model.open(from_thread(one, loop), "en")
+        themes, questions, answers = judge_model.open(ThreadClient(one, loop), "en")
         (found,) = themes.themes([output])
         assert not isinstance(found, ModelError)
         asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
@@ -318,7 +318,7 @@ class Metric(threading.Thread):
 def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
     async def work(one: MetricClient) -> list[MetricReply]:
         async with one:
-            return await asyncio.to_thread(from_thread(one, asyncio.get_running_loop()), wanted("a", "1"))
+            return await asyncio.to_thread(ThreadClient(one, asyncio.get_running_loop()), wanted("a", "1"))
 
     assert asyncio.run(work(scripted()[0])) == ["A", ModelError("ParseError", "not a word", failed=True)]
     with pytest.raises(Refused, match="401"):
@@ -331,10 +331,10 @@ def test_closing_ends_what_is_asked_and_the_thread_that_waits_for_it() -> None:
     async def work() -> tuple[Metric, Metric]:
         loop = asyncio.get_running_loop()
         async with asker(provider) as one:
-            first = Metric(lambda: from_thread(one, loop)(wanted("a", "b")))
+            first = Metric(lambda: ThreadClient(one, loop)(wanted("a", "b")))
             first.start()
             await provider.asked.wait()
-        late = Metric(lambda: from_thread(one, loop)(wanted("c")))
+        late = Metric(lambda: ThreadClient(one, loop)(wanted("c")))
         late.start()
         await asyncio.to_thread(late.join)
         return first, late
@@ -355,7 +355,7 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
         loop = asyncio.get_running_loop()
         await asker(answered, DiskCache(tmp_path)).ask(wanted("a"))
         one = asker(provider)
-        metrics.append(Metric(lambda: from_thread(one, loop)(wanted("b"))))
+        metrics.append(Metric(lambda: ThreadClient(one, loop)(wanted("b"))))
         metrics[0].start()
         await provider.asked.wait()
         raise KeyboardInterrupt  # as the signal does, in the middle of the loop; nobody closes the asker
@@ -399,7 +399,7 @@ def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(metric_client, "wait", look)
     for _ in range(2):  # it ends while it is waited for, and then before it is asked
         with pytest.raises(KeyboardInterrupt):
-            from_thread(one, loop)(wanted("a"))
+            ThreadClient(one, loop)(wanted("a"))
     assert provider.seen == []
 
 
@@ -409,7 +409,7 @@ def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> N
 
     async def work() -> None:
         async with scripted()[0] as one:
-            await asyncio.to_thread(from_thread(one, asyncio.get_running_loop()), wanted("a", read=broken))
+            await asyncio.to_thread(ThreadClient(one, asyncio.get_running_loop()), wanted("a", read=broken))
 
     with pytest.raises(RuntimeError, match="a bug"):
         asyncio.run(work())
@@ -424,7 +424,7 @@ def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
 
     async def work() -> list[Any]:
         async with scripted(lambda _: "Snow")[0] as one:
-            later.to = from_thread(one, asyncio.get_running_loop())
+            later.to = ThreadClient(one, asyncio.get_running_loop())
             return await asyncio.to_thread(themes.themes, ["Snow fell."])
 
     assert asyncio.run(work()) == [["Snow"]]
