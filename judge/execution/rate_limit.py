@@ -68,11 +68,8 @@ class RateLimitHeaders(NamedTuple):
 
 def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
     """What `x-ratelimit-{limit,remaining,reset}-{kind}` say together; None where any is missing or makes no sense."""
-    limit, remaining_text = (
-        _number(limits.get(f"x-ratelimit-limit-{kind}")),
-        limits.get(f"x-ratelimit-remaining-{kind}"),
-    )
-    remaining, reset = _number(remaining_text), seconds(limits.get(f"x-ratelimit-reset-{kind}"))
+    limit, remaining = (_number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining"))
+    reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
     if not limit or remaining is None or reset is None:
         return None
     return RateLimitHeaders(limit, min(remaining, limit), reset)

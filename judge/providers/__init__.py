@@ -40,7 +40,7 @@ class Provider(Protocol):
     @property
     def learned(self) -> dict[str, Any]:
         """What the server accepts, as far as the run found out: plain JSON for the run's record."""
-        ...
+        return {}
 
     async def complete(self, request: Request) -> Response:
         """Return the response to one request. Raises Transient or Refused."""
@@ -48,7 +48,7 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Close connections. The provider may be used again afterwards, in another event loop."""
-        ...
+        return
 
 
 @runtime_checkable

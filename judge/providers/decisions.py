@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, Unpack
 
 from judge.config import RunConfig
@@ -118,11 +119,11 @@ class DecisionsProvider:
     notice = ""
     decides = True
 
-    def __init__(self, model: str, **http_options: Unpack[Options]) -> None:
+    def __init__(self, model: str, *, path: str = "", **http_options: Unpack[Options]) -> None:
         self.model = model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
-        self._form: _Form | None = None
+        self.shared_state = path
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> DecisionsProvider:
@@ -131,7 +132,7 @@ class DecisionsProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How to make it again in another process. No key is in it."""
-        return _rebuild, (self.model, self.shared_state, self._http.options)
+        return partial(type(self), self.model, path=self.shared_state, **self._http.options), ()
 
     @property
     def learned(self) -> dict[str, Any]:
@@ -139,12 +140,12 @@ class DecisionsProvider:
 
     @property
     def shared_state(self) -> str:
-        """The path that the server has, or ""."""
+        """The path that the server has; "" if it is not known."""
         return self._form.path if self._form else ""
 
     @shared_state.setter
     def shared_state(self, path: str) -> None:
-        self._form = next((form for form in _FORMS if form.path == path), None)
+        self._form: _Form | None = next((form for form in _FORMS if form.path == path), None)
 
     async def complete(self, request: Request) -> Response:
         """One choice for each of the `questions`, in their order. Raises Transient or Refused.
@@ -173,12 +174,6 @@ class DecisionsProvider:
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-
-def _rebuild(model: str, path: str, http_options: Options) -> DecisionsProvider:
-    provider = DecisionsProvider(model, **http_options)
-    provider.shared_state = path
-    return provider
 
 
 def _questions(request: Request) -> list[_Question]:

@@ -36,7 +36,7 @@ from judge.core.files import is_same_file, locked, try_lock
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Message, Request, Response, Usage
-from judge.providers import recorded_call
+from judge.providers import Provider, recorded_call
 from judge.providers.recorded_call import BadLine, Call, RecordedCall, call_of, digest, encoded
 
 _MAX_DIFFERENCES, _CONTEXT_WORDS, _MAX_CHARACTERS = 5, 4, 160
@@ -465,7 +465,7 @@ _MAX_EXPLAINED = 20
 """Misses of which it is said what differs: finding that takes longer than all the rest."""
 
 
-class ReplayProvider:
+class ReplayProvider(Provider):
     """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
 
     `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels. Nothing
@@ -489,10 +489,6 @@ class ReplayProvider:
         """How to make it again where the same file is."""
         return _rebuild, (self._path.absolute(), self.model)
 
-    @property
-    def learned(self) -> dict[str, Any]:
-        return {}
-
     async def complete(self, request: Request) -> Response:
         """The recorded reply. Raises Unrecorded where there is none."""
         questions = request.params.get("questions", [None])
@@ -513,9 +509,6 @@ class ReplayProvider:
         return Response(
             tuple(c for response in responses for c in response.choices), Usage(), responses[0].served_by, tuple(unmet)
         )
-
-    async def aclose(self) -> None:
-        return
 
 
 def _rebuild(path: Path, model: str) -> ReplayProvider:

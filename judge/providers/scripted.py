@@ -18,12 +18,13 @@ from judge.config import RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused
 from judge.core.records import Choice, Request, Response, Token, Usage
+from judge.providers import Provider
 
 Reply = str | int | Mapping[Any, float] | Response | ProviderError
 _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 
 
-class ScriptedProvider:
+class ScriptedProvider(Provider):
     """A judge that answers every request with `script(request)`.
 
     A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one token with these
@@ -58,10 +59,6 @@ class ScriptedProvider:
             ScriptedProvider, self._script, model=self.model, endpoint=self.endpoint, decides=self.decides
         )
         return factory, ()
-
-    @property
-    def learned(self) -> dict[str, Any]:
-        return {}
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> ScriptedProvider:
@@ -126,9 +123,6 @@ class ScriptedProvider:
             )
         return Response(to_choices(reply, request), Usage(), "scripted")
 
-    async def aclose(self) -> None:
-        return
-
 
 def _rebuild(path: str | Path) -> ScriptedProvider:
     provider = ScriptedProvider.from_file(path)
@@ -175,7 +169,7 @@ Function = Callable[[str], Judged | Awaitable[Judged]]
 _MAX_REASON = 500
 
 
-class FunctionProvider:
+class FunctionProvider(Provider):
     """Answers every prompt with what `function(text)` returns, also where that has to be awaited.
 
     A str or a number is the reply as a model would write it; a mapping holds the probabilities by label. Whatever the
@@ -202,10 +196,6 @@ class FunctionProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FunctionProvider, (self._function,)
-
-    @property
-    def learned(self) -> dict[str, Any]:
-        return {}
 
     async def complete(self, request: Request) -> Response:
         """What the function says, asked once where a text is read in two ways. Raises Refused with what it raised."""

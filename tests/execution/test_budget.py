@@ -114,7 +114,7 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
 
 def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
     with pytest.raises(
-        BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens"
+        BudgetReached, match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens;"
     ):
         in_time(BudgetLedger(Budget(20, "tokens")).reserve(REQUEST))
 

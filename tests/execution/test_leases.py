@@ -19,7 +19,7 @@ from judge.core.records import Choice, Criterion, Failure, Request, Response, Sa
 from judge.criteria import load
 from judge.execution.metric_client import MetricClient
 from judge.execution.pending import Judgment, Row
-from judge.execution.progress import JudgeProgress
+from judge.execution.progress import JudgeProgress, Progress
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
 from judge.metrics.common import ModelError, ModelQuestion
@@ -150,7 +150,7 @@ class Process:
         return [row for row in self.rows if isinstance(row, Failure)]
 
     def stop(self) -> None:
-        self.counts.stopping = True
+        Progress(judges={"m": self.counts}).stop()
 
 
 def judgments(count: int = 150, *names: str, source: str = "the source", **how: Any) -> list[Judgment]:

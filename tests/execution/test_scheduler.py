@@ -104,7 +104,7 @@ def test_a_reply_without_a_score_is_a_failure_that_keeps_it(reply: str) -> None:
 def test_equal_requests_are_sent_once() -> None:
     judged = Judged(lambda _: {"4": 1.0}, samples(5, same=True))()
     assert len(judged.values) == 5
-    assert (judged.counts.sent, judged.counts.shared) == (2, 3)  # the very first goes alone
+    assert (judged.counts.sent, judged.counts.answered, judged.counts.shared) == (2, 2, 3)  # the very first goes alone
 
 
 def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
