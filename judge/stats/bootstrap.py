@@ -6,7 +6,7 @@ share of independent trials. `Bootstrap` resamples any other statistic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import atan, cbrt, cos, exp, lgamma, pi, sin, sqrt, tan
@@ -136,21 +136,6 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
         yield np.bincount(drawn.ravel(), minlength=size * n_items).reshape(size, n_items).astype(np.float64)
 
 
-def quantiles(drawn: Any, shares: Sequence[float]) -> Floats:
-    """Return quantiles of each row (rows × resamples, without NaN) at k shares: rows × k.
-
-    They are linear between neighbours, as in numpy, whose partition takes five times as long. NaN for a row without a
-    number.
-    """
-    ordered = np.sort(drawn, axis=-1)  # NaN comes last
-    last = np.maximum((~np.isnan(drawn)).sum(axis=-1, keepdims=True) - 1, 0)
-    place = np.asarray(shares) * last
-    below = place.astype(np.intp)
-    low, high = (np.take_along_axis(ordered, np.minimum(at, last), -1).astype(np.float64) for at in (below, below + 1))
-    ends: Floats = low + (high - low) * (place - below)
-    return ends
-
-
 @lru_cache(maxsize=4096)
 def t_quantile(tail: float, freedom: int) -> float:
     """Return the value that Student's t exceeds with probability `tail` (below one half).
@@ -232,11 +217,17 @@ class Bootstrap:
         The percentile interval is expanded: its quantiles are those of √(n / (n − 1)) times Student's t (Hesterberg
         2015, section 3.5).
         """
-        rows = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
+        ordered = np.sort(np.ascontiguousarray(drawn.reshape(len(drawn), -1).T), axis=-1)  # NaN comes last
+        last = np.maximum((~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1, 0)
         tail = (1 - self.confidence) / 2
         if items > 1:
             tail = NORMAL.cdf(-sqrt(items / (items - 1)) * t_quantile(tail, items - 1))
-        return quantiles(rows, [tail, 1 - tail]).T.reshape(2, *drawn.shape[1:])
+        # Linear between neighbours, as in numpy, whose partition takes five times as long.
+        place = np.array([tail, 1 - tail]) * last
+        below = place.astype(np.intp)
+        low, high = (np.take_along_axis(ordered, np.minimum(at, last), -1) for at in (below, below + 1))
+        ends: Floats = low + (high - low) * (place - below)
+        return ends.T.reshape(2, *drawn.shape[1:])
 
 
 DEFAULT = Bootstrap()

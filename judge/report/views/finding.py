@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column
@@ -170,8 +169,7 @@ def _no_difference(result: Result, comparison: Comparison, order: Sequence[str],
     if (first, second) not in leads or len(level) > 1 or misleading:
         return [headline, f"{lead}."]
     closest = leads[first, second][1]
-    (two,) = result.power(comparison.column, pair=(first, second))
-    needed = two.pairs[0].needed() if two.pairs else None
+    *_, needed = closest_pair(result) or (None,)
     side = "below" if _column(result, comparison).better == "lower" else "above"
     shared = f"on {plural(closest.estimate.n, 'item')}"
     difference = f"{lead}, {_gap(result, comparison, closest)} {side} {_name(second)} {shared}"
@@ -251,21 +249,24 @@ def _ranking_finding(result: Result) -> list[str]:
     ranking, *others = rankings
     first, second, *_ = ranking.standings
     title, items = column_title(ranking.column), plural(first.items, "item") if first.items else "all items"
-    size, follows = (_size(ranking, s) for s in (first, second))
+    strong, details = ranking.by_strength, []
+    (text, low, _, interval), (follows, _, high, _) = (_size(ranking, s) for s in (first, second))
     if not _winner(ranking):
-        level = [s.system for s in ranking.standings if abs(_size(ranking, s).value - size.value) <= _NEAR]
-        what = "are equally strong" if ranking.by_strength else "win equally often"
-        headline = f"{_names(level)} {what} on {title}: {size.text} over {items}"
-        details = []
+        level = [s.system for s in ranking.standings if _lead(ranking, first, s) <= _NEAR]
+        what = (
+            f"are equally strong on {title}: {text}"
+            if strong
+            else f"win equally often on {title}: {text} of their comparisons"
+        )
+        headline = f"{_names(level)} {what} over {items}"
     else:
-        what = "is the strongest" if ranking.by_strength else "wins most comparisons"
-        headline = " ".join(filter(None, (f"{_name(first.system)} {what} on {title}: {size.text}", size.interval)))
-        headline += f" over {items}"
+        what = "is the strongest" if strong else "wins most comparisons"
+        headline = f"{_name(first.system)} {what} on {title}: {f'{text} {interval}'.rstrip()} over {items}"
         clear = ""
-        if size.low is not None and follows.high is not None:
-            clear = f"; the intervals {'do not overlap' if size.low > follows.high else 'overlap'}"
-        details = [f"{_name(second.system)} follows with {follows.text}{clear}."]
-    if ranking.by_strength:
+        if low is not None and high is not None:
+            clear = f"; the intervals {'do not overlap' if low > high else 'overlap'}"
+        details = [f"{_name(second.system)} follows with {follows}{clear}."]
+    if strong:
         details.append("Strengths decide, not win rates: the systems met different rivals.")
     elsewhere = {r.column: _winner(r) for r in others}
     same = [name for name, system in elsewhere.items() if system == first.system]
@@ -276,31 +277,25 @@ def _ranking_finding(result: Result) -> list[str]:
     return [headline, *details]
 
 
-class _Size(NamedTuple):
-    """A win rate or a strength with the ends of its interval, and both in words."""
-
-    value: float
-    low: float | None
-    high: float | None
-    text: str
-    interval: str
-
-
-def _size(ranking: Ranking, s: Standing) -> _Size:
+def _size(ranking: Ranking, s: Standing) -> tuple[str, float | None, float | None, str]:
+    """Return the strength or win rate that orders the systems, in words, with its ends and its interval."""
     if ranking.by_strength and s.strength is not None:
         ends = s.strength_low, s.strength_high
-        return _Size(s.strength, *ends, f"strength {number(s.strength, 2)}", format_interval(*ends, 2))
+        return f"strength {number(s.strength, 2)}", *ends, format_interval(*ends, 2)
     low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-    rate = f"{100 * s.win_rate:.0f} %" + " of their comparisons" * (not _winner(ranking))
-    return _Size(s.win_rate, s.low, s.high, rate, format_interval(low, high, 0))
+    return f"{100 * s.win_rate:.0f} %", s.low, s.high, format_interval(low, high, 0)
+
+
+def _lead(ranking: Ranking, first: Standing, other: Standing) -> float:
+    if ranking.by_strength:
+        return (first.strength or 0.0) - (other.strength or 0.0)
+    return first.win_rate - other.win_rate
 
 
 def _winner(ranking: Ranking) -> str:
     """Return the first system, or nothing if several share the place."""
     first, second, *_ = ranking.standings
-    if ranking.by_strength:
-        return first.system if (first.strength or 0.0) - (second.strength or 0.0) > _NEAR else ""
-    return first.system if first.win_rate > second.win_rate else ""
+    return first.system if _lead(ranking, first, second) > _NEAR else ""
 
 
 def _column(result: Result, comparison: Comparison) -> Column:

@@ -56,6 +56,7 @@ from judge.report.views.validation import (
     people_blocks,
 )
 from judge.results.result import Result
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.system_differences import Rank
 
 _MAX_NAME = 80  # characters of a system's name
@@ -395,6 +396,8 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     if methods:
         usual, *others = [name for name, _ in methods.most_common()]
         yield f"Intervals: {usual}{'; for some columns ' + ', '.join(others) if others else ''}."
+    if any(e.low is None and e.n < MIN_INTERVAL_ITEMS for e in of_items):
+        yield f"Means over fewer than {MIN_INTERVAL_ITEMS} items have no interval."
     if board.ranks:
         ranges = any(rank.low < rank.high for rank in board.ranks.values())
         note = "; the range is the 95% interval of the rank" if ranges else ""

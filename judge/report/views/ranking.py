@@ -119,17 +119,12 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell:
 
 def _standings(ranking: Ranking, *, short: bool) -> Table:
     """The table of one ranking: win rates, strengths, records and flips."""
-    rows = []
-    known = {standing.system: standing for standing in ranking.standings}
-    for system in dict.fromkeys([*known, *ranking.systems]):
-        s = known.get(system)
-        if s is None:
-            rows.append((Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * 6))
-            continue
+    rows: list[tuple[Cell, ...]] = []
+    for s in ranking.standings:
         undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
         rows.append(
             (
-                Cell(one_line(system, _MAX_NAME)),
+                Cell(one_line(s.system, _MAX_NAME)),
                 _win_rate(s, bar=True),
                 Cell(
                     "–" if s.strength is None else number(s.strength, 2),
@@ -142,6 +137,8 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
                 Cell(percent(s.flip_rate), value=s.flip_rate),
             )
         )
+    never_met = [system for system in ranking.systems if system not in {s.system for s in ranking.standings}]
+    rows += [(Cell(one_line(system, _MAX_NAME)), *[Cell("–", tone="muted")] * 6) for system in never_met]
     heads = ("win rate", "strength", "won-lost-tied", "pairs", "items", "flips")
     return Table(
         (Head("system", numeric=False), *map(Head, heads)), tuple(rows), name=f"ranking-{ranking.column}", sorts=True,
