@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
-from judge.report.views.item_scores import build_finding
+from judge.report.views.item_scores import Pair, build_finding, compared
+from judge.results.result import Result
+from judge.stats.pairwise import rankings
 
 LABELS = ("1", "2", "3", "4", "5")
 COLUMN = Column("c", "criterion", "c", 1.0, 5.0, LABELS)
@@ -41,38 +44,11 @@ def test_the_method_of_a_score_in_words(provenance: Provenance, facts: str) -> N
     assert build_finding(_score(provenance), COLUMN).method == facts
 
 
-def test_draws_are_counted_the_commonest_first() -> None:
-    raw = json.dumps(["4"] * 13 + ["5 "] * 6 + ["n/a"])
-    replies = build_finding(_score(Provenance("samples", raw=raw)), COLUMN).replies
-    assert replies.texts == (("4", 13), ("5", 6), ("n/a", 1))
-    assert replies.brief
-    assert replies.total == 20
-
-
-def test_draws_with_reasons_are_kept_whole() -> None:
-    raw = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
-    replies = build_finding(_score(Provenance("samples", raw=raw)), COLUMN).replies
-    assert replies.texts == (("4\nIt reads well.", 2), ("5\nSmooth.", 1))
-    assert not replies.brief
-
-
 @pytest.mark.parametrize("raw", ['["2"]', "[4", "[4]", '{"score": 4}'])
 def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
     assert build_finding(_score(Provenance("single", raw=raw)), COLUMN).replies.texts == ((raw, 1),)
     failed = Failure("i", "s", "c", "parse", "ParseError", "no score in the reply", raw)
     assert build_finding(failed, COLUMN).replies.texts == ((raw, 1),)
-
-
-def test_draws_of_which_none_has_a_score_are_kept_one_by_one() -> None:
-    failed = Failure(
-        "i", "s", "c", "parse", "ParseError", "none of 2 draws has a score: no number", '["Sorry.", "No."]'
-    )
-    assert build_finding(failed, COLUMN).replies.texts == (("Sorry.", 1), ("No.", 1))
-
-
-def test_a_finding_without_reason_and_replies() -> None:
-    found = build_finding(_score(Provenance("decisions")), COLUMN)
-    assert (found.reason, found.replies.texts, found.replies.total) == ("", (), 0)
 
 
 def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
@@ -87,6 +63,63 @@ def test_the_shade_is_the_place_on_the_scale(better: Any, shade: float | None) -
     assert build_finding(_score(Provenance("single")), replace(COLUMN, better=better)).shade == shade
 
 
-def test_a_scale_of_words_shows_the_nearest_word() -> None:
-    column = Column("c", "criterion", "c", 0.0, 1.0, ("fail", "pass"), values=(0.0, 1.0))
-    assert build_finding(Score("i", "s", "c", 0.024, Provenance("logprobs")), column).value == "fail"
+# Comparisons.
+
+PAIRED = {"c": "c"}
+
+
+def _row(first: str, second: str, value: float, method: str = "single") -> Score:
+    return Score("i", first, "c", value, Provenance(method), second)
+
+
+def _pairs(*rows: Score | Failure, orders: int = 2) -> tuple[Pair, ...]:
+    (found,) = compared(rows, PAIRED, ["a", "b", "d"], orders)
+    return found.pairs
+
+
+def test_both_orders_are_put_together_by_the_systems_order() -> None:
+    (pair,) = _pairs(_row("b", "a", 0.9), _row("a", "b", 0.2))
+    one, other = pair.verdicts
+    assert one is not None
+    assert other is not None
+    assert (pair.first, pair.second, pair.preference, pair.flipped) == ("a", "b", pytest.approx(0.15), False)
+    assert (one.first, one.preferred, one.strength) == ("a", "b", "0.80")
+    assert (other.first, other.preferred, other.strength) == ("b", "b", "0.90")
+
+
+def test_a_pair_that_lacks_an_answer_has_no_value() -> None:
+    failed = Failure("i", "b", "c", "parse", "ParseError", "no answer", "Neither.", "a")
+    (pair,) = _pairs(_row("a", "b", 1.0), failed)
+    assert (pair.preference, pair.flipped) == (None, False)
+    assert pair.verdicts[1] is not None
+    assert pair.verdicts[1].finding.failure == failed
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8))
+def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]]) -> None:
+    rows = [
+        Score(str(k), *names, Provenance("single"), rival)  # type: ignore[call-arg]
+        for k, (one, other) in enumerate(values)
+        for *names, rival in (("a", "c", one, "b"), ("b", "c", other, "a"))
+    ]
+    (ranking,) = rankings(rows, (), ["a", "b"], ["c"])
+    flips = [compared(rows[2 * k : 2 * k + 2], PAIRED, ["a", "b"], 2)[0].flips for k in range(len(values))]
+    assert ranking.flip_rate == pytest.approx(sum(flips) / len(values))
+
+
+def test_the_mean_preferences_make_the_win_rate(ranking: Result) -> None:
+    (of,) = ranking.rankings
+    systems = list(ranking.table.systems)
+    values = []
+    for item in ranking.table.items:
+        rows = [row for row in ranking.table.rows() if row.item == item]
+        (found,) = compared(rows, {"overall": "overall"}, systems, 2)
+        values += [p.preference for p in found.pairs if (p.first, p.second) == ("lead", "システム二")]
+    assert of.win_rate[systems.index("lead")][systems.index("システム二")] == pytest.approx(sum(values) / len(values))
+
+
+def test_a_systems_preference_is_the_mean_over_its_complete_pairs() -> None:
+    rows = (_row("a", "b", 1.0), _row("b", "a", 0.5), _row("a", "d", 0.0), _row("d", "a", 1.0), _row("b", "d", 1.0))
+    (found,) = compared(rows, PAIRED, ["a", "b", "d"], 2)
+    assert [found.preference(system) for system in ("a", "b", "d")] == [0.375, 0.25, 1.0]
+    assert found.preference("nobody") is None
