@@ -17,20 +17,18 @@ from judge.execution.progress import JudgeProgress
 
 _POLL_SECONDS = 0.2
 Part = tuple[str, Request]
-"""A reply to be had, by its key, and what would ask for it alone."""
+"""The key of one reply, and the request for it alone."""
 
 
 class RequestLeases:
-    """The replies of one run that are this process's to ask for, and those that another process is asking for.
+    """The requests of one run that this process sends, and those that another process sends.
 
-    A claim comes before the request and lasts until its reply is kept or given up. What another process has claimed is
-    looked up again every 0.2 s: its reply goes to `on_found`, which says whether it was of use; once nobody asks for it
-    any more, it is claimed here. Nobody must hold claims whose requests wait for another's: so a run with anything of
-    its own left to send does that before it waits.
+    A lease is acquired before the request and lasts until its reply is stored or given up. Requests leased elsewhere
+    are looked up every 0.2 s: a reply goes to `on_found`, which returns whether it is of use; if the lease has ended,
+    it is acquired here. To avoid deadlocks, a run sends all its own requests before it waits for others.
 
-    `counts.batch_status` says how many are waited for until `deadline`, a time of the event loop's clock. Without `on`,
-    everything is to be asked for here. `here` is what all that go by the same cache in this process hold together:
-    what one of them asks for the others wait for, too.
+    `counts.batch_status` shows how many are awaited, until `deadline` (a time of the event loop's clock). If `on` is
+    False, everything is sent here. `here` is a set of leased keys that several runs in this process share.
     """
 
     def __init__(
@@ -54,11 +52,11 @@ class RequestLeases:
 
     @property
     def waiting(self) -> bool:
-        """Whether another process is asking for anything that is wanted here."""
+        """Whether another process sends a request that is needed here."""
         return bool(self._awaited)
 
     def acquire(self, parts: Iterable[Part]) -> list[Part]:
-        """Claim these; return those to request here. `on_found` gets what was stored since it was last looked up."""
+        """Lease these, and return those to send here. `on_found` gets replies that have been stored meanwhile."""
         requests = dict(parts)
         if not self._enabled or not requests:
             return list(requests.items())
@@ -87,14 +85,14 @@ class RequestLeases:
         return bool(self._awaited) and asyncio.get_running_loop().time() >= self._next
 
     def poll(self) -> list[Part]:
-        """Look for what others were asking for; that which is to be asked for here now."""
+        """Look up what others send, and return what is now to be sent here."""
         try:
             return self.acquire(self._awaited.items())
         finally:
             self._next = asyncio.get_running_loop().time() + _POLL_SECONDS
 
     async def wait(self, news: asyncio.Event) -> None:
-        """Wait for news, but not for long where others are waited for too. Raises DeadlineReached."""
+        """Wait for news, or at most 0.2 s if other processes are awaited too. Raises DeadlineReached."""
         if not self._awaited:
             await news.wait()
             return
@@ -105,24 +103,24 @@ class RequestLeases:
                 await news.wait()
 
     def complete(self, keys: Iterable[str]) -> None:
-        """Tell that these are put into the cache, or given up; others may ask for them after the next `release`."""
+        """Mark these as stored or given up; the next `release` ends their leases."""
         if self._held:
             self._completed.update(keys)
 
     def release(self) -> None:
-        """Let go of what is over: after the flush of what was put."""
+        """End the leases of completed requests. Call it after the cache's flush."""
         over, self._completed = self._completed, set()
         self.abandon(over)
 
     def abandon(self, keys: Iterable[str]) -> None:
-        """Let go of these at once: there is nothing to be flushed for them."""
+        """End the leases of these at once."""
         if mine := self._held.intersection(keys):
             self._held -= mine
             self._claimed_here -= mine
             self._cache.release(list(mine))
 
     def close(self) -> None:
-        """Let go of everything, and wait for nothing."""
+        """End all leases, and wait for nothing any more."""
         self._awaited.clear()
         self._update_status()
         self.abandon(list(self._held))
@@ -151,7 +149,7 @@ class GroupCommit:
         self._failed: Exception | None = None
 
     def schedule(self) -> asyncio.Future[None]:
-        """Have what there is now written; the future of that. Raises what an earlier write raised."""
+        """Schedule a write, and return its future. Raises the error of an earlier write."""
         if self._failed is not None:
             raise self._failed
         if self._next is None:
@@ -164,7 +162,7 @@ class GroupCommit:
         return self._next
 
     def committed(self) -> asyncio.Future[None]:
-        """Done once what there is now is written; it raises what that raises. Who stops waiting stops nobody else."""
+        """Return a future that is done, or failed, with the next write. It may be cancelled alone."""
         waiter = asyncio.shield(self.schedule())
         waiter.add_done_callback(_mark_retrieved)
         return waiter
@@ -184,7 +182,7 @@ class GroupCommit:
             written.set_result(None)
 
     def _flush_unless_done(self, written: asyncio.Future[None]) -> None:
-        if written is not self._next:  # `now` came first
+        if written is not self._next:  # `flush` came first
             return
         try:
             self.flush()
@@ -194,6 +192,6 @@ class GroupCommit:
 
 
 def _mark_retrieved(future: asyncio.Future[None]) -> None:
-    """What nobody has to wait for need not be complained about."""
+    """Read a future's error, so that asyncio does not report it as never retrieved."""
     with suppress(asyncio.CancelledError):
         future.exception()

@@ -32,9 +32,9 @@ _estimate = lru_cache(4_096)(budget.estimate_tokens)
 
 
 def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]:
-    """The group of a prompt that has its source near the start, and the characters up to the source's end.
+    """Return the group of a prompt with its source near the start, and the number of characters up to the source's end.
 
-    ("", 0) where that is too short to be cached.
+    ("", 0) if that prefix is too short to be cached.
     """
     text, body = messages[0]["content"], (source or "").strip()
     if len(body) < SHORTEST // 2 or (start := text.find(body)) < 0:
@@ -47,7 +47,7 @@ def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]
 
 @dataclass(slots=True)
 class _Group:
-    """The requests of one prefix that wait, and when the last ones went. `answered_at` is when a reply last came."""
+    """The waiting requests of one prefix, the times of the last ones sent, and the time of its last reply."""
 
     waiting: deque[Request] = field(default_factory=deque)
     sent: deque[float] = field(default_factory=lambda: deque(maxlen=_PER_MINUTE))
@@ -56,10 +56,9 @@ class _Group:
 
 
 class PrefixAwareQueue:
-    """Requests that wait to be sent. The times are those of a clock that never goes back, in seconds.
+    """Requests that wait to be sent. Times are seconds of a monotonic clock.
 
-    `paced` keeps a group to 15 requests a minute as long as there is anything else to send. Without `led`, all go in
-    the order they came.
+    `paced` limits a group to 15 requests a minute while others can be sent. If `led` is False, the order is kept.
     """
 
     def __init__(self, *, paced: bool = False, led: bool = True) -> None:
@@ -87,7 +86,7 @@ class PrefixAwareQueue:
         return self._bytes >= ROOM
 
     def add(self, requests: Iterable[Request], now: float) -> None:
-        """Put requests in. Those of one group come one after the other."""
+        """Add requests; those of one group must be adjacent."""
         for request in requests:
             self._waiting += 1
             self._bytes += _size(request)
@@ -101,10 +100,10 @@ class PrefixAwareQueue:
             group.waiting.append(request)
 
     def take(self, now: float, *, last: bool) -> Request | None:
-        """The request to send now; None where all wait for their leaders' answers.
+        """Return the request to send now; None if all wait for their leaders' replies.
 
-        Unless it is the `last` choice, also None where more requests should be added first: a request that has none
-        beside it yet may turn out to be a leader, and one of a group that has had its share of this minute can wait.
+        If `last` is False, also None if more requests should be added first: a single request may turn out to be a
+        leader, and a group that has had its 15 requests of this minute can wait.
         """
         while self._resting and self._resting[0][0] <= now:
             self._warm.append(heapq.heappop(self._resting)[1])
@@ -117,7 +116,7 @@ class PrefixAwareQueue:
                 heapq.heappush(self._resting, (group.sent[0] + _MINUTE, self._warm.popleft()))
             else:
                 return self._next_of_group(name, group, now)
-        # The first request of a group nobody of which was answered lately.
+        # The first request of a group without a recent reply.
         for _ in range(len(self._cold)):
             name = self._cold[0]
             group = self._groups[name]
@@ -139,7 +138,7 @@ class PrefixAwareQueue:
         return None
 
     def answered(self, request: Request, now: float) -> None:
-        """Tell that a request came to its end, with a reply or without."""
+        """Note the end of a request, with a reply or without."""
         name, length = request.prefix
         group = self._groups.get(name)
         if group is None or not length:
@@ -157,7 +156,7 @@ class PrefixAwareQueue:
             del self._groups[oldest]
 
     def clear(self) -> None:
-        """Forget what waits; which groups were answered lately is still known."""
+        """Forget the waiting requests, but not which prefixes are warm."""
         for line in (self._plain, self._warm, self._cold, self._resting):
             line.clear()
         for group in self._groups.values():

@@ -34,7 +34,7 @@ _MAX_NUMBER = 1e12
 
 
 class Bucket:
-    """`rate` of something a second, and `burst` of it at once. What is taken beyond that is owed, and waited for."""
+    """A token bucket: `rate` per second, at most `burst` at once. The level may be negative."""
 
     __slots__ = ("_at", "burst", "level", "rate")
 
@@ -42,7 +42,7 @@ class Bucket:
         self.rate, self.burst, self.level, self._at = rate, burst, burst, float("-inf")
 
     def wait(self, cost: float, now: float) -> float:
-        """Seconds until so much may be taken; for more than a burst, until the bucket is full."""
+        """Return the seconds until `cost` may be taken; for more than a burst, until the bucket is full."""
         self.level = min(self.burst, self.level + max(0.0, now - self._at) * self.rate)
         self._at = now
         lack = min(cost, self.burst) - self.level
@@ -53,13 +53,13 @@ class Bucket:
 
 
 def per_minute(most: float) -> Bucket:
-    """A bucket that lets at most so many ones out in any minute: a second's worth at once, and the rest in its time."""
+    """Return a bucket of at most `most` requests in any minute: a second's worth at once, the rest evenly."""
     burst = max(1.0, most / _MINUTE)
     return Bucket((most - burst + 1) / _MINUTE, burst)
 
 
 class RateLimitHeaders(NamedTuple):
-    """What the headers say of one kind of limit: how much of it, how much is left, seconds until all is back."""
+    """One limit by a reply's headers: its size, the rest, and the seconds until it is full again."""
 
     limit: float
     remaining: float
@@ -67,7 +67,7 @@ class RateLimitHeaders(NamedTuple):
 
 
 def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
-    """What `x-ratelimit-{limit,remaining,reset}-{kind}` say together; None where any is missing or makes no sense."""
+    """Return what `x-ratelimit-{limit,remaining,reset}-{kind}` say; None if any is missing or unreadable."""
     limit, remaining = (_number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining"))
     reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
     if not limit or remaining is None or reset is None:
@@ -76,7 +76,7 @@ def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | No
 
 
 def seconds_until_reset(limits: Mapping[str, str]) -> float:
-    """Seconds until the limits are back of which nothing remains, by these headers, but at most a minute."""
+    """Return the seconds, at most 60, until the exhausted limits are full again."""
     headers = [parse_headers(limits, kind) for kind in _KINDS]
     reset = max((header.reset for header in headers if header and not header.remaining), default=0.0)
     return min(reset, _MAX_HEADER_WAIT)
@@ -99,11 +99,10 @@ def _number(text: str | None) -> float | None:
 
 
 class ConcurrencyLimit:
-    """How many requests may be in flight: slow start, then additive; never above `most`, never below one.
+    """The number of requests in flight: slow start, then additive increase; at least 1, at most `most`.
 
-    It is cut, once for all of a burst, where the server is overloaded, and where replies take twice as long without
-    more of them coming; a cut of the second kind that makes replies fewer is taken back. A `steady` one is `most` from
-    the start, and cut by overload alone.
+    It is cut once per burst of overload, and if replies take twice as long without coming at a higher rate. A cut of
+    the second kind is undone if the rate drops. A `steady` limit starts at `most`; only overload cuts it.
     """
 
     FIRST, FAST, CUT = 32.0, 2.0, 0.7
@@ -122,7 +121,7 @@ class ConcurrencyLimit:
         self._before_cut: tuple[float, float] | None = None
 
     def answered(self, took: float, now: float, *, used: bool) -> None:
-        """A reply after so many seconds; `used` says that about as many were in flight as might be."""
+        """Note a reply that took `took` seconds; `used` is True if at least half the limit was in flight."""
         if used and self.now < self.most:
             step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
             self.now = min(self.most, self.now + step)
@@ -142,7 +141,7 @@ class ConcurrencyLimit:
             self._measured_from = now
 
     def overloaded(self, sent: float, now: float) -> bool:
-        """A request sent then was too much; whether that is news since the last cut."""
+        """Cut for an overload of a request sent at `sent`; return False if an earlier cut covers it."""
         if sent <= self._cut_at:
             return False
         self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
@@ -150,11 +149,11 @@ class ConcurrencyLimit:
         return True
 
     def forget(self, now: float) -> None:
-        """Begin to measure anew, with the first reply to what is sent from now on."""
+        """Restart the measurement with the first reply to a request sent from now on."""
         self._durations, self._since, self._measured_from = [], now, None
 
     def _review(self, took: float, rate: float) -> None:
-        """Judge the replies since the last look by their median time and their number a second."""
+        """Adjust the limit to the replies since the last review: median seconds, and replies per second."""
         best_took, best_rate = self._best or (took, rate)
         if self._before_cut is not None:
             (more, limit), self._before_cut = self._before_cut, None
@@ -173,12 +172,12 @@ class ConcurrencyLimit:
 class SendRate:
     """The rate for a server that refuses with a bare 429: additive increase, multiplicative decrease.
 
-    A 429 sets it to `CUT` of the replies per second of sending since the one before; it then grows by a constant
-    amount a second, and is back after `SECONDS`. If `EARLY` cuts in a row come before half that time, the refusals do
-    not depend on the rate, and the limit is lifted.
+    A 429 sets it to `CUT` times the replies per second since the last one, pauses excluded. It then grows by a constant
+    amount per second and is back after `SECONDS`. If more than `DROPS` cuts in a row each find a lower rate, the
+    refusals do not depend on the rate: the limit is lifted.
     """
 
-    CUT, SECONDS, EARLY = 0.8, 20.0, 2
+    CUT, SECONDS, DROPS = 0.8, 20.0, 2
 
     def __init__(self) -> None:
         self.bucket: Bucket | None = None
@@ -200,7 +199,7 @@ class SendRate:
         rate = replies / seconds
         self._cuts = self._cuts + 1 if 0 < rate < self._rate else 0
         self._limited_at, self._replies, self._paused, self._rate = now, 0, 0.0, rate
-        if self._cuts > self.EARLY:
+        if self._cuts > self.DROPS:
             self.bucket, self._cuts, self._rate, self._limited_at = None, 0, 0.0, float("-inf")
         elif rate:
             self._start, self._step = self.CUT * rate, (1 - self.CUT) * rate / self.SECONDS
@@ -214,7 +213,7 @@ class SendRate:
 
 
 class Permit(NamedTuple):
-    """Leave to send one request: since when, what of tokens it was charged, what had been sent before it."""
+    """Permission to send one request: its time, the tokens charged, and the requests and tokens sent before."""
 
     at: float
     cost: float
@@ -228,11 +227,11 @@ class _Waiter:
 
 
 class RateLimiter:
-    """When the next request of one judge may go, in one event loop at a time.
+    """Decides when the next request of one judge is sent, in one event loop at a time.
 
-    `concurrency` is the most in flight, `rpm` and `tpm` the most requests and tokens a minute. Tokens are estimated
-    before a request goes, by what the last ones came to, and put right when the reply says what they were. `steady` is
-    for who computes in batches: as many at once as may be, as the time of a reply says nothing there.
+    `concurrency` is the maximum in flight, `rpm` and `tpm` the maximum of requests and tokens per minute. Tokens are
+    estimated before a request and corrected by its reply. `refusals` counts the bursts of 429s since the last reply.
+    `steady` is for a provider that computes in batches, where the time of a reply says nothing about load.
     """
 
     def __init__(
@@ -254,7 +253,7 @@ class RateLimiter:
         self._resume_at = self._last = float("-inf")
 
     async def acquire(self, request: Request) -> Permit:
-        """Wait for leave to send. Every permit goes back with `on_success` or `on_failure`."""
+        """Wait for permission to send. Return every permit with `on_success` or `on_failure`."""
         cost, now = 0.0, asyncio.get_running_loop().time()
         if any(kind == "tokens" for _, kind in self._buckets):  # else nobody limits tokens
             cost = budget.estimate_request(request) * (self._ratio or 1.0)
@@ -290,7 +289,7 @@ class RateLimiter:
         self._release()
 
     def on_failure(self, permit: Permit, error: BaseException) -> None:
-        """Take a permit back; a server that is overloaded is asked less from now on."""
+        """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
         overload = error if isinstance(error, Transient) and (error.status in _BUSY or error.billed) else None
         if overload is not None and self.limit.overloaded(permit.at, now):
@@ -324,7 +323,7 @@ class RateLimiter:
             self._release_waiters()
 
     def _release_waiters(self) -> None:
-        """Let go who may; where only time is missing, come back then."""
+        """Grant permits to waiting requests, or set a timer for the next one."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         if self._timer is not None:
@@ -339,7 +338,7 @@ class RateLimiter:
                 waiter.turn.set_result(self._grant(waiter.cost, now))
 
     def _delay(self, cost: float, now: float) -> float:
-        """Seconds until a request of so many tokens may go."""
+        """Return the seconds until a request of `cost` tokens may be sent."""
         delay = self._rate.wait(now)
         if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
             delay = max(delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now)
@@ -349,7 +348,7 @@ class RateLimiter:
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
-        """Set the server's buckets as its headers say, less what was sent since the request they came for."""
+        """Set the server's buckets by its headers, less what was sent since their request."""
         for place, kind in enumerate(_KINDS):
             news = parse_headers(limits, kind)
             if news is None or permit.before[0] < self._headers_as_of[place]:

@@ -261,6 +261,8 @@ def test_a_cut_that_makes_nothing_faster_is_taken_back(in_time: Run) -> None:
         ("nan", "inf", "1e400"),
         ("0", "0", "0"),
         ("5", "0", ""),
+        ("5", "0", "0s"),
+        ("5", "5", "10s"),
     ],
 )
 def test_no_header_makes_a_run_hang(limit: str, remaining: str, reset: str, in_time: Run) -> None:

@@ -113,6 +113,7 @@ def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
     assert second.provider.seen == []
     assert second.rows == first.rows
     assert (second.counts.cached, second.counts.sent) == (3, 0)
+    assert second.counts.served_by == first.counts.served_by == {"scripted"}
 
 
 @pytest.mark.parametrize(
