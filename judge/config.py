@@ -84,6 +84,7 @@ def _assignments(text: str, form: str) -> dict[str, list[str]]:
     return values
 
 
+_LARGEST = 10**15
 Command = Literal["run", "rank", "plan", "audit", "diff", "test", "suite"]
 Group = Literal["Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"]
 _RUNS_ONLY: tuple[Command, ...] = ("audit", "diff", "test", "suite")
@@ -161,7 +162,7 @@ class RunConfig(BaseModel):
         {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
         lacking=("rank", "audit", "diff", "test"),
     )  # fmt: skip
-    workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1)
+    workers: int = _option(1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000)
 
     budget: Budget | None = _option(
         None, "Limits and cost", "Stop at this budget (5usd, 200000tokens); re-run to resume.", "AMOUNT"
@@ -175,7 +176,7 @@ class RunConfig(BaseModel):
     tpm: int | None = _option(
         None, "Limits and cost", "Tokens per minute (default: the server's rate limit).", "N", ge=1
     )
-    max_concurrency: int = _option(64, "Limits and cost", "Maximum requests in flight.", "N", ge=1)
+    max_concurrency: int = _option(64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000)
     timeout: float = _option(120.0, "Limits and cost", "Longest wait for a reply.", "SECONDS", gt=0)
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
     cache: RedisUrl | Path | Literal[False] | None = _option(
@@ -203,7 +204,7 @@ class RunConfig(BaseModel):
     )  # fmt: skip
     ray_workers: int | None = _option(
         None, "Advanced", "Processes of engine ray (default: one per machine or GPU).", "N",
-        lacking=("audit", "diff", "suite"), ge=1,
+        lacking=("audit", "diff", "suite"), ge=1, le=10_000,
     )  # fmt: skip
     retry_failed: bool = _option(
         False, "Advanced", "Repeat only the failed judgments of the run in out.", lacking=_RUNS_ONLY
@@ -232,7 +233,8 @@ class RunConfig(BaseModel):
             if first["type"] != "extra_forbidden":
                 # A message must not repeat a key, or the password in a Redis address.
                 secret = innermost == "key_env" or (innermost == "cache" and isinstance(first["input"], str | Path))
-                got = "" if secret or isinstance(first["input"], dict) else f", not {first['input']!r}"
+                long = isinstance(first["input"], int) and abs(first["input"]) > _LARGEST
+                got = "" if secret or long or isinstance(first["input"], dict) else f", not {first['input']!r:.100}"
                 message = first["msg"].removeprefix("Value error, ")
                 message = f"{message[0].lower()}{message[1:]}{got}"
             elif innermost in RankConfig.model_fields:
@@ -240,6 +242,14 @@ class RunConfig(BaseModel):
             else:
                 message = unknown_name_message("key", innermost, sorted((Judge if within else cls).model_fields))
             raise ConfigError(f"{where}:{''.join(f' {part}:' for part in within)} {message}") from error
+
+    @field_validator("*")
+    @classmethod
+    def refuse_huge_numbers(cls, value: Any) -> Any:
+        """Refuse numbers beyond any meaning: arithmetic with them fails."""
+        if isinstance(value, int | float) and value > _LARGEST:
+            raise ValueError(f"input should be at most {_LARGEST:,}")
+        return value
 
     @field_validator("map", mode="before", json_schema_input_type=dict[str, str | list[str]])
     @classmethod
@@ -337,8 +347,8 @@ class RunConfig(BaseModel):
             raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
         dollars, amount, unit = match.groups()
         number = float(re.sub("[,_]", "", dollars or amount))
-        if number <= 0:
-            raise ValueError("must be more than 0")
+        if not 0 < number <= _LARGEST:
+            raise ValueError(f"must be more than 0, and at most {_LARGEST:,}")
         if dollars or unit.lower() in ("usd", "$"):
             return Budget(number, "usd")
         return Budget(number * _TIMES.get(unit[0].lower(), 1), "tokens")

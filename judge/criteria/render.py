@@ -136,7 +136,8 @@ def _view_of(criterion: Criterion) -> CriterionView:
         reply=criterion.reply,
         lowest=scale.labels[scale.values.index(scale.low)],
         highest=scale.labels[scale.values.index(scale.high)],
-        whole=scale == Scale.integers(round(scale.low), round(scale.high)),
+        whole=scale.high - scale.low < len(scale.labels)
+        and scale == Scale.integers(round(scale.low), round(scale.high)),
         form="merged" if criterion.merged else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
         cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",

@@ -6,7 +6,6 @@ nowhere else.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from dataclasses import replace
@@ -25,6 +24,7 @@ from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
 
 MAX_LABELS = 1_000
+_LARGEST = 1_000_000_000
 MAX_CHARACTERS, MAX_TEMPLATES = 100_000, 50
 """In all templates of a criterion, headers included."""
 _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -52,8 +52,8 @@ def _scale(raw: Any) -> Scale:
             raise ValueError(
                 "labels is a list of words; put yes, no, on and off in quotes, YAML takes them for true and false"
             )
-        if not isinstance(values, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in values):
-            raise ValueError("values is a list of numbers, one for each label")
+        if not isinstance(values, list) or not all(type(v) in (int, float) and abs(v) <= _LARGEST for v in values):
+            raise ValueError(f"values is a list of numbers up to {_LARGEST:,}, one for each label")
         if len(labels) != len(values):
             raise ValueError(f"{len(labels)} labels, but {len(values)} values; each label has one value")
         texts = [str(label).strip() for label in labels]
@@ -70,12 +70,12 @@ def _scale(raw: Any) -> Scale:
         return Scale(tuple(texts), tuple(float(value) for value in values))
     if isinstance(raw, dict) and {"min", "max"} <= raw.keys() <= {"min", "max", "step"}:
         return _number_scale(raw["min"], raw["max"], raw.get("step", 1))
-    raise ValueError(f"{raw!r} is not a scale; write {_SCALES}")
+    raise ValueError(f"{raw!r:.100} is not a scale; write {_SCALES}")
 
 
 def _number_scale(low: Any, high: Any, step: Any) -> Scale:
-    if not all(type(n) is int for n in (low, high, step)):
-        raise ValueError(f"a scale runs between whole numbers; write {_SCALES}")
+    if not all(type(n) is int and abs(n) <= _LARGEST for n in (low, high, step)):
+        raise ValueError(f"a scale runs between whole numbers up to {_LARGEST:,}; write {_SCALES}")
     if low >= high:
         raise ValueError(f"{low} is not below {high}; the lowest score comes first")
     if step < 1 or (high - low) % step:
@@ -153,7 +153,7 @@ def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> Crite
     if first["type"] == "value_error":
         return CriterionError(f"{at}: {key}: {first['ctx']['error']}")
     hint = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
-    return CriterionError(f"{at}: {key}: {first['msg']}, not {first['input']!r}{hint}")
+    return CriterionError(f"{at}: {key}: {first['msg']}, not {first['input']!r:.100}{hint}")
 
 
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}

@@ -157,7 +157,8 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
             batches = (batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024))
             for number, cells in enumerate((row for rows in batches for row in rows), 1):
                 yield RawRow(f"{name} row {number}", cells)
-    except (pa.ArrowException, KeyError, ValueError) as error:  # a map with one key twice, a text that is not UTF-8
+    # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
+    except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
         raise DataError(f"{name}: not a readable Parquet file: {error}") from error
 
 

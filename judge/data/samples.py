@@ -414,6 +414,9 @@ def _unpack(value: Any, label: str) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
+_LARGEST_RATING = 1e12  # beyond it, charts and intervals lose their digits
+
+
 def _rating(value: Any, label: str, rater: int = 0) -> float | None:
     """Return a rating as a number, or None if the cell is empty."""
     if is_missing(value, flat=True):
@@ -422,7 +425,7 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
-    if math.isinf(number):
+    if abs(number) > _LARGEST_RATING:
         by = f" by rater {rater}" if rater else ""
         raise DataError(f"{label}{by} is {value!r}, not a number (of several raters, give a list of numbers)")
     return None if math.isnan(number) else number

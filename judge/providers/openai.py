@@ -321,7 +321,7 @@ def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
         return None
     try:
         return tuple(Token(*_pair(t), tuple(map(_pair, t.get("top_logprobs") or ()))) for t in listed) or None
-    except (TypeError, AttributeError, LookupError, ValueError):
+    except (TypeError, AttributeError, LookupError, ValueError, OverflowError):
         return None
 
 

@@ -73,14 +73,21 @@ class ScriptedProvider(Provider):
         If the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
         """
         try:
-            data = Path(path).read_bytes()
-            entries = list(yaml_lines.values(data))
-            note = str(entries.pop(0)["note"]) if "note" in entries[0] else ""
-            rules = [_rule(rule) for rule in entries]
+            data, line = Path(path).read_bytes(), 1
+            root = yaml_lines.tree(data)
+            entries = list(yaml_lines.construct(root))
+            note = str(entries[0]["note"]) if "note" in entries[0] else ""
+            rules = []
+            for node, rule in [*zip(root.value if root else [], entries, strict=True)][bool(note) :]:
+                line = node.start_mark.line + 1
+                rules.append(_rule(rule))
         except OSError as error:
             raise ConfigError(f"scripted replies {path}: {error.strerror}") from error
         except (AttributeError, IndexError, TypeError, KeyError, ValueError) as error:
-            raise ConfigError(f"scripted replies {path}: not a list of {{when, reply}} rules ({error})") from error
+            line = getattr(error, "line", None) or line
+            raise ConfigError(
+                f"scripted replies {path}:{line}: not a list of {{when, reply}} rules ({error})"
+            ) from error
 
         def script(request: Request) -> Reply:
             prompt = "\n".join(m["content"] for m in request.messages)
@@ -134,7 +141,10 @@ def _rule(rule: Any) -> tuple[tuple[str, ...], Reply]:
     when, reply = rule.get("when", []), rule["reply"]
     texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
     if isinstance(reply, dict):
-        return texts, {str(label): float(p) for label, p in reply.items()}
+        shares = {str(label): float(p) for label, p in reply.items()}
+        if not all(0 <= share <= 1 for share in shares.values()):
+            raise ValueError("probabilities are numbers from 0 to 1")
+        return texts, shares
     return texts, str(reply)
 
 

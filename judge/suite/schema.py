@@ -313,9 +313,6 @@ class YamlSource(Mistakes):
             yield f"{key}: {error['ctx']['error']}", loc
         elif key == "limit" and isinstance(error["input"], dict):
             yield "limit: it is a number of texts; did you mean 'limits'?", loc
-        elif key == "margin" and kind == "greater_than_equal":
-            recipe = "better: new, worse: old, undecided: pass"
-            yield f"margin: write 0 or more; for 'not worse than', leave it out and write {recipe}", loc
         else:
             message = error["msg"].removeprefix("Value error, ")
             value = one_line(short_repr(error["input"]), _CLIP)

@@ -178,11 +178,14 @@ def _read(path: Path) -> BatchJob | None:
         data = json.loads(path.read_bytes())
         if data["version"] != _VERSION:
             return None
+        json.dumps(data, ensure_ascii=False).encode()  # names with a lone surrogate are of no use in an address
         entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
+        if not all(0 <= at < len(data["shapes"]) for _, at in entries.values()):
+            raise ValueError("a request without a shape")
         return BatchJob(path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"])
     except FileNotFoundError:  # another run is done with it
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         path.replace(path.with_suffix(".damaged"))
         return None
 

@@ -136,6 +136,14 @@ def _summary(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdi
     if flaky:
         excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
         yield Excerpts("Flaky", tuple(excerpts))
+    open_cases = [
+        Excerpt(one_line(verdict.found, _SENTENCE), "", one_line(verdict.name, _NAME), "")
+        for outcome in outcomes
+        for verdict in outcome.verdicts
+        if verdict.met and verdict.status == "undecided"
+    ]
+    if open_cases:
+        yield Excerpts("Undecided, counted as passed", tuple(open_cases))
 
 
 def _failure(outcome: Outcome, verdict: Verdict) -> str:

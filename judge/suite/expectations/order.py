@@ -17,7 +17,7 @@ from judge.suite.expectations.case import (
     Case,
     CaseContext,
     Decision,
-    Points,
+    Number,
     Side,
     display_name,
     joined,
@@ -42,8 +42,10 @@ class Order(Case):
 
     better: Side = Field(description="A system of the data, or the columns of a text.")
     worse: Side = Field(description="The system or text that must score lower.")
-    margin: Points = Field(
-        default=0.0, description="By more than this: points of the scale, or share of the comparisons above one half."
+    margin: Number = Field(
+        default=0.0,
+        description="Least lead: points of the scale, or share of the comparisons above one half. "
+        "With a negative one, `better` is not worse by that much (non-inferiority).",
     )
 
     def check_keys(self) -> None:
@@ -83,9 +85,9 @@ class Order(Case):
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
-        if self.margin >= most:
+        if not -most < self.margin < most:
             quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
-            raise ConfigError(f"margin: {self.margin:g} cannot be exceeded; the largest {quantity} is {most:g}")
+            raise ConfigError(f"margin: {self.margin:g} decides nothing; the largest {quantity} is {most:g}")
 
     def describe(self) -> str:
         sides = [quoted(text.output) for text in self.texts] or self.systems
@@ -95,7 +97,8 @@ class Order(Case):
         better, worse = map(display_name, self.systems)
         if context.pairwise:
             return f"{better} wins > {percentage(_EVEN + self.margin)} against {worse}"
-        return f"{better} > {worse}{f' + {short(self.margin)}' if self.margin else ''}"
+        lead = f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
+        return f"{better} > {worse}{lead}"
 
     def decide(self, context: CaseContext) -> Decision:
         scored, pairwise = context.scored(), context.pairwise
@@ -137,19 +140,23 @@ class Order(Case):
     def _describe_margin(self, margin: MeanTest, zero: MeanTest) -> str:
         side = _side(margin)
         if side > 0:
-            return "ahead, one reply each" if margin.single else f"better{margin.tested}"
+            ahead, better = ("not behind", "not worse") if self.margin < 0 else ("ahead", "better")
+            by = f" by {short(-self.margin)}" if self.margin < 0 else ""
+            return f"{ahead}{by}, one reply each" if margin.single else f"{better}{by}{margin.tested}"
         if margin.too_few_reason:
             return margin.too_few_reason
         if side == 0 and margin.significant_direction > 0:
             return margin.untested_reason
         if side == 0:
-            lead = f" from a lead of {short(self.margin)}" if self.margin else ""
+            lead = (
+                f" from a {'loss' if self.margin < 0 else 'lead'} of {short(abs(self.margin))}" if self.margin else ""
+            )
             if margin.estimate.low == margin.estimate.high:
                 return f"no difference{lead}"
             return f"no significant difference{lead}{margin.items_needed}"
         if zero.significant_direction < 0:
             return f"worse{zero.tested}"
-        return f"not better by {short(self.margin)}{margin.tested}" if self.margin else "not better"
+        return f"not better by {short(self.margin)}{margin.tested}" if self.margin > 0 else "not better"
 
 
 def _side(test: MeanTest) -> int:

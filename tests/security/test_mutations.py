@@ -1,0 +1,278 @@
+"""Seeded damage to valid files of every kind, through the command line: an error of judge's or a result, never a
+traceback. `JUDGE_MUTATIONS=3000 pytest tests/security/test_mutations.py` tries that many of each kind."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from judge.cli import main
+from judge.execution.engines.batch_api import BatchJob, BatchJobStore
+
+ROOT = Path(__file__).parents[2]
+COUNT = int(os.environ.get("JUDGE_MUTATIONS", "5"))
+NASTY: list[Any] = [
+    10**400, -(10**400), 10**20, 2**63, -1, 0, 1e308, -1e308, math.inf, -math.inf, math.nan, 1e-320, "", " ", "\ud800",
+    "\x00", "\u202e", "inf", "nan", "1e999", "9" * 5_000, "x" * 100_000, None, True, [], {}, [[]], [None], {"": None},
+    {"a": {"b": [1]}}, "{{ output }}", "../..", "=1+1", "0x10", "1:30", "2020-13-45", b"\xff", "~", "on", [1, 2],
+]  # fmt: skip
+PIECES = [
+    "9" * 5_000, "1e999", ".inf", ".nan", "\x00", "\ud800", "\ufeff", "&a [*a]", "*b", "<<: 3", "!!int x", "- ",
+    "{", "}", "[", "]", ": ", "'", '"', "\n", "\n---\n", "{%", "%}", "{{", "NaN", "-Infinity", "\\ud800", ",",
+]  # fmt: skip
+DATA = [
+    {"item": f"i{n}", "system": system, "output": f"Text {n} of {system}.", "source": "A source.", "human.mine": n % 5}
+    for n in range(3)
+    for system in ("a", "b")
+]
+HEADER = {
+    "title": "T",
+    "scale": {"labels": ["bad", "some", "good"], "values": [0, 1, 2]},
+    "steps": ["Read."],
+    "weight": 2,
+}
+REPLIES = [{"note": "Written by hand."}, {"when": ["Text 1"], "reply": {"good": 0.7, "bad": 0.3}}, {"reply": "some"}]
+PLAN = {
+    "data": "rows.jsonl", "criteria": ["mine.jinja"], "model": "scripted/replies.yaml", "metrics": "stats",
+    "cache": False, "deadline": 100, "budget": "100000tokens", "seed": 3, "max_concurrency": 4, "limit": 5,
+    "map": {"human.mine": "human.mine"}, "set": {"stats": {}}, "weighting": "single", "rpm": 100_000,
+    "where": {"system": ["a", "b"]},
+}  # fmt: skip
+SUITE = {
+    "data": "rows.jsonl", "criteria": ["mine.jinja"], "model": "scripted/replies.yaml", "cache": False,
+    "limits": {"failures": 0, "tokens": 100_000},
+    "cases": [
+        {"name": "order", "better": "a", "worse": "b", "margin": 0.25, "undecided": "pass"},
+        {"name": "one", "item": "i1", "system": "a", "expect": {"min": 1}},
+        {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "item"}},
+        {"name": "text", "text": {"output": "Text 1", "source": "s"}, "expect": {"max": 2}},
+    ],
+}  # fmt: skip
+
+
+def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(deeper for key, part in pairs for deeper in nodes(part, (*path, key)))]
+
+
+def mutated(value: Any, chance: random.Random) -> Any:
+    """A copy with a value, or a key, replaced, removed or added."""
+    value = json.loads(json.dumps(value))
+    path = chance.choice(nodes(value)[1:])
+    holder = value
+    for key in path[:-1]:
+        holder = holder[key]
+    kind = chance.random()
+    if kind < 0.75:
+        holder[path[-1]] = chance.choice(NASTY)
+    elif kind < 0.85:
+        del holder[path[-1]]
+    elif isinstance(holder, dict):
+        holder[chance.choice(["x", "", "names", "9" * 400, "human.mine", "<<"])] = holder.pop(path[-1])
+    return value
+
+
+def torn(text: str, chance: random.Random) -> bytes:
+    start = chance.randrange(len(text) + 1)
+    stop = min(len(text), start + chance.choice([0, 0, 1, 5, 40]))
+    return (text[:start] + chance.choice(PIECES) + text[stop:]).encode("utf-8", "surrogatepass")
+
+
+def as_yaml(value: Any, chance: random.Random) -> bytes:
+    if chance.random() < 0.4:
+        return torn(yaml.safe_dump(value, sort_keys=False), chance)
+    return yaml.safe_dump(mutated(value, chance), sort_keys=False).encode("utf-8", "surrogatepass")
+
+
+def as_json(value: Any, chance: random.Random) -> bytes:
+    if chance.random() < 0.4:
+        return torn(json.dumps(value), chance)
+    return json.dumps(mutated(value, chance), default=str).encode()
+
+
+def write_parquet(path: Path, chance: random.Random) -> None:
+    column = chance.choice([*DATA[0], "more"])
+    kinds = [pa.duration("us"), pa.int64(), pa.float64(), pa.date32(), pa.timestamp("ns"), pa.binary(), pa.bool_()]
+    values = chance.choice([[timedelta.max, timedelta.min], [2**62, -(2**62)], [math.inf, math.nan], [b"\xff", None]])
+    columns = {name: [row[name] for row in DATA] for name in DATA[0]}
+    try:
+        columns[column] = pa.array([chance.choice(values) for _ in DATA], type=chance.choice([*kinds, None]))
+        pq.write_table(pa.table(columns), path)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        path.write_bytes(b"PAR1")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stored")
+    write_all(folder)
+    assert judge("run", folder / "run.yaml", "--out", folder / "run", "--quiet") in (0, 1)
+    return folder / "run"
+
+
+def write_all(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    (folder / "mine.jinja").write_text(f"---\n{yaml.safe_dump(HEADER)}---\n{{{{ output }}}}\n")
+    (folder / "replies.yaml").write_text(yaml.safe_dump(REPLIES))
+    (folder / "run.yaml").write_text(yaml.safe_dump(PLAN))
+    (folder / "some.judge.yaml").write_text(yaml.safe_dump(SUITE, sort_keys=False))
+
+
+def judge(*words: object) -> int:
+    """The exit code of a command. Raises what it does not expect."""
+    sys.argv = ["judge", *map(str, words)]
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def headers(folder: Path, chance: random.Random) -> list[object]:
+    (folder / "mine.jinja").write_bytes(b"---\n" + as_yaml(HEADER, chance) + b"---\n{{ output }}\n")
+    return ["run", folder / "run.yaml"]
+
+
+def plans(folder: Path, chance: random.Random) -> list[object]:
+    (folder / "run.yaml").write_bytes(as_yaml(PLAN, chance))
+    return [chance.choice(["run", "run", "plan"]), folder / "run.yaml"]
+
+
+def suites(folder: Path, chance: random.Random) -> list[object]:
+    (folder / "some.judge.yaml").write_bytes(as_yaml(SUITE, chance))
+    return ["test", folder / "some.judge.yaml"]
+
+
+def scripts(folder: Path, chance: random.Random) -> list[object]:
+    (folder / "replies.yaml").write_bytes(as_yaml(REPLIES, chance))
+    return ["run", folder / "run.yaml", "--weighting", chance.choice(["single", "logprobs", "samples"])]
+
+
+def rows(folder: Path, chance: random.Random) -> list[object]:
+    kind = chance.choice(["csv", "tsv", "json", "jsonl", "parquet"])
+    path = folder / f"rows.{kind}"
+    if kind == "parquet":
+        write_parquet(path, chance)
+    elif kind == "json":
+        path.write_bytes(as_json(DATA, chance))
+    elif kind == "jsonl":
+        lines = [json.dumps(row).encode() for row in DATA]
+        lines[chance.randrange(len(lines))] = as_json(chance.choice(DATA), chance)
+        path.write_bytes(b"\n".join(lines))
+    else:
+        cells = [DATA[0].keys(), *(map(str, row.values()) for row in DATA)]
+        text = "\n".join(("," if kind == "csv" else "\t").join(row) for row in cells)
+        path.write_bytes(torn(text, chance))
+    script = f"scripted/{folder / 'replies.yaml'}"
+    return ["run", path, "--criteria", folder / "mine.jinja", "--model", script, "--no-cache"]
+
+
+def runs(folder: Path, chance: random.Random) -> list[object]:
+    files = sorted(path for path in (folder / "run").rglob("*") if path.is_file() and path.suffix != ".html")
+    path = chance.choice(files)
+    data = path.read_bytes()
+    try:
+        path.write_bytes(as_json(json.loads(data), chance))
+    except (ValueError, IndexError):
+        start = chance.randrange(len(data) + 1)
+        path.write_bytes(data[:start] + bytes(chance.randrange(256) for _ in range(4)) + data[start + 4 :])
+    run = folder / "run"
+    return chance.choice(
+        [["report", run], ["report", run, "--format", "json"], ["compare", run, run], ["validate", run]]
+    )
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("damage", [headers, plans, suites, scripts, rows, runs])
+def test_damaged_files_are_refused_or_read(
+    tmp_path: Path, stored: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[..., list[object]], seed: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    write_all(tmp_path)
+    shutil.copytree(stored, tmp_path / "run")
+    words = damage(tmp_path, random.Random(f"{damage.__name__}{seed}"))
+    more = ["--out", tmp_path / "out", "--quiet"] if words[0] == "run" else []
+    assert judge(*words, *more) in (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "says"),
+    [
+        ("run.yaml", "deadline: " + "9" * 90, "run.yaml:1: deadline: input should be at most 1,000,000,000,000,000"),
+        ("run.yaml", "deadline: " + "9" * 400, "run.yaml:1: not YAML: a number of more than 100 digits"),
+        ("run.yaml", "deadline: .inf", "run.yaml:1: deadline: input should be at most"),
+        ("run.yaml", f"budget: {'9' * 400}usd", "run.yaml:1: budget: must be more than 0, and at most"),
+        (
+            "run.yaml",
+            "max_concurrency: 100000",
+            "run.yaml:1: max_concurrency: input should be less than or equal to 10000",
+        ),
+        ("replies.yaml", "- {reply: {good: 1e999}}", "replies.yaml:1: not a list of"),
+        ("replies.yaml", "- {reply: {good: .inf}}", "replies.yaml:1: not a list of {when, reply} rules (probabilities"),
+        ("replies.yaml", f"- {{reply: {{good: {'9' * 400}}}}}", "replies.yaml:1: not a list of"),
+        (
+            "mine.jinja",
+            "scale: {labels: [a, b], values: [0, 1.0e+308]}",
+            "mine.jinja:2: scale: values is a list of numbers up",
+        ),
+        (
+            "mine.jinja",
+            "scale: [1, 0x" + "f" * 20_000 + "]",
+            "mine.jinja:2: the header is not YAML: a number of more than",
+        ),
+    ],
+)
+def test_numbers_beyond_any_meaning_name_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, line: str, says: str
+) -> None:
+    write_all(tmp_path)
+    head = "---\n" if name == "mine.jinja" else ""
+    plain = [
+        part for part in (tmp_path / name).read_text().splitlines() if not part.startswith(f"{line.split(':')[0]}:")
+    ]
+    rest = "---\n{{ output }}" if head else "" if name == "replies.yaml" else "\n".join(plain)
+    (tmp_path / name).write_text(f"{head}{line}\n{rest}\n")
+    assert judge("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--quiet") == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "column", [pa.array([2**62] * 6, pa.duration("s")), pa.array([2**30] * 6, pa.date32())], ids=["duration", "date"]
+)
+def test_dates_and_durations_beyond_pythons_name_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], column: pa.Array
+) -> None:
+    pq.write_table(
+        pa.table({**{name: [row[name] for row in DATA] for name in DATA[0]}, "more": column}), tmp_path / "rows.parquet"
+    )
+    assert (
+        judge("run", tmp_path / "rows.parquet", "--criteria", "none", "--metrics", "stats", "--out", tmp_path / "out")
+        == 2
+    )
+    assert "rows.parquet: not a readable Parquet file: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "damage", [{"asked": {"a": ["b", math.inf]}}, {"batch": "\ud800"}, {"asked": {"a": ["b", 10**400]}}]
+)
+def test_a_stored_batch_with_infinities_or_surrogates_is_set_aside(tmp_path: Path, damage: dict[str, Any]) -> None:
+    store = BatchJobStore(tmp_path, "endpoint")
+    store.save(BatchJob(store.folder / "x.json", "endpoint", {"a": ("b", 0)}, [], "file", "batch"))
+    (path,) = tmp_path.glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    assert store.load() == []
+    assert path.with_suffix(".damaged").exists()
