@@ -32,11 +32,14 @@ def test_what_has_no_keys_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"), ("a: 2026-02-30", None, "not YAML: day is out of range"),
-        ("a: !!int x", None, "not YAML: invalid literal"), ("a: !!bool x", None, "not YAML: "),
-        ("a: !!timestamp x", None, "not YAML: "),
+        ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"), ("a: 2026-02-30", 1, "not YAML: day is out of range"),
+        ("a: !!int x", 1, "not YAML: invalid literal"), ("a: !!bool x", 1, "not YAML: "),
+        ("a: !!timestamp x", 1, "not YAML: "),
         ("a: 1\nb: !!python/object:os.system {}", 2, "not YAML: could not determine a constructor"),
-        ("? [1]\n: 2", 1, "not YAML: found unhashable key"), ("a: \x00", None, "not YAML: unacceptable character"),
+        ("? [1]\n: 2", 1, "not YAML: found unhashable key"), ("a: \x00", 1, "not YAML: unacceptable character"),
+        (f"a: 1\nb: {'9' * 101}", 2, "not YAML: a number of more than 100 digits"),
+        ("a: &a [*a]", 1, "an alias (*) that stands inside what it repeats"),
+        (f"a: &a [{'1, ' * 999}]\nb: &b [{'*a, ' * 999}]", None, "aliases (*) that repeat more than 100,000 values"),
         ("[" * 1500, None, "nested too deeply"), ("{a: " * 3000, None, "nested too deeply"),
         ("- " * 3000, None, "nested too deeply"),
     ],

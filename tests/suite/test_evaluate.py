@@ -273,6 +273,22 @@ def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
     assert open_.reason.endswith(" items)")
 
 
+def test_a_negative_margin_asks_for_no_loss_of_that_size(made: Any) -> None:
+    low, losses = [3.4] * 8, np.array([0.2, 0.0, 0.2, 0.0, 0.2, 0.2, 0.0, 0.0])
+    result = made.result(*spread(made, {"a": np.subtract(low, losses).round(1).tolist(), "b": low}))
+    found = verdict(ordered("a", "b", -0.5), texts(8, "a", "b"), result)
+    (oracle,) = mean_differences(np.array([0.5 - losses]))
+    assert found.estimate is not None
+    assert (found.estimate.value, found.estimate.p) == (pytest.approx(-0.1), oracle.p)
+    assert (found.status, found.expected, found.reason) == ("passed", "a > b − 0.5", "not worse by 0.5 (p = 0.008)")
+    near = verdict(ordered("a", "b", -0.15), texts(8, "a", "b"), result)
+    assert near.status == "undecided"
+    assert near.reason.startswith("no significant difference from a loss of 0.15 (needs about ")
+    lost = made.result(*spread(made, {"a": [3.0] * 8, "b": low}))
+    behind = verdict(ordered("a", "b", -0.2), texts(8, "a", "b"), lost)
+    assert (behind.status, behind.reason) == ("failed", "worse (p = 0.008); all 8 alike")
+
+
 def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any) -> None:
     low, leads = [3.4] * 8, (0.8, 0.0, 0.2, 0.8, 0.4, 0.2, 0.0, 0.0)
     result = made.result(*spread(made, {"a": np.add(low, leads).round(1).tolist(), "b": low}))

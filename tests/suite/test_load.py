@@ -245,7 +245,6 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("item: [x, no]\n    expect: {min: 3}", "item: YAML reads it as false, a truth value"),
         ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
         ("item: ''\n    expect: {min: 3}", "item: the value is empty"),
-        ("better: a\n    worse: b\n    margin: -1", "margin: write 0 or more; for 'not worse than', leave it out and"),
         ("expect: {min: 3}\n    expect: {min: 4}", "expect occurs twice"),
         ("item: 010\n    expect: {min: 3}", "010: YAML reads it as another number; put it in quotes"),
         ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML reads it as another number"),
@@ -302,7 +301,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("data: data.jsonl\ncases: [\n", "3: not YAML: "),
         ("data: data.jsonl\ncases: !!python/object:os.system []\n", "2: not YAML: could not determine a constructor"),
         ("data: data.jsonl\nx: *nowhere\n", "2: not YAML: found undefined alias"),
-        ("a: \x01\n", " not YAML: unacceptable character"),
+        ("a: \x01\n", "1: not YAML: unacceptable character"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_wrong(said: Callable[..., list[str]], text: str, message: str) -> None:
@@ -355,12 +354,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_what_would_blow_up_does_not(write: Write) -> None:
     layers = "".join(f"  x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12))
-    with pytest.raises(ConfigError, match="unknown key 'x'") as caught:
+    with pytest.raises(ConfigError, match=r"aliases \(\*\) that repeat more than 100,000 values"):
         load(write(f"x:\n{layers}cases: [{{expect: {{min: *x11}}}}]\n"))
-    assert len(str(caught.value)) < 3000
     with pytest.raises(ConfigError, match="nested too deeply"):
         load(write(f"x: {'[' * 5000}\n"))
-    with pytest.raises(ConfigError, match="cases: write keys and values"):
+    with pytest.raises(ConfigError, match=r"2: an alias \(\*\) that stands inside what it repeats"):
         load(write("data: data.jsonl\ncases: &c [*c]\n"))
 
 

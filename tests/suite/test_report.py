@@ -48,6 +48,14 @@ def console(*outcomes: Outcome, **options: Any) -> str:
     return Outcomes(outcomes).report(**options)
 
 
+def test_a_gate_that_passes_names_its_undecided_cases() -> None:
+    lost = replace(PASSED, name="new beats old", status="undecided", expected="new > old", found="−0.80 [−1.70, 0.10]")
+    text = console(Outcome(BARE, verdicts=[PASSED, lost]))
+    assert "All 2 cases pass, 1 of them undecided" in text
+    assert "- ? new beats old (a.judge.yaml:1):" in text
+    assert "expected new > old, found −0.80 [−1.70, 0.10] (counts as passed)" in text
+
+
 def test_the_summary_fits_a_screen(outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = console(*outcomes[:1]).rstrip("\n").split("\n")

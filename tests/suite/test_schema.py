@@ -75,7 +75,6 @@ BAD: list[dict[str, Any]] = [
     {"cases": [{**CASE, "expect": {"label": "a", "share": 2}}]},
     {"cases": [{**CASE, **ORDER}]},
     {"cases": [{"criterion": "relevance", "better": "a"}]},
-    {"cases": [{**ORDER, "margin": -1}]},
     {"cases": [{"criterion": "relevance", "human": {"level": "item"}}]},
     {"cases": [{"criterion": "relevance", "human": {"kendall": {"min": 2}}}]},
     {"cases": [{"criterion": "relevance", "drift": {}}]},

@@ -47,7 +47,10 @@ _MARKS: Mapping[Status, tuple[str, Tone]] = {
 
 def view(outcomes: Outcomes) -> Document:
     """Return the report of suites that were run."""
-    failing = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts if not verdict.met]
+    pairs = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts]
+    failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
+    # A gate that passes names what it passed without evidence.
+    named = failing or [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
     names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
     several = len(outcomes) > 1
     headline, *others = summarize(outcomes)
@@ -59,9 +62,9 @@ def view(outcomes: Outcomes) -> Document:
         scope=plural(len(outcomes), "suite") if several else one_line(_path(outcomes[0]), _NAME) if outcomes else "",
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
-        summary=tuple(_summary(outcomes, failing)),
+        summary=tuple(_summary(outcomes, named)),
         sections=tuple(sections),
-        footer=tuple(_footer(outcomes, failing)),
+        footer=tuple(_footer(outcomes, named)),
         next=tuple(_next(outcomes, failing)),
         data={
             "schema": SCHEMA,
@@ -126,9 +129,9 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
 # The summary
 
 
-def _summary(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
-    if failing:
-        yield Bullets(tuple(_failure(outcome, verdict) for outcome, verdict in failing[:_TOP]))
+def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
+    if named:
+        yield Bullets(tuple(_failure(outcome, verdict) for outcome, verdict in named[:_TOP]))
     flaky = sorted(
         ((verdict.flaky, verdict.name) for outcome in outcomes for verdict in outcome.verdicts if verdict.flaky),
         key=lambda case: -case[0],
@@ -136,14 +139,6 @@ def _summary(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdi
     if flaky:
         excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
         yield Excerpts("Flaky", tuple(excerpts))
-    open_cases = [
-        Excerpt(one_line(verdict.found, _SENTENCE), "", one_line(verdict.name, _NAME), "")
-        for outcome in outcomes
-        for verdict in outcome.verdicts
-        if verdict.met and verdict.status == "undecided"
-    ]
-    if open_cases:
-        yield Excerpts("Undecided, counted as passed", tuple(open_cases))
 
 
 def _failure(outcome: Outcome, verdict: Verdict) -> str:
@@ -161,9 +156,9 @@ def _message(verdict: Verdict) -> str:
     return f"expected {one_line(verdict.expected, _SENTENCE)}, found {measured}{counts}"
 
 
-def _footer(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
-    if len(failing) > _TOP:
-        yield f"{plural(len(failing) - _TOP, 'more failure')}: --full"
+def _footer(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
+    if len(named) > _TOP:
+        yield f"{plural(len(named) - _TOP, 'more undecided case' if named[0][1].met else 'more failure')}: --full"
     passed = Counter(verdict.subject for outcome in outcomes for verdict in outcome.verdicts if verdict.met)
     nouns = {"case": "case", "limit": "limit", "baseline": "baseline comparison"}
     counts = [plural(passed[subject], noun) for subject, noun in nouns.items() if passed[subject]]

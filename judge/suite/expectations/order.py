@@ -87,7 +87,8 @@ class Order(Case):
         most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
         if not -most < self.margin < most:
             quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
-            raise ConfigError(f"margin: {self.margin:g} decides nothing; the largest {quantity} is {most:g}")
+            never = "cannot be" if self.margin > 0 else "is always"
+            raise ConfigError(f"margin: {self.margin:g} {never} exceeded; the largest {quantity} is {most:g}")
 
     def describe(self) -> str:
         sides = [quoted(text.output) for text in self.texts] or self.systems
