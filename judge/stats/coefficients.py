@@ -357,8 +357,8 @@ def _whole_numbers(values: Floats) -> Floats:
 
 # Missing values
 
-_MOST_MOVED = 5_000  # texts
-_MAX_GROUPS = 20  # groups of missing values that are moved together, in each row
+_MOST_MOVED = 2_000  # texts
+_MAX_GROUPS = 12  # groups of missing values that are moved together, in each row
 
 
 def spearman_bounds(
@@ -369,7 +369,7 @@ def spearman_bounds(
     Values and ratings are items × systems. System means may be anything between the means with the lowest and with the
     highest point. At level document an item does not count if its values are all equal; the missing ones may make them
     so. A search finds both ends, so the true ones may lie slightly beyond. Return None if no value is possible, and at
-    level item for more than 5,000 texts.
+    level item for more than 2,000 texts.
     """
     rated = ~np.isnan(ratings) & (missing | ~np.isnan(values))
     if not rated.any() or (level == "item" and rated.sum() > _MOST_MOVED):
@@ -402,7 +402,7 @@ def spearman_bounds(
 def _highest(lower: Floats, upper: Floats, ratings: Floats, points: Floats) -> Floats:
     """Return about the highest Spearman of each row (rows × values) for any points between `lower` and `upper`.
 
-    Values that are free start in the order of the ratings. Each in turn (in long rows each of 20 groups with similar
+    Values that are free start in the order of the ratings. Each in turn (in long rows each of 12 groups with similar
     ratings) moves to its best point, until none improves: coordinate ascent.
     """
     free = lower < upper
