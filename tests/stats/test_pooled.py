@@ -36,18 +36,6 @@ def test_linear_spearman_has_scipys_value() -> None:
         assert whole(of_pair(one, other, "item", "spearman", exact=0), 50) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("item", [0, 7, 29])
-def test_its_slope_is_the_derivative_by_the_weight_of_an_item(item: int) -> None:
-    x, y = data(30, 3)
-    more = np.ones((1, 30))
-    more[0, item] += 1e-6
-    slopes = [
-        (float(statistic(more)[0]) - whole(statistic, 30)) / 1e-6
-        for statistic in (of_pair(x, y, "item", "spearman", exact=0), of_pair(x, y, "item", "spearman"))
-    ]
-    assert slopes[0] == pytest.approx(slopes[1], abs=1e-5)
-
-
 def test_its_interval_is_that_of_ranking_anew() -> None:
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
