@@ -90,7 +90,9 @@ class Meteor(WordMetric):
 
         def sign(used: set[str]) -> str:
             options = "|".join(f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma"))
-            stages = f"stages=exact+stem{_wordnet() if synonyms else ''}"
+            stages = "stages=exact+stem"
+            if synonyms:
+                stages += f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
             return f"{stages}|{options}|{signed_words(used)}|refs=best|judge {__version__}"
 
         return self.compare(samples, prepare, sign)
@@ -123,10 +125,6 @@ score = list_function(
     packages are missing.
     """,
 )
-
-
-def _wordnet() -> str:
-    return f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
 
 
 def _match_stage(output_words: dict[int, str], reference_words: dict[int, str], forms: Stage) -> list[tuple[int, int]]:

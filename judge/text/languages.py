@@ -105,13 +105,15 @@ _SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{_CLUSTERED}][{_MARKS}]*)+")
 _CJK = re.compile(f"[{_SCRIPTS}]").search
 _BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search
 _NO_WIDE_MARKS = re.compile("[^！-／：-＠［-｀｛-･]+")
-# English words that few other languages have.
-_ENGLISH = frozenset(
-    re.findall(
-        r"\w+",
-        "the and that with from this which their they have been would could there who what when she its our your these "
-        "those about than because not you were how his him said",
-    )
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ENGLISH = _set(  # words that few other languages have
+    "the and that with from this which their they have been would could there who what when she its our your these "
+    "those about than because not you were how his him said"
 )
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
@@ -136,9 +138,7 @@ def is_unspaced(texts: Iterable[str]) -> bool:
     `detect_language`, which is `en` for the last four.
     """
     text = _beginnings(texts)
-    if text.isascii() or not _UNSPACED.search(text):
-        return False
-    text = normal(text)
+    text = normal(text) if _UNSPACED.search(text) else ""
     return len(_UNSPACED.findall(text)) >= max(1, 2 * len(_SPACED_WORD.findall(text)))
 
 
@@ -301,10 +301,6 @@ _SHORT = re.compile(r"[^\W\d_]{1,2}\.").match
 _ORDINAL = re.compile(
     r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)\s\d{1,3}\Z", re.IGNORECASE
 ).search
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
 
 
 _NEVER_LAST = _set(

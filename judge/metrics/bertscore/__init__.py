@@ -289,8 +289,17 @@ class BertScore(Options):
                 rows += [no_reference(sample, column) for column in COLUMNS]
                 continue
             value = values.get(n) or ModelError("EmptyOutput", _EMPTY)
-            long = n in places and places[n] in measured.long
-            rows += _rows(sample, value, measured, score_range, long_note if long else None)
+            if isinstance(value, ModelError):
+                rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
+                continue
+            p, r, f = rescaled(value, measured.baseline.values) if measured.baseline else value
+            provenance = Provenance("metric", note=long_note if places[n] in measured.long else None)
+            columns = {_F: f, _P: p, _R: r}
+            if not score_range.why:
+                columns[_CORRECTED] = rescale_linear(value.fmeasure, score_range.low, score_range.high)
+            rows += [Score(sample.item, sample.system, *column, provenance) for column in columns.items()]
+            if score_range.why:
+                rows.append(failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}"))
         notes = [*_notes(self, measured), *([score_range.note] if score_range.note else [])]
         letters = {_F: "f", _P: "p", _R: "r"}
         plain = [  # cosines have no lower end
@@ -361,36 +370,6 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
     raise ConfigError(
         f"bertscore: no sample has a human rating {name!r} to fit to (there are: {', '.join(known) or 'none'})"
     )
-
-
-def _rows(
-    sample: Sample,
-    value: BertScoreValue | ModelError,
-    measured: BatchResult,
-    score_range: _ScoreRange,
-    note: str | None,
-) -> list[Score | Failure]:
-    """Return the sample's row in each column, in the columns' order."""
-    if isinstance(value, ModelError):
-        return [failure(sample, column, value.error, value.message) for column in COLUMNS]
-    reported = rescaled(value, measured.baseline.values) if measured.baseline else value
-    provenance = Provenance("metric", note=note)
-    rows: list[Score | Failure] = [
-        Score(sample.item, sample.system, column, number, provenance)
-        for column, number in ((_F, reported.fmeasure), (_P, reported.precision), (_R, reported.recall))
-    ]
-    if score_range.why:
-        return [*rows, failure(sample, _CORRECTED, "NotFitted", f"has no corrected value: {score_range.why}")]
-    return [
-        *rows,
-        Score(
-            sample.item,
-            sample.system,
-            _CORRECTED,
-            rescale_linear(value.fmeasure, score_range.low, score_range.high),
-            provenance,
-        ),
-    ]
 
 
 def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample], *, scaled: bool = True) -> str:
