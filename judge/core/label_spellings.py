@@ -65,17 +65,18 @@ class LabelIndex:
     """The spellings of a scale's labels: maps from folded spelling to label.
 
     `labels` are the labels themselves, by their `key`; `numbers` those that are numbers, by their shortest form, and
-    `top` is the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the whole numbers
-    0 to 10 among those, in lower case; `counted` words that mean a number only with one of `UNITS` after them. A label
-    is never another label's word, and what two labels would both be called is the name of neither. `loose` says
-    that upper and lower case do not matter, `below_zero` that some number is less than 0, so that others may wear a +.
+    `ends` the least and the greatest of them. `words` are the words in English, Chinese, Japanese and Korean for the
+    whole numbers 0 to 10 among those, in lower case; `counted` words that mean a number only with one of `UNITS` after
+    them. A label is never another label's word, and what two labels would both be called is the name of neither.
+    `loose` says that upper and lower case do not matter, `below_zero` that some number is less than 0, so that others
+    may wear a +.
     """
 
     labels: Mapping[str, str]
     numbers: Mapping[str, str]
     words: Mapping[str, str]
     counted: Mapping[str, str]
-    top: str | None
+    ends: tuple[str | None, str | None]
     loose: bool
     below_zero: bool
 
@@ -114,6 +115,6 @@ def label_index(scale: Scale) -> LabelIndex:
         }
         for column in (0, 1)
     )
-    top = max(numbers, key=float, default=None)
+    ends = numbers.get(min(numbers, key=float, default="")), numbers.get(max(numbers, key=float, default=""))
     below_zero = any(number.startswith("-") for number in numbers)
-    return LabelIndex(labels, numbers, words, counted, None if top is None else numbers[top], loose, below_zero)
+    return LabelIndex(labels, numbers, words, counted, ends, loose, below_zero)

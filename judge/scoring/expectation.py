@@ -201,6 +201,8 @@ def _spellings_of(scale: Scale) -> _Spellings:
     spellings = {**index.numbers, **index.labels}
     if index.below_zero:
         spellings |= {f"+{number}": label for number, label in index.numbers.items() if not number.startswith("-")}
+    if index.ends[1] == "100":
+        spellings |= {f"{number}%": label for number, label in index.numbers.items()}
     number_words = dict(index.words)
     number_words |= {
         word + gap + unit: label for word, label in index.counted.items() for gap in ("", " ") for unit in UNITS

@@ -70,8 +70,9 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
     `reason_then_score`: the reply ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply
     that is one JSON object has the score in its key "score" and the reason in "reason"; if no reason was requested, it
     may hold no other number. Beside a reason, nothing inside quotation marks counts. Around the score, marks (`**4**`),
-    a unit (`4점`), the scale's top (`4/5`) and a name (`Coherence: 4`) are allowed. The digits may be of any script; 0
-    to 10 may be words in English, Chinese, Japanese or Korean ("four", "四", "네 점"), but never in prose.
+    a unit (`4점`), the scale (`4/5`, `5点満点中4点`), a verb (`4点です`) and a name (`Coherence: 4`, `Score (1-5): 4`)
+    are allowed, and in a pair the word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in
+    English, Chinese, Japanese or Korean ("four", "四", "네 점"), but never in prose.
 
     A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
     "관련성 점수"). Only if the title is unknown may it be any one word that is not a label of the scale: so a bare
@@ -101,14 +102,15 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
     # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
     cut = max(start, len(whole) - grammar.longest - 1)
     folded, starts, ends = _fold_with_positions(whole[cut:], cut)
-    match = grammar.ending.search(folded, int(cut > start))
+    places = (found.start() for found in _START.finditer(folded, int(cut > start)))
+    match = next(filter(None, (grammar.ending.match(folded, at) for at in places)), None)
     if match is None:
         raise ParseError("the reply does not end with a line of the form Score: N", text)
     before = text[start : starts[match.start()]]
     _check_unquoted(before, match, text)
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
-    reason = before.rstrip(" \t\r\n*_#>`\"'([{-•")
+    reason = before.rstrip(" \t\r\n*_#>`\"'([{【〔-•")
     return replace(_score_of_match(match, grammar, text, starts, ends), reason=reason.strip() or None)
 
 
@@ -152,21 +154,35 @@ def _is_blank(text: str) -> bool:
 
 # The grammar. All of it is matched against folded text: digits, colons and slashes are ASCII there. Runs of marks and
 # spaces are possessive, so that no reply, however odd, takes more than linear time.
-_MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}]*+"""
-_CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
+_MARK = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕]*+"""
+_CLOSE = r"""[\s*_`"'“”‘’「」『』()\[\]{}【】〔〕.,;。、!]*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"""
 _FENCE = rf"(?:(?<=```)\w++{_MARK})?"
 _BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?"
-_UNIT = rf"(?:\s*+(?:[{UNITS}]|points?|pts?|stars?|★|⭐)(?![^\W_]))?"
+_UNIT = rf"[{UNITS}]|points?|pts?|stars?|★|⭐"
+_PERCENT = "%|percent|パーセント|퍼센트"
+_FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
+_IS = r"(?::|は|[은는]|[为為是])"
+_COPULA = rf"(?:{_MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
+# In pairs, what the prompts and judges call the text before its letter.
+_TEXT = (
+    r"(?:(?:text|summary|response|output|answer|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
+    r"\s*+)?"
+)
 # _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the wider _NOUN only a
 # line. In the middle of a sentence it is another score: "Coherence score: 5", "a perfect text has a score: 5".
 _SENTENCE = r"""(?:(?<=[.!?;。)\]])|(?<=[.!?。]["'”’“»›」』]))\s*+[*_`]*+"""
-_SCORE = r"(?:score|rating|점수|평점|별점|スコア|点数|得点|評点|得分|评分|評分|分数|分數|打分)"
+_SCORE = (
+    r"(?:score|rating|점수|[총평별]점|평가|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点"
+    r"|得分|[总總]分|评分|評分|分数|分數|[打给給]分|成绩|成績|评价|評價)"
+)
 _NOUN = (
     rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
-    r"|평가|등급|결과|답변?|評価|評定|判定|結果|回答|评价|评级|结果|答案|評價|結論|结论)"
+    r"|등급|결과|합계|정?답|답변|評定|判定|結果|回答|解答|答え|评级|评定|评估|等级|结果|答案|結論|结论)"
 )
-_WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合|評価|最终|综合|总|最後|綜合|總)\s*+)*"
+_WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合?|評価|採点|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+# Where an ending may begin. Its pattern says the same, but would be tried at every character.
+_START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[〈<])""")
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
 _OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 _CLOSED = re.compile(_CLOSE)
@@ -204,25 +220,47 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     name = f"{_WHICH}{_NOUN}"
     if words := [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]:
         titled = r"[\W_]{1,4}".join(words)
-        noun_after = rf"(?:(?:의|の|的)?\s*+{_NOUN})?"
-        name = rf"{_WHICH}(?:{titled}{noun_after}|{_NOUN}(?:\s++(?:for|of)\s++{titled})?)"
-    # A score has its unit, and the scale's top with it.
+        name = rf"{_WHICH}(?:(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?|{titled})"
+    # A score has its unit, and the scale's ends with it.
     labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
-    count = "|".join([_NUMBER, *index.words, *(rf"{word}(?=\s*+[{UNITS}])" for word in index.counted)])
+    counted = "|".join([*index.counted, "(?!)"])
+    stated = "|".join([_NUMBER, *index.words])
+    count = rf"{stated}|(?:{counted})(?=\s*+[{UNITS}])"
+    stated = rf"(?:{stated}|{counted})"
     plus = "+" if index.below_zero else ""
     value = f"[{plus}{DASHES}-]?{count}" + (f"|(?{'i' if index.loose else '-i'}:{labels})" if labels else "")
-    top = rf"{_MARK}(?:/|out\s++of){_MARK}(?P<top>{count}){_UNIT}"
-    tail = rf"(?P<value>{value}){_UNIT}(?:{top})?{_CLOSE}"
-    bracketed = rf"(?<=\[){_WHICH}{_NOUN}\s*+\]{_MARK}:?"
-    known = rf"(?:{name}{_MARK}:|{bracketed})"
-    any_name = known if title else rf"(?:{known}|(?P<word>{_ONE_WORD}){_MARK}:)"
+    unit = rf"(?:\s*+(?:{_UNIT}{f'|{_PERCENT}' if index.ends[1] == '100' else ''}))?"
+
+    def top(place: str) -> str:
+        """Return the pattern of a scale's top, after a value or a name."""
+        return (
+            rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){_MARK}(?P<out_of_{place}>{stated}){unit}"
+            rf"|(?P<full_{place}>{stated}){unit}\s*+{_FULL})"
+        )
+
+    before = (
+        rf"(?:(?:(?P<out_of>{stated}){unit}\s*+(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
+        rf"|{_FULL}(?P<full>{stated}){unit},?)\s*+得?\s*+)?"
+    )
+    text = _TEXT if {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1 else ""
+    tail = rf"{_MARK}{before}{text}(?P<value>{value}){unit}(?:{_MARK}{top('value')})?{_COPULA}{_CLOSE}"
+    end = rf"[{DASHES}-]?{_NUMBER}"
+    ends = (
+        rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top('name')}))?{_MARK}"
+    )
+    bracket = rf"\s*+[\]】〕〉>]{_MARK}{_IS}?"
+    line = rf"(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}"
+    sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
     scale_text = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
     return _Grammar(
         names=index,
-        alone=_compiled(rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}{any_name}{_MARK})?{tail}"),
+        alone=_compiled(
+            rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}(?:(?P<word>{'(?!)' if title else _ONE_WORD})|[〈<]?{name})"
+            rf"(?:{bracket}|{ends}(?(word):|{_IS})))?{tail}"
+        ),
         ending=_compiled(
-            rf"(?:(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}{known}|{_SENTENCE}{_WHICH}{_SCORE}{_MARK}:|{bracketed})"
-            rf"{_MARK}{tail}"
+            rf"(?:(?:(?P<line>{line})|(?P<box>(?<=[\[【〔])|[〈<])){name}|{sentence})"
+            rf"(?(box){bracket}|{ends}(?(line){_IS}|:)){tail}"
         ),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
         expected=scale_text,
@@ -359,11 +397,14 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
 def _score_of_match(
     match: re.Match[str], grammar: _Grammar, text: str, starts: Sequence[int], ends: Sequence[int]
 ) -> Found:
-    written, top = match["value"], match["top"]
+    names, written = grammar.names, match["value"]
     start, end = starts[match.start("value")], ends[match.end("value") - 1]
-    if top is not None and (grammar.names.top is None or grammar.names.label(top) != grammar.names.top):
-        raise ParseError(f"{written} out of {top} is off the scale ({grammar.expected})", text)
-    label = grammar.names.label(written)
+    for group, stated in match.groupdict().items():
+        if group.startswith(("low", "high", "out_of", "full")) and stated is not None:
+            label = names.label(stated)
+            if label is None or label != names.ends[group != "low"]:
+                raise ParseError(f"{written} out of {stated} is off the scale ({grammar.expected})", text)
+    label = names.label(written)
     if label is None:
         raise ParseError(f"{written} is off the scale ({grammar.expected})", text, start)
     return Found(label, start, end)

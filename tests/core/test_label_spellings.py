@@ -101,5 +101,5 @@ def test_numbers_may_be_written_longer_and_with_a_sign() -> None:
     assert [called.label(text) for text in ("-1", "–1", "-1.00", "0", "1", "+1.0", "-0.5")] == [
         "–1", "–1", "–1", "0.0", "+1", "+1", None,
     ]  # fmt: skip
-    assert (called.top, called.below_zero) == ("+1", True)
+    assert (called.ends, called.below_zero) == (("–1", "+1"), True)
     assert not label_index(TEN).below_zero

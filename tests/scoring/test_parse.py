@@ -27,6 +27,7 @@ VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 GRADES = Scale(("A", "B", "C", "D", "E"), (5.0, 4.0, 3.0, 2.0, 1.0))
 PASSED = Scale(("불합격", "합격"), (0.0, 1.0))
 CASED = Scale(("m", "M"), (1.0, 2.0))
+PAIR = Scale(("A", "B"), (1.0, 0.0))
 DECOMPOSED = unicodedata.normalize("NFD", "합격")
 WORDS = Scale(("good", "very good"), (1.0, 2.0))
 REMARKS = Scale(("fail", "pass", "pass with remarks"), (0.0, 1.0, 0.5))
@@ -47,6 +48,21 @@ FOURS = [
     "4️⃣", "④", "٤", "۴", "४", "๔", "\u2067٤\u2069", "٤/٥", "４．０",
     "점수: 4", "점수: 4점", "최종 점수: 4", "평점: 4", "スコア：4", "点数: 4点", "評価：4", "得分：4", "评分: 4分",
     "最终得分：4", "4<|im_end|>", "4</s>", "4\n<|eot_id|>",
+    # Names: brackets, other words for a score, and verbs.
+    "【점수】4", "【スコア】4", "【得分】：4分", "〔得点〕4", "〈점수〉 4", "<점수> 4", "採点：4", "採点結果：4",
+    "評価点：4",
+    "総合点：4", "合計点：4", "総得点：4点", "答え：4", "总分：4", "總分：4", "给分：4", "评估结果：4", "成绩：4",
+    "총점: 4점",
+    "총 점수: 4", "정답: 4", "합계: 4", "4です。", "4点です。", "**4点**です。", "4点だ", "4点とします。",
+    "4입니다", "4점입니다.", "4점이다.", "4점이에요.", "スコアは4です。", "総合評価は4点です。",
+    "점수는 4점입니다.", "得分是4分。", "评分为4",
+    # The scale beside the score, or beside its name.
+    "5分中4", "5点満点中4点", "5点満点で4点です。", "5点中の4", "5段階中4", "5段階評価で4です。", "5점 만점에 4점",
+    "5점 만점 중 4점", "5점 중에서 4점", "满分5分，得4分", "5分满分4分", "4分（满分5分）", "4点（5点満点）",
+    "4점(5점 만점)", "4(滿分5分)", "4 (out of 5)", "Score (1-5): 4", "Score [1–5]: 4", "Score (1 to 5): 4",
+    "Score (out of 5): 4", "Score (/5): 4", "スコア（1〜5）：4", "スコア（5点満点）：4点", "점수(1~5): 4",
+    "得分（满分5分）：4",
+    "得分（1至5）：4",
 ]  # fmt: skip
 TITLED = [
     ("Coherence: 4", "Coherence"), ("- Coherence: 4", "Coherence"), ("* Coherence: 4", "Coherence"),
@@ -61,7 +77,8 @@ TITLED = [
 SPELT = [
     ("four", "four"), ("Four.", "Four"), ("**FOUR**", "FOUR"), ("four out of five", "four"), ("four/5", "four"),
     ("four stars", "four"), ("四", "四"), ("四点", "四"), ("四分。", "四"), ("四／五", "四"), ("㊃", "㊃"),
-    ("네 점", "네"), ("넷점", "넷"), ("사점", "사"), (unicodedata.normalize("NFD", "네 점"), "\u1102\u1166"),
+    ("네 점", "네"), ("넷점", "넷"), ("사점", "사"), ("四点です。", "四"), ("네 점입니다.", "네"),
+    ("五点満点中四点", "四"), (unicodedata.normalize("NFD", "네 점"), "\u1102\u1166"),
 ]  # fmt: skip
 # Replies without a plain score of 1–5.
 NOTHING = [
@@ -75,11 +92,17 @@ NOTHING = [
     "fo", "fourth", "fourteen", "twenty-four", "twenty four", "forty-four", "four hundred", "four or five", "four five",
     "three-four", "four-", "-four", "four and a half", "Four: 5", "a four", "one of them", "ten", "IV", "Ⅳ", "四十",
     "十四", "四点五", "四分之三", "一致", "一〇", "四五", "네", "넷", "사", "네, 점", "네 점 오", "십사점", "이 글",
+    "5分中", "5点満点", "5점 만점", "满分5分", "评分的满分是5分", "5段階です", "4だけ", "4点ではない", "4点台",
+    "4点ですか？",
+    "4点でしょう", "4点差", "4점이 아닙니다", "4점입니까?", "4分钟", "得分不是4", "最高得分是4分", "满分的得分是4分",
+    "Score (4): 5", "score(5): 4", "4 (1-5", "文章4", "Text A",
     "两", "〇", '{"score": 4, "sure": 0.9}', '{"score": 4, "parts": [4]}', '{"score": 4, "more": {}}',
 ]  # fmt: skip
 OFF = [
     "①②", "0", "6", "7", "45", "-4", "−4", "04", "004", "4.5", "4.05", "10", "Score: 7", "**7**", "7/5", "4/10", "4/4",
-    "four/four", "–4", "٧", "٣٫٥", "4 out of 10",
+    "four/four", "–4", "٧", "٣٫٥", "4 out of 10", "10点満点中4点", "4分（满分10分）", "Score (1-10): 4",
+    "Score (0-5): 4",
+    "점수 (10점 만점): 4점", "三分中二",
 ]  # fmt: skip
 
 
@@ -140,7 +163,11 @@ def test_a_long_scale_is_shown_by_its_ends() -> None:
         ("1", Scale(("–1", "0", "+1"), (-1.0, 0.0, 1.0)), "+1", "1"),
         ("-1", Scale(("–1", "0", "+1"), (-1.0, 0.0, 1.0)), "–1", "-1"),
         ("-1", Scale(("-1", "1"), (-1.0, 1.0)), "-1", "-1"), ("3", THREE, "3", "3"), ("100", HUNDRED, "100", "100"),
-        ("70/100", HUNDRED, "70", "70"), ("10", HUNDRED, "10", "10"), ("ten", HUNDRED, "10", "ten"),
+        ("70/100", HUNDRED, "70", "70"), ("80%", HUNDRED, "80", "80"), ("Score: 80 ％.", HUNDRED, "80", "80"),
+        ("80 percent", HUNDRED, "80", "80"), ("80点（100点満点）", HUNDRED, "80", "80"), ("文章A", PAIR, "A", "A"),
+        ("글 B입니다.", PAIR, "B", "B"), ("答案：文本 A", PAIR, "A", "A"), ("**Text A**", PAIR, "A", "A"),
+        ("答え：要約Bです。", PAIR, "B", "B"), ("合格です", Scale(("不合格", "合格"), (0.0, 1.0)), "合格", "合格"),
+        ("10", HUNDRED, "10", "10"), ("ten", HUNDRED, "10", "ten"),
         ("열 점", HUNDRED, "10", "열"), ("Zero.", HUNDRED, "0", "Zero"), ("〇", HUNDRED, "0", "〇"),
         ("one", HALVES, "1.0", "one"), ("0.5", HALVES, "0.5", "0.5"), ("0.50", HALVES, "0.5", "0.50"),
         ("1", HALVES, "1.0", "1"), ("0.5/1", HALVES, "0.5", "0.5"), ("pass", VERDICT, "pass", "pass"),
@@ -168,7 +195,8 @@ def test_every_kind_of_label_is_found_where_it_stands(text: str, scale: Scale, l
 @pytest.mark.parametrize(
     ("text", "scale"),
     [
-        ("passable", VERDICT), ("not pass", VERDICT), ("pass fail", VERDICT), ("pass/fail", VERDICT),
+        ("85%", HUNDRED), ("Text A", GRADES), ("文章Aの方", PAIR), ("Text AB", PAIR), ("passable", VERDICT),
+        ("not pass", VERDICT), ("pass fail", VERDICT), ("pass/fail", VERDICT),
         ("fail: pass", VERDICT), ("1", VERDICT), ("pass/5", VERDICT), ("F", GRADES), ("AB", GRADES), ("- 2", SIGNED),
         ("+3", SIGNED), ("-3", SIGNED), ("--2", SIGNED), ("– 2", SIGNED), ("1–2", SIGNED), ("+-1", SIGNED),
         ("minus two", SIGNED), ("-two", SIGNED), ("two", VERDICT), ("pass with", REMARKS), ("seventy", HUNDRED),
@@ -216,7 +244,12 @@ def test_score_then_reason_reads_no_other_line(text: str) -> None:
         ("Good.\n\n**Score: 4**", "Good."), ("Good.\n### Final Score: **4** / 5", "Good."),
         ("Good.\n- Coherence: 4", "Good."), ("Good.\nRating: 4 out of 5 stars!", "Good."),
         ("Good [1]. [RESULT] 4", "Good [1]."), ('Good.\n```json\n{"score": 4}\n```', "Good."),
-        ("좋다. 점수: 4점", "좋다."), ("良い。スコア：４", "良い。"),
+        ("좋다. 점수: 4점", "좋다."), ("良い。スコア：４", "良い。"), ("良い。評価：[[4]]", "良い。"),
+        ("Good. Verdict: [[4]]", "Good."),
+        ("좋다. 평가: [[4]]", "좋다."), ("良い。\n採点：4", "良い。"), ("好。总分：4", "好。"),
+        ("좋다.\n총점: 4점입니다.", "좋다."),
+        ("良い。\nスコアは4点です。", "良い。"), ("好。【得分】4", "好。"), ("Good.\nScore (1-5): 4", "Good."),
+        ("好。\n得分：4分（满分5分）", "好。"), ("좋다. 점수: 5점 만점에 4점", "좋다."),
         ("很好，没有错误。得分：4分。", "很好，没有错误。"), ("Score: 4", None),
         ("Good. " * 300 + "Score: 4 <|im_end|>", ("Good. " * 300).strip()),
         ('{"reason": "Has \\"score\\": 1, {\\"score\\": 2}.", "score": 4}', 'Has "score": 1, {"score": 2}.'),
@@ -235,6 +268,8 @@ def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
     [
         ("So I would give it a score of 3.", "does not end"), ("Score: 4\nThat is all.", "does not end"),
         ("Score: 4 (perfect)", "does not end"), ("Score: 3-4", "does not end"), ("Score: 3 or 4", "does not end"),
+        ("よい。得点は4点です。", "does not end"), ("好。\n4分（满分5分）", "does not end"),
+        ("Good. Result: 4", "does not end"),
         ("Underscore: 4", "does not end"), ("Its coherence: 4", "does not end"),
         ("The text is clear.\n4", "does not end"), ("Score: 4" + " x" * 300, "does not end"),
         ("Good. Score: 3.5/5.", "3.5 is off"), ("Good. Score: 8/10.", "8 out of 10 is off"),
@@ -498,15 +533,10 @@ QUOTES = [
     ("```\n", "\n```"), ("\n> ", ""),
 ]  # fmt: skip
 FIVES = [
-    "Score: 5",
-    "**Final score: 5**",
-    "スコア：5点",
-    "得分：5",
-    "점수: 5점",
-    "[RESULT] 5",
-    '{"score": 5}',
+    "Score: 5", "**Final score: 5**", "スコア：5点", "評価：5点です。", "得分：5", "점수: 5점", "[RESULT] 5",
+    "【得分】5", '{"score": 5}',
     "Score: [[5]]",
-]
+]  # fmt: skip
 SENTENCES = st.sampled_from(
     ["", "It ends with ", "Two of 3 names.", "It doesn't rhyme. ", "文章は", "她说：", "It's 5'10\". "]
 )
