@@ -180,7 +180,10 @@ _NOUN = (
     rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
     r"|등급|결과|합계|정?답|답변|評定|判定|結果|回答|解答|答え|评级|评定|评估|等级|结果|答案|結論|结论)"
 )
-_WHICH = r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合?|評価|採点|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+_WHICH = (
+    r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合?|評価|採点"
+    r"|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+)
 # Where an ending may begin. Its pattern says the same, but would be tried at every character.
 _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[〈<])""")
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
