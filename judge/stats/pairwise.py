@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from judge.core.records import IDENTICAL, Failure, Score
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, t_quantile, wilson_ends
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
 
 TIE = 0.5
 _NEAR = 1e-9
@@ -277,15 +277,17 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
     items, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
     deviations = np.bincount(item_of_pair, preferred - win_rate)
     variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
-    rate = _Rate(win_rate, variance if variance > _NEAR**2 else 0.0, len(items), size)
+    variance = variance if variance > _NEAR**2 else 0.0
+    ends = mean_interval(win_rate, variance * len(items), len(items), 0.0, 1.0, confidence=1 - 2 * tail)
     sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
     ties = int(pairs.tied[involved].sum())
     return Standing(
         pairs.systems[at],
         column,
         win_rate,
-        *rate.interval(tail),
-        *strengths.with_interval(at, rate, tail),
+        ends.low,
+        ends.high,
+        *strengths.with_interval(at, len(items), None if variance else size, tail),
         n=size,
         wins=int((sign > 0).sum()),
         losses=int((sign < 0).sum()),
@@ -294,26 +296,6 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
         flip_rate=_mean(pairs.flipped[involved]),
         items=len(items),
     )
-
-
-class _Rate(NamedTuple):
-    """A win rate, its variance over items (0 if all agree or there is one item), and its items and pairs."""
-
-    value: float
-    variance: float
-    items: int
-    pairs: int
-
-    def interval(self, tail: float) -> tuple[float | None, float | None]:
-        """Return Wilson's interval with Student's t, or None for fewer than five items.
-
-        The number of trials is the one that gives the variance over items: the items if each says 0 or 1, more if they
-        differ by less.
-        """
-        if self.items < MIN_INTERVAL_ITEMS:
-            return None, None
-        tries = self.value * (1 - self.value) / self.variance if self.variance else self.items
-        return wilson_ends(self.value, tries, t_quantile(tail, self.items - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,18 +312,22 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
     pull: Floats = field(default_factory=lambda: np.empty(0))
 
-    def with_interval(self, at: int, rate: _Rate, tail: float) -> tuple[float | None, float | None, float | None]:
-        """Return a strength and both ends of its interval by Student's t; the ends are None below five items."""
+    def with_interval(
+        self, at: int, items: int, alike: int | None, tail: float
+    ) -> tuple[float | None, float | None, float | None]:
+        """Return a strength and both ends of its interval by Student's t; the ends are None below five items.
+
+        `alike` is the number of pairs if all items agree.
+        """
         if self.values is None:
             return None, None, None
         strength = float(self.values[at])
-        if rate.items < MIN_INTERVAL_ITEMS:
+        if items < MIN_INTERVAL_ITEMS:
             return strength, None, None
-        variance = float(self.over_items[at]) * rate.items / (rate.items - 1)
-        if not rate.variance:
-            variance = float(self.by_model[at]) * rate.pairs / rate.items
-        away = t_quantile(tail, rate.items - 1) * sqrt(variance)
-        pull = float(self.pull[at])
+        variance = float(self.over_items[at]) * items / (items - 1)
+        if alike:
+            variance = float(self.by_model[at]) * alike / items
+        away, pull = t_quantile(tail, items - 1) * sqrt(variance), float(self.pull[at])
         return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 
