@@ -7,7 +7,7 @@ from statistics import median
 
 from judge.core.format import decimals, format_interval, number, one_line, plural, signed
 from judge.report.document import Block, Bullets, Cell, Details, Heading, Paragraph, Table, table
-from judge.report.views.columns import p_cell
+from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.calibration import Calibrated, Powered
 
 _MAX_DIFFERENCES = 6  # if there are more pairs of systems, only those with the best system are shown
@@ -55,7 +55,7 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
         for d in calibrated.differences[:1]:
             names, name = f"{one_line(d.system)} and {one_line(d.other)}", one_line(calibrated.column)
             e, places = d.estimate, decimals([mean.estimate.value for mean in calibrated.means])
-            size = f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
+            size = change_text(e, places)
             verb = "differ significantly" if d.apart else "do not differ significantly"
             yield f"On people's scale, {names} {verb} on {name}: {size}, {plural(e.n, 'rated item')}."
 
@@ -81,9 +81,8 @@ def _powered_table(first: str, rows: Sequence[Sequence[str | Cell]], caption: st
 
 
 def _powered_cells(name: str, powered: Powered, places: int) -> list[str | Cell]:
-    format_value = signed if powered.other else number
     estimates = [
-        Cell(format_value(e.value, places), note=format_interval(e.low, e.high, places), value=e.value, mark=mark)
+        estimate_cell(e, places, signed if powered.other else number, mark=mark)
         for e, mark in ((powered.estimate, "*" if powered.apart else ""), (powered.people, ""))
     ]
     worth = "–" if powered.effective_ratings is None else f"{powered.effective_ratings:,}"

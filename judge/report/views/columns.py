@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from judge.core.format import format_interval, number, one_line
+from judge.core.format import format_interval, number, one_line, signed
 from judge.core.records import Column, Estimate
 from judge.report.document import Block, Cell, Table
 from judge.report.document import Column as Head
@@ -105,6 +105,18 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
     return decimal_places(column, (e.value for (_, name), e in result.estimates.items() if name == column.name))
+
+
+def estimate_cell(e: Estimate | None, places: int, write: Callable[[float, int], str] = number, **fields: Any) -> Cell:
+    """Write an estimate with its interval; `–` if there is none."""
+    if e is None:
+        return Cell("–")
+    return Cell(write(e.value, places), format_interval(e.low, e.high, places), value=e.value, **fields)
+
+
+def change_text(e: Estimate, places: int) -> str:
+    """Write a difference with its interval: `+0.31 [0.10, 0.52]`."""
+    return f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
 
 
 def p_cell(p: float | None) -> str:

@@ -10,7 +10,6 @@ from judge.core.format import (
     decimals,
     dollars,
     escape_controls,
-    format_interval,
     format_p,
     number,
     one_line,
@@ -21,7 +20,7 @@ from judge.core.format import (
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Column, Diff, Document, Heading, Section, Table, table
 from judge.report.views import comparison
-from judge.report.views.columns import p_cell
+from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.results.comparison import PLACES, Agreement, CriterionDiff, Judged
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
@@ -105,7 +104,7 @@ def _agreement_sentence(judged: Judged) -> Iterator[str]:
     if agreement is None or agreement.difference is None:
         return
     e, unit = agreement.difference, UNITS[agreement.level]
-    size = f"Spearman {signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}".rstrip()
+    size = f"Spearman {change_text(e, PLACES)}"
     if agreement.is_significant:
         tested = f" ({format_p(e.p)})" if e.p is not None else ""
         better = "better" if e.value > 0 else "worse"
@@ -122,7 +121,7 @@ def _score_sentence(judged: Judged) -> Iterator[str]:
         return
     row = rows[0]  # of all systems, or of the only one; of a panel the mean's
     e, places = row.estimate, decimals([row.before, row.after])
-    size = f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
+    size = change_text(e, places)
     if not row.up and not row.down:
         yield f"No score differs on {plural(row.same, 'text')}."
     elif row.adjusted is None:
@@ -157,7 +156,8 @@ def _overview_rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
         for row in judged.comparison.runs.means[:1] if judged.comparison else ():
             places = decimals([row.before, row.after])
             sides = [Cell(number(value, places), value=value) for value in (row.before, row.after)]
-            yield Cell("mean score"), *sides, _change(row.estimate, places, row.significant), Cell(p_cell(row.adjusted))
+            changed = estimate_cell(row.estimate, places, signed, mark="*" * row.significant)
+            yield Cell("mean score"), *sides, changed, Cell(p_cell(row.adjusted))
         if any(judged.failed):
             sides = [Cell(f"{failed:,} of {n:,}") for failed, n in zip(judged.failed, judged.judgments, strict=True)]
             yield Cell("failed judgments"), *sides, Cell(""), Cell("")
@@ -178,17 +178,10 @@ def _overview_rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
             yield name, *sides, Cell(""), Cell("")
 
 
-def _change(estimate: Estimate | None, places: int, significant: bool) -> Cell:
-    if estimate is None:
-        return Cell("–")
-    interval = format_interval(estimate.low, estimate.high, places)
-    return Cell(signed(estimate.value, places), note=interval, mark="*" if significant else "", value=estimate.value)
-
-
 def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
     sides = [Cell(number(e.value, PLACES), value=e.value) for e in (agreement.before, agreement.after)]
     difference = agreement.difference
-    change = _change(difference, PLACES, agreement.is_significant)
+    change = estimate_cell(difference, PLACES, signed, mark="*" * agreement.is_significant)
     return Cell(name), *sides, change, Cell(p_cell(difference.p if difference else None))
 
 

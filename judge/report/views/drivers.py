@@ -11,7 +11,7 @@ from judge.report import document as blocks
 from judge.report.charts.axes import even
 from judge.report.charts.intervals import Bar, Panel, intervals
 from judge.report.document import Block, Cell
-from judge.report.views.columns import groups
+from judge.report.views.columns import estimate_cell, groups
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Driver, Drivers
 
@@ -117,14 +117,9 @@ def _cells(row: _Row, names: list[str], *, scoped: bool) -> tuple[Cell, ...]:
         Cell(row.name, drivers.note, tone="muted" if drivers.people else ""),
         Cell(_percent(together), _interval(together), value=together.value) if together else Cell("–"),
         Cell("–" if chance is None else f"{100 * chance:.{places}f}%", value=chance),
-        *(_correlation(each[name]) if name in each else Cell("–") for name in names),
+        *(estimate_cell(each[name].correlation if name in each else None, 2, signed) for name in names),
         Cell(f"{drivers.texts:,}", scope, value=drivers.texts),
     )
-
-
-def _correlation(driver: Driver) -> Cell:
-    e = driver.correlation
-    return Cell(signed(e.value, 2), format_interval(e.low, e.high, 2), value=e.value)
 
 
 def _percent(share: Estimate) -> str:

@@ -12,7 +12,7 @@ from judge.report.charts.heat_map import Heat, heat_map
 from judge.report.document import Block, Cell, Chart
 from judge.report.format import share_label
 from judge.report.views.charts import titles
-from judge.report.views.columns import compared_columns, in_display_order, p_cell, places
+from judge.report.views.columns import compared_columns, estimate_cell, in_display_order, p_cell, places
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS, Matrix
@@ -94,12 +94,9 @@ def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
     if len(differences) > _MAX_PAIRS:
         differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
     for d in differences:
-        e = d.estimate
         cells = [
             Cell(f"{d.system} − {d.other}"),
-            Cell(
-                signed(e.value, decimals), format_interval(e.low, e.high, decimals), mark="*" * d.apart, value=e.value
-            ),
+            estimate_cell(d.estimate, decimals, signed, mark="*" * d.apart),
             Cell(p_cell(d.adjusted), value=d.adjusted),
             Cell("–" if d.delta is None else signed(d.delta, 2), value=d.delta),
             *(Cell(f"{n:,}", value=n) for n in (d.wins, d.ties, d.losses)),

@@ -32,6 +32,7 @@ from judge.report.document import (
     table,
 )
 from judge.report.views.calibration import NOTE, calibration_blocks, calibration_finding, calibration_summary
+from judge.report.views.columns import change_text, estimate_cell
 from judge.results.result import Result
 from judge.results.validation import Validation, flat
 from judge.stats.agreement import MEASURES, TITLES
@@ -187,20 +188,20 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     starred = False
     for rated in criteria:
         usable = _usable(rated, level)
-        rater = [_correlation_cell(_spearman(rated.rater, usable) if rated.rater else None, _SHORT)] * has_rater
+        rater = [estimate_cell(_spearman(rated.rater, usable) if rated.rater else None, _SHORT)] * has_rater
         others = []
         for name in baselines:
             same = [row for row in rated.baselines if _short_name(row.name) == name and _counts(row, usable)]
             known = [(e.value, row.name, e) for row in same if (e := _spearman(row, usable))]
             _, full_name, estimate = max(known, default=(0.0, "", None))
-            others.append(_correlation_cell(estimate, _SHORT, title=full_name))
+            others.append(estimate_cell(estimate, _SHORT, title=full_name))
         for judge in rated.judges or (None,):
             name = one_line(rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}")
             against = _against_baselines(rated, judge.name, usable) if judge else None
             best = against is not None and against.beats_all
             starred |= best
             e = _spearman(judge, usable) if judge else None
-            own = _correlation_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
+            own = estimate_cell(e, _SHORT, mark="*" * best, tone="good" if best else "strong")
             failed = [_failed_cell(judge)] * any_failed
             rows.append((name, own, *rater, *others, *failed, Cell(f"{e.n:,}", value=e.n) if e else Cell("–")))
     used = list(dict.fromkeys(OVER[_usable(rated, level)] for rated in criteria))
@@ -252,13 +253,6 @@ def _short_name(baseline: str) -> str:
     return "ROUGE" if baseline in _ROUGE else baseline
 
 
-def _correlation_cell(estimate: Estimate | None, places: int = _PLACES, **fields: Any) -> Cell:
-    if estimate is None:
-        return Cell("–")
-    interval = format_interval(estimate.low, estimate.high, places)
-    return Cell(number(estimate.value, places), interval, value=estimate.value, **fields)
-
-
 # Each criterion in detail
 
 
@@ -288,7 +282,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         counts = [n, f"{row.correlation.texts:,}"][: len(units)]
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": one_line(row.name), "baseline": f"{one_line(row.name)} (baseline)", "rater": "one rater"}
-        cells = [_correlation_cell(estimate, tone=tone) for estimate in estimates]
+        cells = [estimate_cell(estimate, _PLACES, tone=tone) for estimate in estimates]
         ends = row.failed.bounds.get(usable) if row.failed else None
         bounds = "–" if ends is None else f"{number(ends[0], _SHORT)} to {number(ends[1], _SHORT)}"
         failed = [_failed_cell(row if row.kind != "rater" else None)] * any_failed
@@ -477,7 +471,7 @@ def _agreement_table(rated: Rated) -> Table | None:
         return None
     return table(
         ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
-        [(name, *(_correlation_cell(agreement.estimates.get(m)) for m in measures)) for name, agreement in rows],
+        [(name, *(estimate_cell(agreement.estimates.get(m), _PLACES) for m in measures)) for name, agreement in rows],
         caption=f"{one_line(rated.criterion)}: agreement with people's mean, and of the raters with one another.",
         name=f"raters-{one_line(rated.criterion)}",
     )
@@ -489,7 +483,7 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
     low, high = (None if end is None else 100 * end for end in (calibration.error.low, calibration.error.high))
     error = f"{percent(calibration.error.value)} {format_interval(low, high, 1)}".rstrip()
     bias = calibration.bias
-    size = f"{signed(bias.value, places)} {format_interval(bias.low, bias.high, places)}".rstrip()
+    size = change_text(bias, places)
     yield Paragraph(f"Calibration of {one_line(judge)}: error {error} of the scale, bias {size} points.")
     points, rows = [], []
     for bin in calibration.bins:
@@ -497,7 +491,7 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
         note = f"judge {mean}, people {number(people.value, places)}, {plural(people.n, 'text')}"
         points.append(squares.Bin(bin.value, people.value, people.low, people.high, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
-        rows.append((scores, f"{people.n:,}", mean, _correlation_cell(people, places)))
+        rows.append((scores, f"{people.n:,}", mean, estimate_cell(people, places)))
     name, caption = f"calibration-{criterion}-{one_line(judge)}", f"mean score and rating by {one_line(judge)}'s score."
     bins = table(("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name)
     ends = calibration.low, calibration.high
