@@ -241,11 +241,16 @@ def _json(value: Mapping[str, Any]) -> str:
 def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns of a file of ours, or their first `most` cells, and what it says about them.
 
-    Read by this thread alone: a thread of Arrow's that still holds the Python file when the interpreter ends aborts it.
+    Read by this thread alone: a thread of Arrow's that runs when the interpreter ends may abort it. Arrow starts one
+    for any file that is not in memory.
     """
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
+    with (
+        pa.BufferReader(path.read_bytes()) if most is None else path.open("rb") as opened,
+        parquet.ParquetFile(opened) as file,
+    ):
         about = json.loads((file.metadata.metadata or {})[b"judge"])
         if most is None:
             table = file.read(use_threads=False)

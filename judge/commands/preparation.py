@@ -283,7 +283,9 @@ def _check_replaced(prepared: PreparedRun) -> str:
         ("score column", had.get("score_columns") or (), config.score_columns),
     ):
         lost += [f"the {kind} {name}" for name in names if name not in kept]
-    lost += [f"pairs with {name}={had.get(name)}" for name in ("orders", "pairs") if has.get(name) != had.get(name)]
+    for name in ("orders", "pairs"):
+        if (before := had.get(name)) != has.get(name):
+            lost.append(f"pairs with {name}={before}" if "orders" in had else "scores of single texts")
     if lost and not config.force:
         raise StorageError(
             f"{config.out} has a run{since} with results that this run would not have: {'; '.join(lost)}. Name another "

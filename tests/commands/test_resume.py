@@ -195,3 +195,6 @@ def test_a_ranking_replaces_no_run_and_none_with_more_pairs(tmp_path: Path) -> N
         judge.rank(ROWS, **ranked, orders=1)
     with pytest.raises(StorageError, match="pairs with orders=2"):
         run(script(), tmp_path)
+    run(script(), tmp_path / "run")
+    with pytest.raises(StorageError, match="would not have: scores of single texts"):
+        judge.rank(ROWS, **{**ranked, "out": tmp_path / "run"})
