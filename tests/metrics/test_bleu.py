@@ -149,13 +149,6 @@ def test_tokenized_stops_are_not_complained_of(caplog: pytest.LogCaptureFixture)
     assert caplog.records == []
 
 
-def test_a_long_text() -> None:
-    long = "the ferry came late to the old harbour again " * 22_000
-    assert len(long) > 900_000
-    assert value(long, long) == 100.0
-    assert value("the ferry", long) == 0.0  # the brevity penalty e^(1 - 99,000)
-
-
 @given(PAIRS)
 def test_corpus_is_sacrebleu_with_varying_references(pairs: list[tuple[str, list[str]]]) -> None:
     outputs, references = [output for output, _ in pairs], [found for _, found in pairs]

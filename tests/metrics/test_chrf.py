@@ -62,15 +62,3 @@ def test_signature_is_sacrebleus_own() -> None:
     )
     (column,) = Chrf(beta=1).score([]).columns
     assert "|space=no|beta=1|sacrebleu " in column.signature
-
-
-def test_rows_keep_their_order() -> None:
-    """Samples that share references are scored together, and come back where they were."""
-    samples = [
-        Sample(str(n), "a", output, references=references)
-        for n, (output, references) in enumerate([("ab", ("abc",)), ("x", ("y",)), ("x", ()), ("abc", ("abc",))])
-    ]
-    rows = Chrf().score(samples).rows
-    assert [row.item for row in rows] == ["0", "1", "2", "3"]
-    found = [row.value if isinstance(row, Score) else row.error for row in rows]
-    assert found == [pytest.approx(700 / 11), 0.0, "NoReference", pytest.approx(100)]

@@ -36,11 +36,6 @@ def test_by_hand(output: str, reference: str, expected: float) -> None:
     assert ter.score([output], [reference]) == [expected]
 
 
-def test_several_references_by_hand() -> None:
-    """One edit from the second; mean length (2 + 4) / 2."""
-    assert ter.score(["a b c"], [["x y", "a b c d"]]) == [pytest.approx(100 / 3)]
-
-
 @given(WORDS, st.lists(WORDS.filter(str.strip), min_size=1, max_size=3))
 def test_values_are_sacrebleus(output: str, references: list[str]) -> None:
     assert ter.score([output], [references]) == [TER().sentence_score(output, references).score]

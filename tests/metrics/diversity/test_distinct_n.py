@@ -54,13 +54,6 @@ def test_recorded_values(n: int, tokens: str, options: dict[str, Any], shared_da
     assert distinct(texts, n, per="tokens", **options) == pytest.approx(expected["by_tokens_Li2016"], abs=1e-12)
 
 
-def test_by_hand() -> None:
-    """Words a b a | a b: 2 of 5; pairs ab ba | ab: 2 of 3, over 5 tokens 2/5; none reaches into the next text."""
-    texts = ["a b a", "a b"]
-    assert [distinct(texts), distinct(texts, 2), distinct(texts, 2, per="tokens")] == [2 / 5, 2 / 3, 2 / 5]
-    assert (distinct(["A", "a"]), distinct(["A", "a"], lowercase=True)) == (1.0, 0.5)
-
-
 @pytest.mark.parametrize(
     ("texts", "language"),
     [

@@ -56,8 +56,3 @@ def test_a_file_that_is_no_text(tmp_path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ConfigError, match="stopwords: cannot read"):
         Rouge(stopwords=tmp_path / "x")
-
-
-def test_defaults() -> None:
-    assert (Rouge().combination, Rouge(preset="rouge155").combination) == ("best_f", "pooled")
-    assert [kind.name for kind in Rouge(preset="rouge155").kinds] == ["ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-SU4"]
