@@ -384,6 +384,19 @@ def test_truncated_breaks_off_inside_the_last_sentence() -> None:
         assert len(edits.sentences(output)) == len(before) + 1
 
 
+@pytest.mark.parametrize(
+    ("sentence", "shortest"),
+    [
+        ("The bridge opened on a Monday.", 30), ("橋は月曜日の朝に正式に開通した。", 16),
+        ("다리는 월요일 아침에 열렸다.", 16), ("桥今天上午已经正式开通。", 12),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_is_too_short_is_not_truncated(sentence: str, shortest: int) -> None:
+    assert len(sentence) == shortest
+    assert make("truncated", one(sentence)) is not None
+    assert make("truncated", one(sentence[1:])) is None
+
+
 def test_what_already_breaks_off_is_not_truncated() -> None:
     assert make("truncated", one("This goes on and on and on, and it has no end to speak of and")) is None
 

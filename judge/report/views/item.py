@@ -11,7 +11,7 @@ from judge.core.format import number, one_line, plural
 from judge.core.records import Column as DataColumn
 from judge.core.records import Failure, Sample, Score
 from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
-from judge.report.format import column_title, share_of_scale
+from judge.report.format import column_title, score_text, share_of_scale
 from judge.report.views.columns import places
 from judge.report.views.item_scores import build_finding
 from judge.report.views.provenance import build_provenance
@@ -60,7 +60,7 @@ def _headline(item: ResultItem, columns: Mapping[str, DataColumn]) -> Iterator[s
     ]
     if shares:
         _, lowest = min(shares, key=lambda pair: pair[0])
-        value = build_finding(lowest, columns[lowest.column]).value
+        value = score_text(columns[lowest.column], lowest.value)
         yield f"Lowest score: {one_line(lowest.system)}, {column_title(lowest.column)} {value}"
 
 
@@ -90,11 +90,10 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
         if isinstance(row, Score) and columns[row.column].kind == "metric"
     ]
     ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
-    facts = [
-        (name, " · ".join(values)) for name, values in (("metrics", metrics), ("human ratings", ratings)) if values
-    ]
+    named = (("metrics", metrics), ("human ratings", ratings))
+    facts = tuple((name, " · ".join(values)) for name, values in named if values)
     if facts:
-        yield Facts(tuple(facts))
+        yield Facts(facts)
     if lines := _questions(rows, columns):
         cells = tuple(tuple(Cell(text) for text in line.cells) for line in lines)
         yield Table(tuple(Column(head, numeric=False) for head in HEADS), cells, name=f"qags-{sample.system}")
@@ -137,8 +136,8 @@ def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataCol
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:
-    record = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
-    if isinstance(row, Failure):
-        return record | {"value": None, "method": None, "reason": None, "error": row.error, "message": row.message}
-    made = row.provenance
-    return record | {"value": row.value, "method": made.method, "reason": made.reason, "error": None, "message": None}
+    known: tuple[Any, ...] = (None, None, None, row.error, row.message) if isinstance(row, Failure) else (
+        row.value, row.provenance.method, row.provenance.reason, None, None,
+    )  # fmt: skip
+    names = ("item", "system", "rival", "column", "value", "method", "reason", "error", "message")
+    return dict(zip(names, (row.item, row.system, row.rival, row.column, *known), strict=True))
