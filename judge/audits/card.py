@@ -67,7 +67,7 @@ ORIGINAL = "original"
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
 FEW, FEWEST, TESTABLE = 5, 10, 12
-"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for a bootstrap interval; TESTABLE,
+"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for an interval; TESTABLE,
 from which one of a hundred tests can be significant after Holm's correction, so that only the test decides."""
 DETECTED = 1 / 8
 """Share of the scale by which a score must fall (after an attack, rise) to count: half a step of a 1–5 scale."""

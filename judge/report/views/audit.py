@@ -42,7 +42,7 @@ _DAMAGE_KEY = (
 _ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
 _LEGEND = (
     f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 to 5). The mean "
-    f"change is in points of the scale. Brackets are 95% intervals: Wilson's for shares, a bootstrap over items for "
+    f"change is in points of the scale. Brackets are 95% intervals: Wilson's for shares, Student's t over items for "
     f"means (from {FEWEST} items). p is from a sign-flip test with Holm's correction over its table.",
     "A criterion notices its damage if the low end of the share that falls, less the share that rises, is at least "
     f"half, and the mean falls significantly (with fewer than {TESTABLE} texts the share decides). It misses the "
