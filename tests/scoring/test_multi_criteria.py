@@ -126,6 +126,7 @@ def test_each_criterion_has_a_request_of_its_own_that_knows_the_whole_prompt() -
             criterion = next(c for c in criteria if c.name == name)
             (asked,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions())
             keys.add(asked.key())
+            assert asked.params["max_tokens"] == 64 + 32 * len(criteria)
             schema = asked.params["response_format"]["json_schema"]["schema"]
             assert schema["required"] == [c.name for c in criteria]
             assert schema["properties"]["relevance"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}

@@ -158,9 +158,15 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
     assert value == pytest.approx(4.3158, abs=5e-5)
     assert (made.method, made.n, made.mass, made.argmax) == ("samples", 19, pytest.approx(0.95), "4")
     assert made.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
-    assert made.note
-    assert made.note.startswith("1 of 20 draws had no score")
+    assert made.note == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
     assert json.loads(made.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
+
+
+def test_a_model_lacks_what_it_never_did() -> None:
+    traits = strategies.ModelTraits(proven={"samples"})
+    for strategy, lasting in (("samples", True), ("logprobs", True), ("single", False)):
+        traits.learn(strategy, UnusableReply("why", lasting=lasting))
+    assert traits.lacking == {"logprobs": "why"}
 
 
 def test_draws_that_were_not_answered_are_counted_apart() -> None:
