@@ -316,7 +316,7 @@ def test_a_decisions_rounding_is_scaled() -> None:
         ({}, "no probability"), ({"4": 0.0}, "no probability"), ({"4": 0.5, "6": 0.5}, "not on the scale: 6"),
         ({"٤": 1.0}, "not on the scale"), ({"4": 60.0, "5": 40.0}, "no probabilities"),
         ({"4": 0.6, "5": 0.46}, "no probabilities"),
-, "5": -0.1}, "no probabilities"), ({"4": math.nan}, "no probabilities"),
+        ({"4": 1.1, "5": -0.1}, "no probabilities"), ({"4": math.nan}, "no probabilities"),
         ({"4": math.inf}, "no probabilities"),
     ],
 )  # fmt: skip
