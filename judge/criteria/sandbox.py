@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -270,25 +270,20 @@ def pack(templates: Templates, variables: Mapping[str, Any]) -> bytes:
     slots: dict[str, Any] = {}
     for name, value in variables.items():
         if isinstance(value, CriterionView):
-            fields = {field: getattr(value, field) for field in CriterionView.__slots__}
-            views[name] = {**fields, "scale": (value.scale.labels, value.scale.values)}
+            views[name] = asdict(value)
         else:
             (slots if isinstance(value, Slot) else simple)[name] = value
     try:
-        return json.dumps([templates, simple, views, slots], default=_simple).encode()
+        plain = lambda value: value.item() if hasattr(value, "item") else str(value)  # noqa: E731  (NumPy's, dates)
+        return json.dumps([templates, simple, views, slots], default=plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise RenderError(f"a value of the data cannot be given to a template: {error}") from error
-
-
-def _simple(value: Any) -> Any:
-    """A number of NumPy as Python's, and anything else as it would be printed."""
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _unpack(data: bytes) -> tuple[Templates, dict[str, Any]]:
     (first, texts, *rest), variables, views, slots = json.loads(data)
     for name, fields in views.items():
-        scale, steps = Scale(*map(tuple, fields.pop("scale"))), tuple(fields.pop("steps"))
+        scale, steps = Scale(*map(tuple, fields.pop("scale").values())), tuple(fields.pop("steps"))
         variables[name] = CriterionView(**fields, scale=scale, steps=steps)
     variables |= {name: Slot(*slot) for name, slot in slots.items()}
     return Templates(first, tuple(map(tuple, texts)), *rest), variables

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -37,8 +35,6 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=12,
 )
-FIELDS = st.sampled_from(["item", "system", "output", "source", "references", "human.x", "human", "extra", "", "ID"])
-ROWS = st.dictionaries(FIELDS, VALUES, max_size=6)
 YAML = st.text(st.sampled_from("ab1:-[]{}&*!|>%@`#,?'\" \n\t.~<"), max_size=120)
 WORDS = st.sampled_from(
     ["{% ", " %}", "{{ ", " }}", "output", "source", "this.scale", "|", "fenced('x')", "for x in ", "endfor", "if ",
@@ -58,27 +54,6 @@ def test_data_of_any_bytes(tmp_path: Path, kind: str, data: bytes) -> None:
         samples.load(path)
 
 
-@EACH
-@given(data=st.lists(ROWS, max_size=4), lines=st.booleans())
-def test_data_of_any_rows(tmp_path: Path, data: list[Any], lines: bool) -> None:
-    path = tmp_path / ("rows.jsonl" if lines else "rows.json")
-    path.write_text("\n".join(map(json.dumps, data)) if lines else json.dumps(data))
-    with suppress(JudgeError):
-        samples.load(path)
-
-
-@EACH
-@given(cut=st.integers(0, 2_000), at=st.integers(0, 2_000), byte=st.integers(0, 255))
-def test_a_damaged_parquet(tmp_path: Path, cut: int, at: int, byte: int) -> None:
-    path = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"item": ["a", "b"], "system": ["s", "s"], "output": ["x", "y"]}), path)
-    raw = bytearray(path.read_bytes())
-    raw[at % len(raw)] = byte
-    path.write_bytes(bytes(raw[: len(raw) - cut % 3]))
-    with suppress(JudgeError):
-        samples.load(path)
-
-
 @pytest.mark.parametrize("load", [load_config, RankConfig.load, load_suite])
 @EACH
 @given(data=BYTES | YAML.map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
@@ -87,15 +62,6 @@ def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
     path.write_bytes(data)
     with suppress(JudgeError):
         load(path)
-
-
-@EACH
-@given(key=st.sampled_from(sorted(RankConfig.model_fields)), value=VALUES)
-def test_a_plans_values(tmp_path: Path, key: str, value: Any) -> None:
-    path = tmp_path / "run.yaml"
-    path.write_text(json.dumps({key: value}))
-    with suppress(JudgeError):
-        RankConfig.load(path)
 
 
 FILES = st.builds("---\n{}\n---\n{}".format, YAML, st.lists(WORDS, max_size=20).map("".join))
