@@ -239,10 +239,9 @@ def _json(value: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The columns of a file of ours, or their first `most` cells, and what it says about them.
+    """Return the columns of a file, or their first `most` cells, and its metadata.
 
-    Read by this thread alone: a thread of Arrow's that runs when the interpreter ends may abort it. Arrow starts one
-    for any file that is not in memory.
+    A thread of Arrow's may abort the interpreter's end. Arrow starts one for any file that is not in memory.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -394,10 +393,7 @@ class Table:
         )
 
     def save(self, folder: Path) -> None:
-        """Write `scores.parquet` and `samples.parquet`, each whole or not at all.
-
-        Raises StorageError where the folder cannot be written; nothing half-written is left.
-        """
+        """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
         store(folder, self.files())
 
     def files(self) -> dict[str, bytes]:
@@ -409,10 +405,7 @@ class Table:
 
     @classmethod
     def load(cls, folder: Path, most: int | None = None) -> Table:
-        """The table of a run folder, or that of its first `most` samples, each of which has all its rows.
-
-        Raises StorageError for a folder or file that cannot be read.
-        """
+        """Return the table of a run folder, or of its first `most` samples. Raises StorageError."""
         folder = Path(folder)
         samples, columns, _ = _read_samples(folder / SAMPLES, most)
         with _translating_errors(folder / SCORES) as path:
@@ -427,10 +420,9 @@ def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tupl
 
 
 class Journal:
-    """Rows of a run under way, on disk within about a second, for the case that the run is killed.
+    """Writes the rows of a run to disk within about a second, in case it is killed. Not for several threads.
 
-    `start` (samples and columns, no scores yet) and `info` are stored at once, so that `recover` can show the rows
-    with their texts. A journal left by an earlier run in the folder is replaced. Not for several threads.
+    `start` (samples and columns) and `info` are stored at once, for `recover`. An earlier run's journal is replaced.
     """
 
     def __init__(self, folder: Path, start: Table | None = None, info: Mapping[str, Any] | None = None) -> None:
