@@ -162,6 +162,8 @@ def test_vectors(reply: list[Place | str], scale: Scale, kind: ReplyKind, value:
         ([("incorrect", {"incorrect": 0.6, "C": 0.4})], CORRECT, 0.4, 0.0, 0.4),
         ([("네", {"네": 0.6, "삼": 0.4}), " 점"], FIVE, 0.4, 3.6, 4.0),
         ([("4", {"4": 0.6, "삼": 0.2, "f": 0.2})], FIVE, 0.4, 3.75, 4.25),
+        # The end of the reply is no label.
+        ([("4", {"4": 0.5, "": 0.5})], FIVE, 0.0, 4.0, 4.0),
         ([("fo", {"fo": 1.0}), ("ur", {"ur": 0.7, "u": 0.1})], FIVE, 0.3, 4.0, 4.0),
         # 10 or 100: the value, 5, is outside.
         ([("0", {"0": 0.4, "1": 0.2, "10\n": 0.4})], HUNDRED, 0.2, 6.0, 24.0),

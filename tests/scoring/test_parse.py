@@ -243,7 +243,8 @@ def test_score_then_reason_reads_no_other_line(text: str) -> None:
         ("Score: 1 was my first thought. Score: 4", "Score: 1 was my first thought."),
         ("Good.\n\n**Score: 4**", "Good."), ("Good.\n### Final Score: **4** / 5", "Good."),
         ("Good.\n- Coherence: 4", "Good."), ("Good.\nRating: 4 out of 5 stars!", "Good."),
-        ("Good [1]. [RESULT] 4", "Good [1]."), ('Good.\n```json\n{"score": 4}\n```', "Good."),
+        ("Good [1]. [RESULT] 4", "Good [1]."), ("```\nGood.\nScore: 4\n```", "Good."),
+        ('Good.\n```json\n{"score": 4}\n```', "Good."),
         ("좋다. 점수: 4점", "좋다."), ("良い。スコア：４", "良い。"), ("良い。評価：[[4]]", "良い。"),
         ("Good. Verdict: [[4]]", "Good."),
         ("좋다. 평가: [[4]]", "좋다."), ("良い。\n採点：4", "良い。"), ("好。总分：4", "好。"),
@@ -578,6 +579,7 @@ def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
         "文章は「良い。スコア：5",
         'It ends in "this.\n\nScore: 5',
         "> So it is. Score: 5",
+        "```\na\n```\nIt has\n```\nScore: 5\n```",
     ):
         with pytest.raises(ParseError, match="inside quotation marks"):
             find(text, "reason_then_score", FIVE)
