@@ -500,7 +500,7 @@ def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed
 
 
 def test_a_limit_of_many_digits(folder: Path) -> None:
-    many = "9" * 99
+    many = "9" * 15
     text = f"data: data.jsonl\nlimit: {many}\nlimits: {{failures: {many}}}\ncases:\n"
     assert one(suite(text + "  - {criterion: relevance, expect: {min: 1}}\n")).passed
 
