@@ -194,11 +194,10 @@ def prepare(
     `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files. With
     `rated`, people must have rated a criterion of the run, and default criteria that nobody rated are left out.
     """
-    source = data if data is not None else config.data
-    if source is None:
+    if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
     check_output_dir(config.out)
-    rows, rest = _read_samples(config, source)
+    rows, rest = _read_samples(config, config.data if data is None else data)
     if rated:
         config = _rated_only(config, rows)
     judges_to_open = config.model if providers is None else providers
@@ -221,10 +220,8 @@ def prepare(
         len(judges) < 2 and all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
     ):
         rows, rest = [*rows, *rest], None
-    notes += [
-        *judge_models.judge_notes(config, metrics, judges),
-        *judge_models.unused_setting_notes(config, judges_to_open, alone=alone),
-    ]
+    notes += judge_models.judge_notes(config, metrics, judges)
+    notes += judge_models.unused_setting_notes(config, judges_to_open, alone=alone)
     notes += [*_row_notes(config, rows, chosen), *language_notes]
     pairs = None
     if isinstance(config, RankConfig):

@@ -168,14 +168,8 @@ def metadata_factory(
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
-        partly = prepared.wanted_texts or config.where or config.limit or config.engine != "local"
-        if status == "complete" and not partly:
-            remarks += [
-                f"{name}: no prompt has {text}, so rule {number} answered none."
-                for name, provider in judges.items()
-                if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached
-                for number, text in provider.unused.items()
-            ]
+        if status == "complete":
+            remarks += _unused_rules(prepared, progress)
         return fixed | {
             "status": status,
             "notes": [*prepared.notes, *remarks],
@@ -195,6 +189,19 @@ def metadata_factory(
         }
 
     return now
+
+
+def _unused_rules(prepared: PreparedRun, progress: Progress) -> list[str]:
+    """Name the rules of scripted judges that answered none of the prompts of a run over all its texts."""
+    config = prepared.config
+    if prepared.wanted_texts or config.where or config.limit or config.engine != "local":
+        return []
+    return [
+        f"{name}: no prompt has {text}, so rule {number} answered none."
+        for name, provider in prepared.judges.items()
+        if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached
+        for number, text in provider.unused.items()
+    ]
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:
