@@ -201,12 +201,14 @@ class Bootstrap:
         value, drawn = self.observed_and_resampled(statistic, n_items)
         return Resampled(float(value), drawn, used)
 
-    def estimate(self, name: str, resampled: Resampled, n: int, method: str) -> Estimate | None:
-        """Return the estimate with its interval, or None if the value is undefined."""
+    def estimate(
+        self, name: str, resampled: Resampled, n: int, method: str, fewest: int = MIN_INTERVAL_ITEMS
+    ) -> Estimate | None:
+        """Return the estimate, with its interval from `fewest` items on, or None if the value is undefined."""
         if np.isnan(resampled.value):
             return None
         items = resampled.items
-        if items < MIN_INTERVAL_ITEMS or n < 2 or np.isnan(resampled.resampled).all():
+        if items < fewest or n < 2 or np.isnan(resampled.resampled).all():
             return Estimate(name, resampled.value, None, None, n, f"{method}; {too_few(items)}")
         low, high = self.interval(resampled.resampled, items).tolist()
         return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")

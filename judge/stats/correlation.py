@@ -1,8 +1,8 @@
 """Correlate columns with people's ratings and with each other.
 
 `CorrelationWithRatings` correlates columns with ratings and compares two columns. `rater_correlation` does this for an
-rater, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have bootstrap intervals,
-at three levels: within items, over texts, between system means.
+rater, `change_in_agreement` for two runs. `matrices` correlates all columns of a run. All have three levels: within
+items, over texts, between system means; the first has intervals of a mean over items, the others bootstrap intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled, mean_estimate
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -29,7 +29,6 @@ from judge.stats.coefficients import (
     average,
     between,
     coefficients,
-    mean,
     of_pair,
     paired,
     rounded,
@@ -53,6 +52,9 @@ CONCLUSIVE = 5
 """Fewer systems are not compared by their means: four match the order of their ratings, or its reverse, by chance in
 one of twelve cases.
 """
+FEWEST_ITEMS: Mapping[Level, int] = {"document": MIN_INTERVAL_ITEMS, "item": MIN_INTERVAL_ITEMS, "system": 50}
+"""Fewer items have no interval: one between systems' means holds its level from 50 on (`benchmarks/claims.py`)."""
+_WITHIN_ITEMS = "95% Wilson interval with Student's t over items"
 _MAX_SYSTEMS = 200  # all pairs are compared in every resample
 
 # With people's ratings
@@ -95,10 +97,10 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
 class CorrelationWithRatings:
     """Correlate columns with the same ratings, on the same resamples.
 
-    Values and ratings are items × systems with NaN for missing values; a text counts if it has both. Intervals are
-    percentile intervals over resampled items with all their texts and fixed systems (for tau-b over all texts, see
-    `pooled`). Resamples without a value are excluded; below two items there is none. Each statistic is computed once,
-    for all named `columns` together.
+    Values and ratings are items × systems with NaN for missing values; a text counts if it has both. At level
+    `document` intervals are those of a mean over items. At the others they are percentile intervals over resampled
+    items with all their texts and fixed systems (for tau-b over all texts, see `pooled`), without resamples that have
+    no value. Below FEWEST_ITEMS there is none. Each statistic is computed once, for all named `columns` together.
     """
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap, columns: Iterable[Floats] = ()) -> None:
@@ -135,12 +137,16 @@ class CorrelationWithRatings:
         method = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "document":
             differences = within(*pairs[0], coefficient) - within(*pairs[1], coefficient)
-            n = int((~np.isnan(differences)).sum())
-            drawn = self._bootstrap.resampled(mean(differences), len(ratings), n)
-            return self._bootstrap.estimate("difference", drawn, n, method)
+            known_differences = differences[~np.isnan(differences)]
+            (estimate,) = mean_differences(differences[None], confidence=self._bootstrap.confidence)
+            if estimate and estimate.value and not np.ptp(known_differences):  # Student's t has no interval
+                estimate = mean_estimate(known_differences, -2.0, 2.0, confidence=self._bootstrap.confidence)
+            return estimate and replace(
+                estimate, name="difference", p=None, method=f"{method}; {estimate.method.partition('; p:')[0]}"
+            )
         first, second = (self._drawn(side, known, (level, coefficient)) for side in (values, other_values))
         drawn = Resampled(first.value - second.value, first.resampled - second.resampled, first.items)
-        estimate = self._bootstrap.estimate("difference", drawn, n, method)
+        estimate = self._bootstrap.estimate("difference", drawn, n, method, FEWEST_ITEMS[level])
         if coefficient != "pearson" or estimate is None:
             return estimate
         r_between = of_pair(pairs[0][0], pairs[1][0], level, coefficient)(np.ones((1, len(ratings))))
@@ -258,13 +264,10 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     pairs = [paired(rater, rest) for rater, rest in zip(votes, others, strict=True)]
 
     def drawn(key: Key) -> Resampled:
-        if key[0] == "document":
-            statistic = mean(average([within(*pair, key[1]) for pair in pairs]))
-        else:
-            each = [of_pair(*pair, *key) for pair in pairs]
+        each = [of_pair(*pair, *key) for pair in pairs]
 
-            def statistic(counts: Floats) -> Floats:
-                return average([statistic_of_pair(counts) for statistic_of_pair in each])
+        def statistic(counts: Floats) -> Floats:
+            return average([statistic_of_pair(counts) for statistic_of_pair in each])
 
         return bootstrap.resampled(statistic, votes.shape[1], int(_complete_texts(pairs).any(axis=1).sum()))
 
@@ -286,13 +289,23 @@ def _correlation(
     estimates = {}
     for level, name in product([level for level in LEVELS if level not in lacking], COEFFICIENTS):
         method = f"{subject}{NAMES[name]} {OVER[level]}{left_out.get(level, '')}"
-        resampled = drawn((level, name))
         if level == "document":
-            resampled = resampled._replace(items=sizes[level])  # the others do not count
-        estimate = bootstrap.estimate(name, resampled, sizes[level], method)
+            by_item = average([within(*pair, name) for pair in pairs])
+            estimate = _mean_over_items(name, by_item, method, bootstrap.confidence)
+        else:
+            estimate = bootstrap.estimate(name, drawn((level, name)), sizes[level], method, FEWEST_ITEMS[level])
         if estimate is not None:
             estimates[level, name] = estimate
     return Correlation(sizes["item"], estimates, lacking)
+
+
+def _mean_over_items(name: str, by_item: Floats, method: str, confidence: float) -> Estimate | None:
+    """Return the mean of the items' coefficients, NaN if undefined; None if all are NaN."""
+    known = by_item[~np.isnan(by_item)]
+    if not len(known):
+        return None
+    estimate = mean_estimate(known, -1.0, 1.0, confidence=confidence)
+    return replace(estimate, name=name, method=f"{method}; {estimate.method}")
 
 
 def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
@@ -368,9 +381,9 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     """Return Spearman, tau-b and Pearson at each level between all columns with values of single texts.
 
     Criteria come first (a panel's mean, then its judges); at most 24 columns are used. A pair uses the texts with both
-    values. Intervals are 95 % percentile intervals over resampled items with all their texts and fixed systems, the
-    same for all pairs. Over all texts tau-b and, for more than 200, Spearman are linear in the draws (`pooled`). Return
-    none for fewer than two columns and for comparisons.
+    values. Intervals are those of `CorrelationWithRatings`, from the same resamples for all pairs. Over all texts tau-b
+    and, for more than 200, Spearman are linear in the draws (`pooled`). Return none for fewer than two columns and for
+    comparisons.
     """
     if any(row.rival for rows in (table.scores, table.failures) for row in rows):
         return ()
@@ -405,7 +418,7 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
                 low,
                 high,
                 tuple(map(tuple, counted.tolist())),
-                f"{NAMES[coefficient]} {OVER[level]}; {bootstrap}",
+                f"{NAMES[coefficient]} {OVER[level]}; {_WITHIN_ITEMS if level == 'document' else bootstrap}",
                 "; ".join(filter(None, [note, empty or (equal if constant else "")])),
             )
         )
@@ -435,16 +448,20 @@ def _cells(values: Floats, bootstrap: Bootstrap) -> dict[Key, tuple[Floats, Ints
         )
         observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
         down, across = np.array(pairs).T
-        items = np.full(len(pairs), known.any(axis=1).sum())
-        if level == "document":
-            rho = between(columns, "spearman")
-            items = n = np.array([(~np.isnan(rho[:, used.index(i), used.index(j)])).sum() for i, j in pairs])
-        else:
-            n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
+        items = int(known.any(axis=1).sum())
+        n = np.full(len(pairs), known.sum() if level == "item" else known.any(axis=0).sum())
         ends = np.full((len(defined), 2, len(pairs)), np.nan)
-        for size in np.unique(items[(down != across) & (items >= MIN_INTERVAL_ITEMS)]).tolist():
-            here = np.flatnonzero((down != across) & (items == size))
-            ends[:, :, here] = np.moveaxis(bootstrap.interval(drawn[:, :, here], size), 0, 1)
+        here = np.flatnonzero(down != across)
+        if level == "document":
+            by_item = np.stack([between(columns, name) for name in defined])
+            by_item = by_item[:, :, [used.index(i) for i in down], [used.index(j) for j in across]]
+            n = (~np.isnan(by_item[0])).sum(axis=0)
+            for place, pair in product(range(len(defined)), here.tolist()):
+                estimate = _mean_over_items("", by_item[place, :, pair], "", bootstrap.confidence)
+                if estimate is not None and estimate.low is not None:
+                    ends[place, :, pair] = estimate.low, estimate.high
+        elif items >= FEWEST_ITEMS[level]:
+            ends[:, :, here] = np.moveaxis(bootstrap.interval(drawn[:, :, here], items), 0, 1)
         for place, name in enumerate(defined):
             for at in ((down, across), (across, down)):
                 cells[level, name][0][(slice(None), *at)] = np.vstack([observed[place], ends[place]])

@@ -58,19 +58,20 @@ def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
     assert (done.code, done.err) == (0, "")
     (one,) = json.loads(done.out)["criteria"]
     assert [row["name"] for row in one["rows"] if row["kind"] == "judge"] == ["replies.yaml"]
-    assert one["rows"][0]["correlations"][0]["method"].endswith("seed 3")
+    (method, *_) = (c["method"] for c in one["rows"][0]["correlations"] if c["level"] == "item")
+    assert method.endswith("seed 3")
 
 
 def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     assert "between the systems' means" in judge("validate", "r", "--level", "system").out
-    assert "| replies.yaml | 1.000 \\[1.000, 1.000\\] |" in judge("validate", "r", "--format", "markdown").out
+    assert "| replies.yaml | 1.000 \\[0.078, 1.000\\] |" in judge("validate", "r", "--format", "markdown").out
     found = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
     correlations = found["criteria"][0]["rows"][0]["correlations"]
     assert {(c["level"], c["coefficient"]) for c in correlations} == {
         (level, name) for level in ("document", "item", "system") for name in ("spearman", "kendall", "pearson")
     }
-    assert all("seed 7" in c["method"] for c in correlations)
+    assert all("seed 7" in c["method"] for c in correlations if c["level"] == "item")
 
 
 def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:

@@ -64,4 +64,5 @@ def test_the_accounts_name_goes_to_openai_alone(chat_server: Any, monkeypatch: p
     assert not {"openai-organization", "openai-project"} & chat_server.headers[0].keys()
     endpoint = HttpClient()
     endpoint._connect()
-    assert (endpoint._headers["OpenAI-Organization"], endpoint._headers["OpenAI-Project"]) == ("org-1", "proj-1")
+    sent = endpoint._transport.headers
+    assert (sent["OpenAI-Organization"], sent["OpenAI-Project"]) == ("org-1", "proj-1")

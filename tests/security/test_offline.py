@@ -51,7 +51,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data, and a run with its recording."""
     folder = tmp_path_factory.mktemp("offline")
     rows = [
-        {"item": item, "system": system, "source": f"The {item} is closed.", "output": f"The {item} {end}."}
+        {
+            "item": item,
+            "system": system,
+            "source": f"The {item} is closed.",
+            "output": f"The {item} {end}.",
+            "references": [f"The {item} is closed today."],
+        }
         for item in ("ferry", "baths")
         for system, end in (("a", "is closed"), ("b", "opens on Monday"))
     ]

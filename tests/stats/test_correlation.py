@@ -159,7 +159,9 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     assert (tau.value, tau.n) == (pytest.approx(np.nanmean(by_item)), int((~np.isnan(by_item)).sum()))
     assert [found.estimates[level, "pearson"].n for level in LEVELS] == [tau.n, texts, 5]
     assert tau.method.startswith("Kendall's tau-b between the systems of an item, mean over items; ")
-    assert tau.method.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
+    assert tau.method.endswith("; 95% Wilson interval with Student's t over items")
+    pooled = found.estimates["item", "kendall"].method
+    assert pooled.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
     bounded = [e for (level, _), e in found.estimates.items() if level != "system"]
     assert all(e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded)
 
@@ -232,7 +234,7 @@ def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bound
 
 
 def test_a_difference_is_on_the_texts_that_both_have() -> None:
-    x, y = data(30, 6)
+    x, y = data(50, 6)
     z = np.where(np.random.default_rng(5).random(x.shape) < 0.2, NAN, x[::-1])
     shared = np.where(np.isnan(x + z), NAN, y)
     of = [within(side, shared, "spearman") for side in (x, z)]
@@ -246,8 +248,8 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
         other = against.difference(x, z, level)
         sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
         assert other is not None
-        assert other.value == pytest.approx(sides[0](np.ones((1, 30)))[0] - sides[1](np.ones((1, 30)))[0])
-        ends = FEW.interval(np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(30, 200, 0)]), 30)
+        assert other.value == pytest.approx(sides[0](np.ones((1, 50)))[0] - sides[1](np.ones((1, 50)))[0])
+        ends = FEW.interval(np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(50, 200, 0)]), 50)
         assert (other.low, other.high) == pytest.approx(tuple(ends))
 
 
@@ -276,11 +278,20 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
     against = CorrelationWithRatings(y, FEW)
     same = against.difference(x, x, level)
     assert same is not None
-    assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert (same.value, same.low, same.high) == ((0, None, None) if level == "document" else (0, 0, 0))
     better = against.difference(y, np.random.default_rng(1).normal(size=x.shape), level)
     assert better is not None
     assert better.low is not None
     assert better.low > 0
+
+
+@pytest.mark.parametrize(("items", "has_interval"), [(49, False), (50, True)])
+def test_between_the_means_of_systems_an_interval_needs_fifty_items(items: int, has_interval: bool) -> None:
+    x, y = data(items, 6, missing=0)
+    against = CorrelationWithRatings(y, FEW)
+    for estimate in (against.correlate(x).estimates["system", "spearman"], against.difference(x, x[::-1], "system")):
+        assert estimate is not None
+        assert (estimate.low is not None) is has_interval
 
 
 @pytest.mark.parametrize(("systems", "said"), [(4, False), (5, True)])

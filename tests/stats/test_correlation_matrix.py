@@ -45,6 +45,9 @@ def of(found: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> 
     return next(one for one in found if (one.level, one.coefficient) == (level, coefficient))
 
 
+WITHIN = "; 95% Wilson interval with Student's t over items"
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
     values = data(missing=missing)
@@ -58,7 +61,10 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
             assert matrix.low[one][other] == pytest.approx(expected.low)
             assert matrix.high[other][one] == pytest.approx(expected.high)
             assert matrix.n[one][other] == expected.n
-            assert matrix.method.endswith("; 95% expanded percentile bootstrap over items, 60 resamples, seed 5")
+            interval = (
+                "95% Wilson interval with Student's t over items" if matrix.level == "document" else Bootstrap(60, 5)
+            )
+            assert matrix.method.endswith(f"; {interval}")
 
 
 def test_systems_with_equal_sums_are_tied() -> None:
