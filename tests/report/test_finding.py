@@ -169,6 +169,12 @@ def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
     assert last == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
 
 
+def test_a_metric_names_no_winner_that_the_judge_does_not_see() -> None:
+    values = {"a": {"wer": wave(1.0), "fluency": [4.0] * 16}, "b": {"wer": wave(2.0), "fluency": [4.0] * 16}}
+    headline, *_ = finding(made(values, wer="lower"))
+    assert headline == "The systems cannot be compared on fluency: all values are equal"
+
+
 def test_equal_means_have_no_first_system() -> None:
     values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(3.0)[::-1]}
     assert finding(made(of(**values))) == (

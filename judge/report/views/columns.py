@@ -90,10 +90,13 @@ def main_comparison(result: Result) -> Comparison | None:
     """Return the comparison that orders the systems, None if nothing was compared, as in a streamed run.
 
     It is the first column in display order with a best system (or several tied ones), else the first with values.
+    Metrics count only if no criterion has values.
     """
     by_column = compared_columns(result)
-    columns = [column.name for group in in_display_order(result) for column in group.columns if not column.judge]
-    candidates = [by_column[name] for name in columns if name in by_column and by_column[name].ranks]
+    columns = [column for group in in_display_order(result) for column in group.columns if not column.judge]
+    columns = [column for column in columns if column.name in by_column and by_column[column.name].ranks]
+    judged = [column for column in columns if column.kind == "criterion"]
+    candidates = [by_column[column.name] for column in judged or columns]
     return next((comparison for comparison in candidates if comparison.best), candidates[0] if candidates else None)
 
 
