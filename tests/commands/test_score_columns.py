@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def test_they_are_correlated_with_a_judge_and_validated() -> None:
     provider = ScriptedProvider(lambda request: "3" if "a wrote" in request.messages[0]["content"] else "1")
     result = judge.evaluate(ROWS, ["fluency"], model=provider, metrics=[], score_columns="comet,wer=lower", cache=False)
     assert {"fluency", "comet", "wer"} <= {*result.matrices[0].names}
+    assert re.search(r"fluency +comet\n", result.report("console"))  # the metric beside the judge
     (rated,) = judge.validate(result).rated
     rho = {row.name: row.correlation.estimates["document", "spearman"].value for row in rated.baselines[:2]}
     assert rho == {"comet": 1.0, "wer reversed": 1.0}  # the order that people gave

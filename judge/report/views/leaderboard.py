@@ -286,11 +286,12 @@ def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
 
 
 def _short_table(result: Result, board: Leaderboard) -> Table:
-    """Rank, system, the overall score with a bar, the criteria, and one reference metric."""
+    """Rank, system, the overall score with a bar, the criteria, and one metric: scores from elsewhere before ROUGE."""
     columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"][:_MAX_CRITERIA]
     if columns:
         metrics = {group.name: group.columns[0] for group in board.groups if group.columns[0].kind == "metric"}
-        reference = next((metrics[name] for name in REFERENCE_METRICS if name in metrics), None)
+        external = [name for name, column in metrics.items() if column.signature.startswith(f"{name}|external")]
+        reference = next((metrics[name] for name in (*external, *REFERENCE_METRICS) if name in metrics), None)
         columns += [reference] if reference else []
     else:
         columns = ([column for column in board.columns if column.better] or [*board.columns])[:_MAX_METRICS]
