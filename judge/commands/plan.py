@@ -190,6 +190,8 @@ def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]
     count = size * len(prepared.criteria) * len(prepared.judges)
     line = f"{count:,} judgments to make{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
     requests = sum(estimate.total.requests for estimate in estimates)
+    if not requests and any(estimate.total.broken for estimate in estimates):
+        return f"{line}, and no prompt can be rendered"
     if not requests:
         about = "" if all(estimate.exact for estimate in estimates) else "about "
         return f"{line}, {about}all of them answered from the cache"

@@ -49,6 +49,7 @@ _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, no
 """What may do something with a text after it was printed."""
 _JOINT = "layouts/merged.jinja"
 _WINDOWS_SECONDS = 30
+_ENDED = "ended the process that renders it"
 _START = """
 import sys, types
 sys.path += sys.argv[3:]
@@ -57,6 +58,10 @@ package.__path__ = [sys.argv[3] + "/judge/criteria"]
 from judge.criteria.sandbox import serve
 serve(*map(int, sys.argv[1:3]))
 """
+
+
+class TemplateLimitError(CriterionError):
+    """A template has used up the time or the memory that one prompt has: no other prompt is worth a try."""
 
 
 class _Child:
@@ -112,7 +117,7 @@ class _Child:
                 problem = process.communicate()[1].decode(errors="replace")
                 if process.returncode == -getattr(signal, "SIGXCPU", 0):
                     raise RenderError(LIMITS[TimeoutError])
-                raise RenderError(f"ended the process that renders it (code {process.returncode}): {problem[-300:]}")
+                raise RenderError(f"{_ENDED} (code {process.returncode}): {problem[-300:]}")
         text, *place = map(str, json.loads(reply))
         if place:
             raise RenderError(text, *place)
@@ -169,7 +174,7 @@ class Renderer:
         Of a criterion in the form `decision`, or one that is merged with others, the message is the material alone, and
         what follows the cut is the prompt's question.
         Raises CriterionError, with file and line, where the template fails, has no cut where one is needed, or reads
-        what the two samples do not share.
+        what the two samples do not share; TemplateLimitError if it has used up a limit.
         """
         where = f"({sample.where + ': ' if sample.where else ''}item {sample.item!r})"
         if self._criterion.pairwise != (rival is not None):
@@ -187,7 +192,8 @@ class Renderer:
                         )
             material, question = self._fill_template(known)
         except RenderError as error:
-            raise CriterionError(f"{error.place or self._criterion.path}: {error} {where}") from error
+            kind = TemplateLimitError if str(error).startswith((*LIMITS.values(), _ENDED)) else CriterionError
+            raise kind(f"{error.place or self._criterion.path}: {error} {where}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import judge
 from judge import JudgeError, load_criterion, render
 from judge.criteria import builtin
 from judge.criteria import render as render_module
@@ -69,6 +70,15 @@ def test_a_template_that_attacks_on_one_row_alone_is_refused_there(tmp_path: Pat
             JudgeError, match=r"patient.jinja:4: takes too long: .* of computing time \(row 1: item 'b'\)"
         ):
             render(criterion, {**ROW, "item": "b", "output": "go"})
+
+
+@pytest.mark.usefixtures("a_second_each")
+def test_the_first_prompt_that_takes_too_long_ends_the_estimate_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "slow.jinja"
+    path.write_text(HEAD + "{% for a in range(99999) %}{{ range(99999)|sum }}{% endfor %}{{ output }}", "utf-8")
+    rows = [ROW | {"item": str(n)} for n in range(50)]
+    with pytest.raises(JudgeError, match=r"slow.jinja:4: takes too long: .* \(row 1: item '0'\)"):
+        judge.plan(rows, [path], model="m", base_url="http://127.0.0.1:9/v1", metrics=[])
 
 
 def test_packaged_prompts_need_no_process_and_changed_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
