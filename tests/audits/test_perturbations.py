@@ -168,6 +168,15 @@ def test_numbers_become_what_is_as_likely_there(output: str, allowed: str | None
         assert found is None if allowed is None else found and re.fullmatch(allowed, found), found
 
 
+def test_a_number_in_kanji_becomes_one_that_the_text_does_not_have() -> None:
+    text = "市は三つの橋を閉じ、五人の係員を置いた。工事は七日で終わる。"
+    for seed in range(12):
+        found = make("swapped number", one(text), seed=seed)
+        assert found is not None
+        (new,) = (after for before, after in zip(text, found, strict=True) if before != after)
+        assert new in "二四六八九"
+
+
 def test_a_number_of_the_source_is_taken_and_goes_wherever_it_stands() -> None:
     found = make("swapped number", one("It cost 212 crowns. Of 212, 17 were lost.", "In all 212 crowns were paid."))
     assert "212" not in found
