@@ -235,7 +235,7 @@ def prepare(
         wanted_texts=wanted_texts,
     )  # fmt: skip
     prepared.replaces = _check_replaced(prepared)
-    if in_python() and prepared.replaces:  # on the command line it is said before the run
+    if in_python() and prepared.replaces:  # the command line prints it before the run
         notes.append(prepared.replaces)
     if config.record is not None:
         prepared.recording = _open_recorder(config, config.record, judges.values())

@@ -71,7 +71,7 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
         nodes = (part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,)))
         sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
     elif not sizes[id(node)]:
-        raise Malformed("an alias (*) that stands inside what it repeats", node.start_mark.line + 1)
+        raise Malformed("an alias (*) inside the value that it repeats", node.start_mark.line + 1)
     return sizes[id(node)]
 
 

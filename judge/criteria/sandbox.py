@@ -108,7 +108,7 @@ class CriterionView:
 
 
 class Slot(NamedTuple):
-    """Stands in the place of a text that is put in later; `mark` is random, so that no template holds it."""
+    """A placeholder for a text that is filled in later; `mark` is random, so that no template holds it."""
 
     name: str
     mark: str

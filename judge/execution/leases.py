@@ -23,7 +23,7 @@ Part = tuple[str, Request]
 class RequestLeases:
     """The requests of one run that this process sends, and those that another process sends.
 
-    A lease is acquired before the request and lasts until its reply is stored or given up. Requests leased elsewhere
+    A lease is acquired before the request and lasts until its reply is stored or abandoned. Requests leased elsewhere
     are looked up every 0.2 s: a reply goes to `on_found`, which returns whether it is of use; if the lease has ended,
     it is acquired here. To avoid deadlocks, a run sends all its own requests before it waits for others.
 
@@ -103,7 +103,7 @@ class RequestLeases:
                 await news.wait()
 
     def complete(self, keys: Iterable[str]) -> None:
-        """Mark these as stored or given up; the next `release` ends their leases."""
+        """Mark these as stored or abandoned; the next `release` ends their leases."""
         if self._held:
             self._completed.update(keys)
 

@@ -180,7 +180,7 @@ class Retrier:
         return wait
 
     def _pause(self, seconds: float) -> None:
-        """Send nothing for so many seconds, and tell the display."""
+        """Send nothing for this many seconds, and tell the display."""
         self.rate_limiter.pause_until(asyncio.get_running_loop().time() + seconds)
         self.counts.paused_until = max(self.counts.paused_until, time.monotonic() + seconds)
 

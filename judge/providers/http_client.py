@@ -102,7 +102,7 @@ def body_error(data: Any, url: str, kind: str) -> Refused:
 
 
 def connection_error(error: Exception, url: str, timeout: float, received: int) -> Transient:
-    """Return the error of a connection that ended after so many bytes of the reply.
+    """Return the error of a connection that ended after this many bytes of the reply.
 
     Under aiohttp the SDK calls a refused connection a time-out.
     """
@@ -326,7 +326,7 @@ class HttpClient:
     async def _reply(
         self, method: str, path: str, seconds: float | None = None, most: int = MAX_REPLY_BYTES, **content: Any
     ) -> Reply:
-        """The JSON of a 2xx reply of at most so many bytes. Raises Transient or Refused."""
+        """The JSON of a 2xx reply of at most `most` bytes. Raises Transient or Refused."""
         async with self._open(method, path, seconds, **content) as reply:
             parts: list[bytes] = []
             await _read(reply, self.url, most, parts.append)

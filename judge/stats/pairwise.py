@@ -94,7 +94,7 @@ class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
     They are ordered by win rate if every two systems met equally often, else by strength, if there are strengths: win
-    rates against different rivals cannot be compared. `by_strength` says which.
+    rates against different rivals cannot be compared. `by_strength` is true if the order is by strength.
 
     `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of texts, None if
     there are none. `pairs` were compared; `incomplete` lack the answer to one order; `failed` counts failed judgments.

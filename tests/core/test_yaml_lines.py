@@ -38,7 +38,7 @@ def test_what_has_no_keys_is_none(text: str) -> None:
         ("a: 1\nb: !!python/object:os.system {}", 2, "not YAML: could not determine a constructor"),
         ("? [1]\n: 2", 1, "not YAML: found unhashable key"), ("a: \x00", 1, "not YAML: unacceptable character"),
         (f"a: 1\nb: {'9' * 101}", 2, "not YAML: a number of more than 100 digits"),
-        ("a: &a [*a]", 1, "an alias (*) that stands inside what it repeats"),
+        ("a: &a [*a]", 1, "an alias (*) inside the value that it repeats"),
         (f"a: &a [{'1, ' * 999}]\nb: &b [{'*a, ' * 999}]", None, "aliases (*) that repeat more than 100,000 values"),
         ("[" * 1500, None, "nested too deeply"), ("{a: " * 3000, None, "nested too deeply"),
         ("- " * 3000, None, "nested too deeply"),

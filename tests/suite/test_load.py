@@ -358,7 +358,7 @@ def test_what_would_blow_up_does_not(write: Write) -> None:
         load(write(f"x:\n{layers}cases: [{{expect: {{min: *x11}}}}]\n"))
     with pytest.raises(ConfigError, match="nested too deeply"):
         load(write(f"x: {'[' * 5000}\n"))
-    with pytest.raises(ConfigError, match=r"2: an alias \(\*\) that stands inside what it repeats"):
+    with pytest.raises(ConfigError, match=r"2: an alias \(\*\) inside the value that it repeats"):
         load(write("data: data.jsonl\ncases: &c [*c]\n"))
 
 
