@@ -14,7 +14,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
@@ -34,6 +34,11 @@ def _check_variable(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
     return name
+
+
+def _on_or_off(value: object) -> object:
+    """Return the word for a boolean, because YAML reads a bare `on` or `off` as one."""
+    return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 Variable = Annotated[str, AfterValidator(_check_variable)]
@@ -141,6 +146,10 @@ class RunConfig(BaseModel):
         0.5, "Scoring", "Least probability on the scale's labels for a valid score.", "P", ge=0, le=1
     )
     reply: ReplyKind | None = _option(None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND")
+    strict: bool = _option(False, "Scoring", "Read a score only in the requested form; ask no second question.")
+    repair: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = _option(
+        "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
+    )
     structured: bool = _option(False, "Scoring", "Ask for replies as JSON objects (response_format).")
     merge_criteria: bool = _option(
         False, "Scoring", "One request for all criteria: cheaper, may cause a halo effect.",

@@ -27,6 +27,8 @@ class JudgeOptions(TypedDict, total=False):
     draws: int | None
     min_mass: float | None
     reply: Literal["score", "score_then_reason", "reason_then_score"] | None
+    strict: bool | None
+    repair: Literal["on", "off"] | None
     structured: bool | None
     budget: str | None
     deadline: float | None

@@ -213,7 +213,10 @@ def prepare(
     ask = DeferredClient() if models or config.replay else None
     metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
     metric_setup.precheck(metrics, rows)
-    settings = SamplingOptions(config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws)
+    settings = SamplingOptions(
+        config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws,
+        strict=config.strict, repair=config.repair == "on" and not config.strict,
+    )  # fmt: skip
     judges = _open_judges(config, models, settings, judging=bool(chosen), metrics=metrics)
     # A panel, and metrics that compare texts or ask a judge, need all texts at once.
     if rest is not None and not (

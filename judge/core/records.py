@@ -22,6 +22,8 @@ Form = Literal["text", "json", "decision", "merged"]
 a JSON object about several criteria."""
 Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
+Reading = Literal["strict", "prose", "repaired"]
+"""How the score of a reply was read: in the requested form, out of a sentence, or after a question for it alone."""
 Message = Mapping[str, str]
 
 IDENTICAL = "identical"
@@ -310,7 +312,8 @@ class Provenance:
     judgment, `mass` is the probability on the scale (0–1), `distribution` this mass by label, `entropy` that of the
     normalised distribution (nats), `argmax` its likeliest label. `low` and `high` bound the value, given the
     probability that was not seen. `n` is the number of draws, `reason` the judge's reason, `raw` its reply. `note`
-    holds further information, such as why a better method was not used.
+    holds further information, such as why a better method was not used. `reading` says how a reply's score was read,
+    None where no text was.
     """
 
     method: str
@@ -324,6 +327,7 @@ class Provenance:
     reason: str | None = None
     raw: str | None = None
     note: str | None = None
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True, slots=True)

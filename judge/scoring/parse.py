@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
-from judge.core.records import Choice, ReplyKind, Scale
+from judge.core.records import Choice, Reading, ReplyKind, Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Found:
     start: int
     end: int
     reason: str | None = None
+    reading: Reading = "strict"
 
 
 UNKEYED = "unkeyed"

@@ -36,9 +36,10 @@ _AFTER_REASON = "probabilities given one reason that the judge wrote first"
 
 @dataclass(frozen=True, slots=True)
 class SamplingOptions:
-    """How the judge is asked.
+    """How the judge is asked, and how its replies are read.
 
-    `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind.
+    `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind. `strict`
+    reads a score only in the requested form. `repair` asks once more, for the score alone, if a reply has none.
     """
 
     weighting: Weighting = "auto"
@@ -46,6 +47,8 @@ class SamplingOptions:
     temperature: float | None = None
     max_tokens: int | None = None
     draws: int = 20
+    strict: bool = False
+    repair: bool = False
 
 
 class UnusableReply(ParseError):
@@ -186,8 +189,10 @@ def score_reply(
         return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
     score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title)
     note = "; ".join(notes) or None
-    value = criterion.scale.value(score.label)
-    return value, Provenance("single", argmax=score.label, reason=score.reason, raw=choices[0].text, note=note)
+    value, raw = criterion.scale.value(score.label), choices[0].text
+    return value, Provenance(
+        "single", argmax=score.label, reason=score.reason, raw=raw, note=note, reading=score.reading
+    )
 
 
 def label(answer: Answer | None, criterion: Criterion) -> str | None:
