@@ -7,7 +7,6 @@ before the reply (`<think>…</think>`) is not part of the reply.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from functools import lru_cache
 from judge.core.errors import ParseError
 from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
 from judge.core.records import Choice, Reading, ReplyKind, Scale
+from judge.scoring import json_reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +302,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
 def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
     """Return the score of the JSON object at `at`; with `lone`, the object may hold no other number."""
     try:
-        members, end = _members(text, at)
+        members, end = json_reply.members(text, at)
     except (ValueError, RecursionError) as error:
         raise ParseError("the reply begins like a JSON object but is not one", text) from error
     scores = [m for m in members if m.key.casefold() == "score"]
@@ -326,50 +326,13 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
     """
     opening = _OBJECT.match(text, _reply_start(text))
     try:
-        members, end = _members(text, opening.end()) if opening else ([], 0)
+        members, end = json_reply.members(text, opening.end()) if opening else ([], 0)
     except (ValueError, RecursionError) as error:
         raise ParseError("the reply begins like a JSON object but is not one", text) from error
     if not members or not _CLOSED.match(text, end):
         raise ParseError("the reply is not one JSON object", text)
     times = Counter(member.key for member in members)
     return {member.key: (member.start, member.end) for member in members if times[member.key] == 1}
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    key: str
-    value: object
-    start: int
-    end: int
-
-
-def _members(text: str, at: int) -> tuple[list[_Member], int]:
-    """Return the members of the JSON object at `at`, with the spans of their values, and the object's end.
-
-    The standard decoder reports no spans, so the top level is walked here. Raises ValueError.
-    """
-    decoder = json.JSONDecoder(strict=False)
-    members: list[_Member] = []
-    while True:
-        key, at = decoder.raw_decode(text, _skip_whitespace(text, at + 1))
-        at = _skip_whitespace(text, at)
-        if not isinstance(key, str) or text[at : at + 1] != ":":
-            raise ValueError("a key and a colon are missing")
-        start = _skip_whitespace(text, at + 1)
-        value, end = decoder.raw_decode(text, start)
-        members.append(_Member(key, value, start, end))
-        at = _skip_whitespace(text, end)
-        if text[at : at + 1] == "}":
-            return members, at + 1
-        if text[at : at + 1] != ",":
-            raise ValueError("a comma or the closing brace is missing")
-
-
-def _skip_whitespace(text: str, at: int) -> int:
-    """Return the next position without JSON white space."""
-    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
-        at += 1
-    return at
 
 
 # From what was written to a label.
