@@ -266,7 +266,7 @@ class _RequestCounter:
     def add_item(self, judgments: Sequence[Judgment]) -> None:
         """Count the requests of one item's judgments, and the tokens that their prompts share."""
         strategy = strategies.strategies_for(self.settings, self.provider.decides)[0]
-        rendered: list[tuple[Criterion, Prompt, dict[str, Request]]] = []
+        rendered: list[tuple[Judgment, Prompt, dict[str, Request]]] = []
         for judgment in judgments:
             criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
             line.judgments += 1
@@ -277,13 +277,13 @@ class _RequestCounter:
             except CriterionError:
                 line.broken += 1
             else:
-                rendered.append((criterion, prompt, self._requests(prompt, criterion, strategy)))
+                rendered.append((judgment, prompt, self._requests(prompt, criterion, strategy)))
         keys = [key for _, _, requests in rendered for key in requests]
         known = self.cache.get_many(keys) if self.provider.endpoint else {}
         counts: dict[tuple[str, ...], tuple[int, int]] = {}
         new: list[PendingRequest] = []
-        for criterion, prompt, requests in rendered:
-            new += self._missing(criterion, prompt, requests, known, counts)
+        for judgment, prompt, requests in rendered:
+            new += self._missing(judgment, prompt, requests, known, counts)
         self.token_counts += [(estimated, real) for estimated, real in counts.values() if estimated and real]
         prompts: list[tuple[str, str]] = []
         splits_merged = Capabilities.of(self.provider).splits_merged_criteria
@@ -310,7 +310,7 @@ class _RequestCounter:
 
     def _missing(
         self,
-        criterion: Criterion,
+        judgment: Judgment,
         prompt: Prompt,
         requests: dict[str, Request],
         known: Mapping[str, Response],
@@ -320,7 +320,7 @@ class _RequestCounter:
 
         Goes through the strategies as a run does; `requests` are those of the first, `known` the cached replies to it.
         """
-        line = self.lines[criterion.name]
+        criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
         ladder = strategies.strategies_for(self.settings, self.provider.decides)
         has_fallback = False
         for strategy in ladder:
@@ -334,7 +334,7 @@ class _RequestCounter:
             last = strategy == ladder[-1]
             settled = None
             if len(stored) == len(requests):
-                settled = self._settles(strategy, list(stored.values()), criterion, last)
+                settled = self._settles(strategy, list(stored.values()), judgment, last)
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
                 line.cached += not self.ignore_cache
                 return
@@ -388,12 +388,11 @@ class _RequestCounter:
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
 
-    def _settles(
-        self, strategy: Strategy, answers: Sequence[Response], criterion: Criterion, last: bool
-    ) -> bool | None:
+    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool | None:
         """Return whether cached replies settle a judgment; None if they have to be requested again."""
         try:
-            strategies.score_reply(strategy, answers, criterion, self.settings)
+            judged = judgment.judged(self.settings)
+            strategies.score_reply(strategy, answers, judgment.criterion, self.settings, judged=judged)
         except UnusableReply as error:
             self.traits.learn(strategy, error)
             return last  # then the judgment fails without a request

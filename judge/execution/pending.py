@@ -24,7 +24,7 @@ from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.scoring import multi_criteria
-from judge.scoring.strategies import MERGED, Answer, Strategy
+from judge.scoring.strategies import MERGED, Answer, SamplingOptions, Strategy
 
 Row = Score | Failure
 _LONG = 1_024
@@ -39,6 +39,11 @@ class Judgment:
     sample: Sample
     criterion: Criterion
     rival: Sample | None = None
+
+    def judged(self, settings: SamplingOptions) -> str | None:
+        """Return the judged texts, which a score in prose must not come from; None if replies are read strictly."""
+        texts = (self.sample, self.rival) if self.rival else (self.sample,)
+        return None if settings.strict else "\n".join(sample.output for sample in texts)
 
 
 @dataclass(slots=True, eq=False)

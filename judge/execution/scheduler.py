@@ -314,8 +314,9 @@ class JudgeRun:
             if len(case.answers) == len(case.requests):
                 self._score(case)
                 continue
+            criterion, judged = case.judgment.criterion, case.judgment.judged(self._settings)
             for pending, answer in answers:  # a draw with a score stands, whatever becomes of the others
-                if case in pending.subscribers and strategies.label(answer, case.judgment.criterion):
+                if case in pending.subscribers and strategies.label(answer, criterion, judged):
                     self._store(pending)
 
     # From answers to rows.
@@ -328,8 +329,9 @@ class JudgeRun:
             answers = [case.fallback]
         usable = False
         try:
+            judged = judgment.judged(self._settings)
             value, provenance = strategies.score_reply(
-                case.strategies[0], answers, judgment.criterion, self._settings, case.notes
+                case.strategies[0], answers, judgment.criterion, self._settings, case.notes, judged=judged
             )
         except UnusableReply as error:
             self._traits.learn(case.strategies[0], error)

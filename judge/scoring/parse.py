@@ -53,10 +53,10 @@ def reply_text(choice: Choice) -> str:
     return choice.text[_reply_start(choice.text) :].strip()
 
 
-def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:
     """Return the score of a reply. Raises ParseError for a cut, filtered, refused or empty reply, and like `find`."""
     _check_end(choice)
-    return find(choice.text, reply, scale, title)
+    return find(choice.text, reply, scale, title, judged)
 
 
 def _check_end(choice: Choice) -> None:
@@ -64,7 +64,7 @@ def _check_end(choice: Choice) -> None:
         raise ParseError(trouble, choice.text)
 
 
-def find(text: str, reply: ReplyKind, scale: Scale, title: str = "") -> Found:
+def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:
     """Return the score of a reply's text.
 
     `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.messages import option
-from judge.core.records import Choice, Criterion, Prompt, Provenance, Request, Response, Scale
+from judge.core.records import Choice, Criterion, Prompt, Provenance, Reading, Request, Response, Scale
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -166,11 +166,14 @@ def score_reply(
     criterion: Criterion,
     settings: SamplingOptions,
     notes: Sequence[str] = (),
+    *,
+    judged: str | None = None,
 ) -> tuple[float, Provenance]:
     """Return the value of the answers to a strategy's requests, and its provenance.
 
-    `notes` say why earlier strategies failed. Raises ParseError if there is no score, UnusableReply if the next
-    strategy should be tried, and the first ProviderError if there is no answer at all.
+    `notes` say why earlier strategies failed; `judged` are the judged texts, None to read strictly. Raises ParseError
+    if there is no score, UnusableReply if the next strategy should be tried, and the first ProviderError if there is no
+    answer at all.
     """
     replies = [answer for answer in answers if isinstance(answer, Response)]
     if not replies:
@@ -179,15 +182,15 @@ def score_reply(
         raise ParseError("the response holds no reply")
     choices = [reply.choices[0] for reply in replies]
     if strategy == "samples":
-        return _score_by_samples(choices, len(answers), criterion, notes)
+        return _score_by_samples(choices, len(answers), criterion, notes, judged)
     if strategy == "logprobs":
-        return _score_by_logprobs(choices[0], criterion, settings.min_mass)
+        return _score_by_logprobs(choices[0], criterion, settings.min_mass, judged)
     if strategy == "decisions":
         shares, text = choices[0].shares, choices[0].text
         if shares is None:
             raise ParseError("the judge refused to answer the question", text)
         return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
-    score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title)
+    score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title, judged)
     note = "; ".join(notes) or None
     value, raw = criterion.scale.value(score.label), choices[0].text
     return value, Provenance(
@@ -195,24 +198,27 @@ def score_reply(
     )
 
 
-def label(answer: Answer | None, criterion: Criterion) -> str | None:
+def label(answer: Answer | None, criterion: Criterion, judged: str | None = None) -> str | None:
     """Return the label of one reply, or None if it has none."""
     if not isinstance(answer, Response) or not answer.choices:
         return None
     try:
-        return parse.read(answer.choices[0], criterion.reply, criterion.scale, criterion.title).label
+        return parse.read(answer.choices[0], criterion.reply, criterion.scale, criterion.title, judged).label
     except ParseError:
         return None
 
 
-def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) -> tuple[float, Provenance]:
+def _score_by_logprobs(
+    choice: Choice, criterion: Criterion, min_mass: float, judged: str | None
+) -> tuple[float, Provenance]:
     if choice.shares is not None:
         return _score_by_probabilities("logprobs", choice.shares, criterion, min_mass, choice.text)
     place: tuple[int, str | None]
     reason = trouble = None
+    reading: Reading = "strict"
     try:
-        written = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
-        place, reason = (written.start, written.label), written.reason
+        written = parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged)
+        place, reason, reading = (written.start, written.label), written.reason, written.reading
     except ParseError as error:
         if error.place is None or choice.tokens is None:
             raise
@@ -221,7 +227,7 @@ def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) ->
         raise UnusableReply("the reply came without token probabilities", choice.text, lasting=True)
     text = "".join(token.text for token in choice.tokens)
     try:
-        start, found = place if text == choice.text else _locate(text, criterion)
+        start, found = place if text == choice.text else _locate(text, criterion, judged)
         w = expectation.from_logprobs(choice.tokens, start, found, criterion.scale)
     except ParseError as error:
         raise trouble or UnusableReply(str(error), choice.text) from error
@@ -237,13 +243,14 @@ def _score_by_logprobs(choice: Choice, criterion: Criterion, min_mass: float) ->
         )
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
     notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
-    return w.value, _provenance("logprobs", w, reason=reason, raw=choice.text, note="; ".join(notes) or None)
+    note = "; ".join(notes) or None
+    return w.value, _provenance("logprobs", w, reason=reason, raw=choice.text, note=note, reading=reading)
 
 
-def _locate(text: str, criterion: Criterion) -> tuple[int, str | None]:
+def _locate(text: str, criterion: Criterion, judged: str | None) -> tuple[int, str | None]:
     """Return where the score of a text begins, and its label, or None if what is written there is no label."""
     try:
-        found = parse.find(text, criterion.reply, criterion.scale, criterion.title)
+        found = parse.find(text, criterion.reply, criterion.scale, criterion.title, judged)
     except ParseError as error:
         if error.place is None:
             raise
@@ -252,7 +259,7 @@ def _locate(text: str, criterion: Criterion) -> tuple[int, str | None]:
 
 
 def _score_by_samples(
-    choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str]
+    choices: Sequence[Choice], requested: int, criterion: Criterion, notes: Sequence[str], judged: str | None
 ) -> tuple[float, Provenance]:
     """Average the replies that have a score; count those that have none in the note."""
     places: dict[tuple[str, str], parse.Found | None] = {}
@@ -261,7 +268,7 @@ def _score_by_samples(
         reply = choice.text, choice.finish_reason
         if reply not in places:  # most draws are one of a few words
             try:
-                places[reply] = parse.read(choice, criterion.reply, criterion.scale, criterion.title)
+                places[reply] = parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged)
             except ParseError as error:
                 places[reply] = None
                 trouble = trouble or error
@@ -278,7 +285,8 @@ def _score_by_samples(
     if unanswered := requested - len(choices):
         messages.append(f"{unanswered} of {requested} draws were not answered")
     note = "; ".join(messages) or None
-    return w.value, _provenance("samples", w, n=len(read), reason=reason, raw=raw, note=note)
+    reading: Reading = "prose" if any(place.reading == "prose" for place in read) else "strict"
+    return w.value, _provenance("samples", w, n=len(read), reason=reason, raw=raw, note=note, reading=reading)
 
 
 def _score_by_probabilities(
@@ -302,8 +310,9 @@ def _provenance(
     reason: str | None = None,
     raw: str | None = None,
     note: str | None = None,
+    reading: Reading | None = None,
 ) -> Provenance:
-    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, n, reason, raw, note)
+    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, n, reason, raw, note, reading)
 
 
 def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
