@@ -168,6 +168,13 @@ def test_numbers_become_what_is_as_likely_there(output: str, allowed: str | None
         assert found is None if allowed is None else found and re.fullmatch(allowed, found), found
 
 
+def test_the_number_that_is_swapped_is_drawn() -> None:
+    whole = "In 1971 it had 38 rooms, 64 beds and 215 guests."
+    swapped = {make("swapped number", one(whole), seed=seed) for seed in range(20)}
+    kept = [all(number in (output or "") for output in swapped) for number in ("1971", "38", "64", "215")]
+    assert kept == [False] * 4
+
+
 def test_a_number_in_kanji_becomes_one_that_the_text_does_not_have() -> None:
     text = "市は三つの橋を閉じ、五人の係員を置いた。工事は七日で終わる。"
     for seed in range(12):
@@ -197,6 +204,18 @@ SOURCE = (
 
 UNKNOWN = ("Cape Canaveral", "the Pacific Northwest", "West Indies", "San Juan", "NASA", "Zealand", "Evil Empire")
 AS_THEY_SOUND = "타운센드 바르셀로나 맨체스터 아르헨티나 케빈 레비"
+
+
+def test_a_name_is_a_whole_word_in_latin_script_and_a_beginning_in_hangul() -> None:
+    assert catalogue.mentions("Joann met Ann. Annie left.", ["Ann"]) == {"Ann": [(10, 13)]}
+    assert catalogue.mentions("서울에서 만났다. 구서울 역.", ["서울"]) == {"서울": [(0, 2)]}
+    assert catalogue.mentions("東京都と東京", ["東京"]) == {"東京": [(0, 2), (4, 6)]}
+
+
+def test_a_title_is_no_part_of_the_name() -> None:
+    found = catalogue.names(RULES["en"], "Then the prize went to Professor Smith, and Mr Jones left.")
+    assert {"Smith", "Jones"} <= {name.text for name in found}
+    assert not any("Mr" in name.text or "Professor" in name.text for name in found)
 
 
 @pytest.mark.parametrize(
@@ -391,6 +410,13 @@ def test_truncated_breaks_off_inside_the_last_sentence() -> None:
         before = edits.sentences(sample.output)[:-1]
         assert edits.sentences(output)[:-1] == before
         assert len(edits.sentences(output)) == len(before) + 1
+
+
+def test_a_truncated_sentence_keeps_40_to_80_percent() -> None:
+    sentence = "Red kites often seem quite happy above green hills near small quiet towns today."
+    cuts = {len(make("truncated", one(sentence), seed=seed) or "") / len(sentence) for seed in range(60)}
+    assert len(cuts) > 1
+    assert 0.4 <= min(cuts) < max(cuts) <= 0.8
 
 
 @pytest.mark.parametrize(

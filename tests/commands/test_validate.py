@@ -20,10 +20,12 @@ from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.metrics import MetricResult
 from judge.providers.scripted import ScriptedProvider
+from judge.results.result import Result
 from judge.results.validation import Validation, flat, read
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import Rated
+from judge.table import Table
 
 SENTENCE = "the old bridge over the river is to be mended before winter and the town will pay for the work"
 WORDS = SENTENCE.split()
@@ -442,3 +444,23 @@ def test_a_rating_off_the_scale_is_named() -> None:
     said = "Ratings of relevance outside its scale, 1 to 5: 7 at row 8."
     assert said in result.info["notes"]
     assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]
+
+
+def test_a_failed_weighted_score_may_lie_between_the_labels() -> None:
+    """Weighted scores of 3.2 and 3.6: with a score between them for the failed text, the order is people's."""
+    table = Table(
+        tuple(
+            Sample(f"i{n}", system, "o", human={"c": rating})
+            for n in range(6)
+            for system, rating in zip("abc", (2, 3, 4), strict=True)
+        ),
+        (Column("c", "criterion", "c", 1.0, 5.0, ("1", "2", "3", "4", "5"), values=(1.0, 2.0, 3.0, 4.0, 5.0)),),
+        tuple(
+            Score(f"i{n}", system, "c", value, Provenance("logprobs"))
+            for n in range(6)
+            for system, value in (("a", 3.2), ("c", 3.6))
+        ),
+        tuple(Failure(f"i{n}", "b", "c", "parse", "ParseError", "no score") for n in range(6)),
+    )
+    (own,) = of(judge.validate(Result(table, {}), n_resamples=20), "c").judges
+    assert own.failed.bounds["document"] == (pytest.approx(0.5), pytest.approx(1.0))

@@ -206,3 +206,23 @@ def test_summeval(shared_data: Callable[[str], Path]) -> None:
     for criterion, rho in STUDY.items():
         values = [heuristic.score_index(features, criterion) for features in found]
         assert correlation(rows, values, criterion) == pytest.approx(rho, abs=0.03), criterion
+
+
+def test_typical_values_are_those_of_summevals_texts(shared_data: Callable[[str], Path]) -> None:
+    rows = [json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()]
+    texts = measured([Sample(row["doc_id"], row["system"], row["summary"], row["source"]) for row in rows[::7]])
+    inside = [features for features in texts if heuristic.out_of_domain_reason(features) is None]
+    for criterion in CRITERIA:
+        mean = sum(heuristic.score_index(features, criterion) for features in inside) / len(inside)
+        assert abs(mean) < 0.15, criterion
+    for name, scale in heuristic._SCALES.items():
+        values = [scale.value(features) for features in inside]
+        assert abs(sum(values) / len(values) - scale.mean) < 0.25 * scale.sd, name
+
+
+def test_the_share_of_a_long_output_is_that_of_its_words() -> None:
+    source = " ".join(f"word{n}" for n in range(20))
+    output = " ".join(f"word{n}" for n in range(15))
+    row = Heuristic().score([Sample("7", "a", output, source)]).rows[0]
+    assert isinstance(row, Failure)
+    assert "the output has 75.0% as many words as the source" in row.message

@@ -248,3 +248,14 @@ def test_the_report_says_what_is_not_compared() -> None:
     assert listed in remarks(many, made({"x": LOW}))
     gap = made({"x": [None, *LOW[1:]]})
     assert "Not requested in the second run: 1 value; in the first: 0." in remarks(made({"x": LOW}), gap)
+
+
+def test_a_change_of_all_systems_has_its_interval() -> None:
+    before = made({"x": [1, 2, 3, 4, 1, 2, 3, 4], "y": [2, 3, 4, 5, 2, 3, 4, 5]})
+    after = made({"x": [1.5, 2.2, 3.4, 4.3, 1.1, 2.6, 3.3, 4.2], "y": [2.3, 3.4, 4.1, 5, 2.5, 3.2, 4.4, 5]})
+    comparison = compared(before, after)
+    (overall,) = (row.estimate for row in comparison.runs.means if not row.system)
+    assert overall.low is not None
+    assert overall.high is not None
+    assert 0 < overall.low < overall.high < 1
+    assert f"c rose by {overall.value:.2f} [{overall.low:.2f}, {overall.high:.2f}]" in " ".join(finding(comparison))

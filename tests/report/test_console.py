@@ -116,3 +116,13 @@ def test_a_clean_run_has_no_failures_and_no_usage(result: Result) -> None:
     text = clean.report(full=True)
     assert "Failures" not in text
     assert "Usage" not in text
+
+
+def test_columns_of_text_are_narrowed_until_they_fit_the_width_with_the_gaps() -> None:
+    heads = [Head(name, numeric=False) for name in ("a", "b", "c", "d")]
+    words = " ".join(["word"] * 12)
+    table = Shown(tuple(heads), (tuple(Cell(f"{name} {words}") for name in "abcd"),))
+    lines = plugins.write(Document("t", ("A finding",), "", summary=(table,)), width=80).splitlines()
+    widest = max(cell_len(line) for line in lines)
+    assert 70 <= widest <= 80
+    assert sum(line.count("word") for line in lines) == 48

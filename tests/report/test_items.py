@@ -8,9 +8,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from judge.core import plugins
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.views import items
 from judge.report.views.items import Items, Measure, rank_gaps
+from judge.results.item import item_of
 from judge.results.result import Result
 from judge.table import Table
 
@@ -237,3 +239,15 @@ def test_a_link_names_its_state() -> None:
     assert name == "items"
     assert parse_qs(state) == {"system": ["a b&c"], "column": ["一貫性"], "item": ["\\x1b"]}
     assert link.isascii()
+
+
+def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
+    columns = tuple(Column(name, "criterion", name, *SCALE) for name in ("fluency", "style"))
+    scores = (Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", reason="It reads well.")),)
+    failures = (Failure("1", "a", "style", "parse", "ParseError", "no score", "Hm."),)
+    table = Table((Sample("1", "a", "text", human={"fluency": 3.5}),), columns, scores, failures)
+    report = " ".join(plugins.write(plugins.document(item_of(Result(table, {}), "1")), width=200, full=True).split())
+    assert "fluency 4" in report
+    assert "It reads well." in report
+    assert "style failed ParseError: no score" in report
+    assert "human ratings fluency 3.5" in report

@@ -153,3 +153,13 @@ def test_a_stored_ranking_is_shown_as_it_was(ranking: Result, tmp_path) -> None:
     ranking.save(tmp_path)
     for format in FORMATS:
         assert load(tmp_path).report(format) == ranking.report(format)
+
+
+def test_a_ranking_by_several_criteria_has_a_win_rate_for_each() -> None:
+    result = _ranked(3, items=6, criteria=("style", "overall"))
+    table = next(block for block in plugins.document(result).summary if isinstance(block, Shown))
+    assert [head.head for head in table.columns] == ["", "style", "overall"]
+    rates = [[cell.text for cell in row] for row in table.rows]
+    assert rates == [["system-0", "100 %", "100 %"], ["system-1", "50 %", "50 %"], ["system-2", "0 %", "0 %"]]
+    assert [cell.shade for cell in table.rows[0][1:]] == [None, 1.0]
+    assert [cell.bar is None for cell in table.rows[0][1:]] == [False, True]

@@ -414,3 +414,33 @@ def test_a_tie_that_rounding_moved_is_a_tie() -> None:
     rows = [Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")]
     (ranking,) = rankings(rows, (), ["x", "y"], ["c"])
     assert (ranking.flip_rate, [s.ties for s in ranking.standings]) == (0.0, [1, 1])
+
+
+def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_information() -> None:
+    random = np.random.default_rng(3)
+    rows = [
+        row for k in range(7) for a, b in combinations("abc", 2)
+        for row in _both(f"i{k}", a, b, float(random.integers(0, 3) / 2), float(random.integers(0, 3) / 2))
+    ]  # fmt: skip
+    pairs = [(item, "abc".index(a), "abc".index(b), p) for (item, a, b), p in _preferences(rows).items() if a < b]
+    ranking = _by_system(_only(rows, "abc"))
+    strengths = np.array([ranking[name].strength for name in "abc"])
+    cells = list(combinations(range(3), 2))
+    sides = {(a, b): np.eye(3)[a] - np.eye(3)[b] for a, b in cells}
+    expected = {(a, b): 1 / (1 + math.exp(strengths[b] - strengths[a])) for a, b in cells}
+    information = sum(
+        (1 + sum((a, b) == cell for _, a, b, _ in pairs)) * expected[cell] * (1 - expected[cell])
+        * np.outer(sides[cell], sides[cell])
+        for cell in cells
+    )  # fmt: skip
+    inverse = np.linalg.pinv(information)
+    by_item = {item: np.zeros(3) for item, *_ in pairs}
+    for item, a, b, p in pairs:
+        by_item[item] += (p - expected[a, b]) * sides[a, b]
+    meat = 7 / 6 * sum(np.outer(pull, pull) for pull in by_item.values())
+    errors = np.sqrt(np.diag(inverse @ meat @ inverse))
+    for name, error in zip("abc", errors, strict=True):
+        standing = ranking[name]
+        assert standing.strength is not None
+        ends = (standing.strength - (standing.strength_low or 0.0), (standing.strength_high or 0.0) - standing.strength)
+        assert min(ends) == pytest.approx(student.ppf(0.975, 6) * error, rel=1e-6)

@@ -298,6 +298,11 @@ def test_a_question_that_begins_like_a_refusal_is_one(language: str, reply: str)
     assert question(reply, language) == reply
 
 
+def test_a_line_that_ends_in_a_colon_announces_the_next_and_is_a_question_if_it_is_the_last() -> None:
+    assert question(f"Which question do I ask? This one:\n{QUESTION}") == QUESTION
+    assert question("What did she call it? \u2014 namely:") == "What did she call it? \u2014 namely:"
+
+
 def test_a_quoted_question_inside_a_question_stays() -> None:
     assert question('Who said "why?" to Ann') == 'Who said "why?" to Ann'
     assert question('Who said "why?" to Ann?') == 'Who said "why?" to Ann?'
