@@ -352,7 +352,8 @@ class Failure:
     """A value that could not be determined: a row of its own, never a number.
 
     `stage` is where it failed (`render`, `request`, `parse`, `metric`), `error` an error's class name, `message` what
-    happened, `raw` the reply, if there was one.
+    happened, `raw` the reply, if there was one. A judge's reply has its `method`, and its `reading` if a second
+    question was asked, as in `Provenance`: these say what `raw` holds.
     """
 
     item: str
@@ -363,6 +364,8 @@ class Failure:
     message: str
     raw: str = ""
     rival: str = ""
+    method: str | None = None
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,14 +338,14 @@ class JudgeRun:
             if len(case.strategies) > 1:
                 self._fall_back(case, error, answers)
                 return
-            self._fail(judgment, "parse", ParseError(str(error), error.raw))
+            self._fail(judgment, "parse", ParseError(str(error), error.raw), case.strategies[0])
         except ParseError as error:
             if not case.waited:  # a run keeps no such reply: it was imported
                 self._unreadable.update(case.requests)
                 self._leave(case, keep=False)
                 self._retried.append([case])
                 return
-            self._fail(judgment, "parse", error)
+            self._fail(judgment, "parse", error, case.strategies[0])
         except ProviderError as error:
             if case.fallback is not None and len(case.strategies) > 1:
                 self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
@@ -408,11 +408,11 @@ class JudgeRun:
             self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
 
-    def _fail(self, judgment: Judgment, stage: str, error: JudgeError) -> None:
+    def _fail(self, judgment: Judgment, stage: str, error: JudgeError, method: str | None = None) -> None:
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
         column, kind = judgment.criterion.name + self._suffix, type(error).__name__
-        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival))
+        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method))
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)

@@ -7,9 +7,10 @@ before the reply (`<think>…</think>`) is not part of the reply.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -51,6 +52,17 @@ def reply_text(choice: Choice) -> str:
     """
     _check_end(choice)
     return choice.text[_reply_start(choice.text) :].strip()
+
+
+def join_replies(choices: Iterable[Choice]) -> str:
+    """Return several replies as one JSON list; one that did not end by itself is there with its finish reason."""
+    replies = [[c.text, c.finish_reason] if c.finish_reason in _UNFINISHED else c.text for c in choices]
+    return json.dumps(replies, ensure_ascii=False)
+
+
+def split_replies(raw: str) -> list[Choice]:
+    """Return the replies that `join_replies` wrote."""
+    return [Choice(reply) if isinstance(reply, str) else Choice(*reply) for reply in json.loads(raw)]
 
 
 def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:

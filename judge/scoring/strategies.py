@@ -7,7 +7,6 @@ for typed questions), `samples` (the mean over several sampled replies; Liu et a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -273,7 +272,7 @@ def _score_by_samples(
                 places[reply] = None
                 trouble = trouble or error
     scores = [places[choice.text, choice.finish_reason] for choice in choices]
-    raw = json.dumps([choice.text for choice in choices], ensure_ascii=False)
+    raw = parse.join_replies(choices)
     read = [place for place in scores if place is not None]
     if not read:
         raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)

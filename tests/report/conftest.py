@@ -257,6 +257,7 @@ def panel() -> Result:
             "ParseError",
             "none of 2 draws has a score",
             '["Sorry.", "I shall not say."]',
+            method="samples",
         ),
     )
     estimates = {("s", c.name): Estimate("mean", 4.0, 3.5, 4.5, 2, HOW) for c in columns[1:]}

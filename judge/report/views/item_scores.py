@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from judge.core.format import minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Score
 from judge.report.format import score_text, share_of_scale
+from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
@@ -65,16 +65,13 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     """Lay out a row; its value has this many decimals."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
-        drawn = _sampled_replies(row.raw)
-        known = drawn and f"{len(drawn)} draw" in row.message  # else a reply that happens to be a list
-        return Finding(value="", replies=_replies(drawn if known else [row.raw]), failure=row, **names)
+        return Finding(value="", replies=_replies(row.method, row.reading, row.raw), failure=row, **names)
     p = row.provenance
     bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
-    drawn = _sampled_replies(p.raw or "") if p.method == "samples" else []
     share = share_of_scale(column, row.value) if column.better else None
     return Finding(
         value=score_text(column, row.value, places),
-        replies=_replies(drawn or [p.raw or ""]),
+        replies=_replies(p.method, p.reading, p.raw or ""),
         shade=None if share is None else round(2 * share - 1, 2),
         bars=bars,
         shares=shares,
@@ -85,16 +82,10 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     )
 
 
-def _sampled_replies(raw: str) -> list[str]:
-    """Return the replies of a score by samples, which are stored as a JSON list; none for any other text."""
-    try:
-        replies = json.loads(raw) if raw.startswith("[") else []
-    except ValueError:
-        return []
-    return replies if all(isinstance(text, str) for text in replies) else []
-
-
-def _replies(texts: Sequence[str]) -> Replies:
+def _replies(method: str | None, reading: str | None, raw: str) -> Replies:
+    """Return the replies of `raw`: the draws of a score by samples, or a reply and that to the repair question."""
+    several = raw and (method == "samples" or reading == "repaired")
+    texts = [choice.text for choice in split_replies(raw)] if several else [raw]
     return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
 
 
