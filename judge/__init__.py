@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
     from judge.results.comparison import CriterionDiff as CriterionDiff
     from judge.results.comparison import RunComparison as RunComparison
-    from judge.results.forecast import Forecast as Forecast
+    from judge.results.planning import Forecast as Forecast
     from judge.results.result import Result as Result
     from judge.results.validation import Validation as Validation
     from judge.suite.evaluate import Outcomes as Outcomes
@@ -57,7 +57,7 @@ _WHERE = {
     "Criterion": "judge.core.records:Criterion",
     "CriterionDiff": "judge.results.comparison:CriterionDiff",
     "Failure": "judge.core.records:Failure",
-    "Forecast": "judge.results.forecast:Forecast",
+    "Forecast": "judge.results.planning:Forecast",
     "JudgeCard": "judge.audits.card:JudgeCard",
     "JudgeError": "judge.core.errors:JudgeError",
     "Outcomes": "judge.suite.evaluate:Outcomes",

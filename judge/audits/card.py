@@ -151,7 +151,7 @@ class BiasFinding:
 
 
 @dataclass(frozen=True, repr=False)
-class JudgeCard:
+class JudgeCard(plugins.Reported):
     """The result of an audit: which damage a judge notices, its biases, and which attacks work.
 
     `cells` are every change by every criterion, `attacks` likewise for injections. `skipped` maps a probe or change
@@ -172,13 +172,6 @@ class JudgeCard:
     def __repr__(self) -> str:
         known = f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
         return f"<Card: {self.title!r}, {known}, {sum(self.failures.values())} failures>"
-
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Write the card as console, markdown, html, latex, csv or json. Raises ConfigError for another format.
-
-        `full` and `colour` are for the console: everything instead of a summary, and a terminal's codes.
-        """
-        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:

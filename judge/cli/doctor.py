@@ -34,7 +34,7 @@ def doctor_command(
     from judge.commands.doctor import announce, check_environment, check_model, open_checks
     from judge.commands.public import run_sync
     from judge.config import load_config
-    from judge.results.diagnosis import Diagnosis
+    from judge.results.planning import Diagnosis
 
     if ctx.invoked_subcommand is not None:
         if options:

@@ -44,8 +44,7 @@ def report_command(
     """Show a stored run again, or draw its charts."""
     from judge.commands.validate import check_run
     from judge.config import load_config
-    from judge.results.item import item_of
-    from judge.results.result import load
+    from judge.results.result import item_of, load
 
     check_run(run)
     if format not in _DRAWN:

@@ -20,7 +20,7 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Bundles, Judgment, PendingRequest
 from judge.providers import Capabilities, Provider, pricing
-from judge.results.forecast import (
+from judge.results.planning import (
     CriterionEstimate,
     Duration,
     EstimateAccuracy,

@@ -29,7 +29,7 @@ from judge.core.version import __version__
 from judge.criteria.render import Renderer
 from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
-from judge.results.diagnosis import Finding, State
+from judge.results.planning import Finding, State
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 

@@ -19,7 +19,7 @@ from judge.core.records import Usage
 from judge.execution import budget
 from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
-from judge.results.forecast import Forecast, JudgeEstimate, JudgeForecast
+from judge.results.planning import Forecast, JudgeEstimate, JudgeForecast
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data

@@ -10,7 +10,7 @@ from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
-from judge.results.power import ColumnPower, PairPower, RunPower, SdPower
+from judge.results.planning import ColumnPower, PairPower, RunPower, SdPower
 from judge.results.result import load
 from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 

@@ -138,6 +138,20 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     return str(load("formats", format)(report, **{name: options[name] for name in known if name in options}))
 
 
+class Reported:
+    """A finished thing that a view of `VIEWS` turns into a report."""
+
+    __slots__ = ()
+
+    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+        """Return the report as console, markdown, html, latex, csv or json; a suite's also as junit.
+
+        `full` and `colour` are for the console: all tables instead of a summary, and a terminal's codes. Raises
+        ConfigError for an unknown format.
+        """
+        return write(document(self), format, full=full, colour=colour)
+
+
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:
     """Return the message for a name that is not known, with the most similar known one."""
     near = difflib.get_close_matches(name, known, n=1)

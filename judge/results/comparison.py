@@ -30,7 +30,7 @@ class Change:
 
 
 @dataclass(frozen=True, repr=False)
-class RunComparison:
+class RunComparison(plugins.Reported):
     """The result of `judge.compare`: two results, their `names`, and the differences of their scores.
 
     `changes` are settings that differ, `notes` are warnings.
@@ -52,13 +52,6 @@ class RunComparison:
     def _repr_html_(self) -> str:
         """Return the report for a notebook."""
         return plugins.fragment(self)
-
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
-
-        Raises ConfigError for an unknown format.
-        """
-        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
@@ -164,7 +157,7 @@ class Judged:
 
 
 @dataclass(frozen=True, repr=False)
-class CriterionDiff:
+class CriterionDiff(plugins.Reported):
     """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores with both.
 
     `changes` are those of the header and what follows from it, `diff` the lines that differ in files and layouts.
@@ -189,10 +182,3 @@ class CriterionDiff:
     def failed(self) -> int:
         """Number of failed judgments with either criterion."""
         return sum(self.judged.failed) if self.judged else 0
-
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
-
-        Raises ConfigError for an unknown format.
-        """
-        return plugins.write(plugins.document(self), format, full=full, colour=colour)

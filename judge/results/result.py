@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from judge.stats.analyze import Analysis
 
 _FORMAT = 1
+_LISTED = 20  # names in a message
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
 """The errors of a field or a value that this version does not know."""
 Estimates = Mapping[tuple[str, str], Estimate]
@@ -418,6 +419,36 @@ def _keys_of_frame_rows(
                 )
         keys_by_row.append(None if lacking else keys)
     return keys_by_row
+
+
+@dataclass(frozen=True)
+class ResultItem:
+    """The texts of one item of a result, of one system or all. `samples` has them, at least one."""
+
+    result: Result
+    item: str
+    system: str | None
+    samples: tuple[Sample, ...]
+
+    @cached_property
+    def rows(self) -> Mapping[str, tuple[Score | Failure, ...]]:
+        """The scores and failures of each system; a comparison belongs to the system that was shown first."""
+        rows: dict[str, list[Score | Failure]] = {sample.system: [] for sample in self.samples}
+        for row in self.result.table.rows():
+            if row.item == self.item and row.system in rows:
+                rows[row.system].append(row)
+        return {system: tuple(found) for system, found in rows.items()}
+
+
+def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
+    """Return an item of a result. Raises ConfigError for an unknown item or system."""
+    samples = [sample for sample in result.table.samples if sample.item == item]
+    if not samples:
+        raise ConfigError(plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED]))
+    chosen = tuple(sample for sample in samples if system in (None, sample.system))
+    if not chosen:
+        raise ConfigError(plugins.unknown_name_message("system", str(system), [s.system for s in samples][:_LISTED]))
+    return ResultItem(result, item, system, chosen)
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:

@@ -218,7 +218,7 @@ def _estimate(name: str, record: Correlated | Agreed | BaselineDifference | Judg
 
 
 @dataclass(frozen=True, repr=False)
-class Validation:
+class Validation(plugins.Reported):
     """The agreement of judges with people's ratings, by criterion.
 
     `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
@@ -238,13 +238,6 @@ class Validation:
     def _repr_html_(self) -> str:
         """Return the report for a notebook."""
         return plugins.fragment(self)
-
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Return the report as console (with `full` all tables), markdown, html, latex, csv or json.
-
-        JSON and CSV have every level. Raises ConfigError for an unknown format.
-        """
-        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
 def check_level(level: str) -> Level:

@@ -46,7 +46,7 @@ class Outcome:
         return not self.trouble and all(verdict.met for verdict in self.verdicts)
 
 
-class Outcomes(tuple[Outcome, ...]):
+class Outcomes(plugins.Reported, tuple[Outcome, ...]):
     """The result of `judge.test`: an outcome for each suite."""
 
     __slots__ = ()
@@ -55,13 +55,6 @@ class Outcomes(tuple[Outcome, ...]):
     def passed(self) -> bool:
         """Whether all suites ran and every verdict is met."""
         return all(outcome.passed for outcome in self)
-
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
-        """Write the verdicts as console, markdown, html, latex, csv, json or junit. Raises ConfigError for another.
-
-        `full` and `colour` are for the console: every verdict instead of a summary, and a terminal's codes.
-        """
-        return plugins.write(plugins.document(self), format, full=full, colour=colour)
 
 
 def limits(

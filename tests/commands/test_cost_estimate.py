@@ -22,7 +22,7 @@ from judge.core.records import Request, Response, Usage
 from judge.execution import budget
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
-from judge.results.forecast import Forecast
+from judge.results.planning import Forecast
 
 ROWS = [
     {"item": item, "system": s, "source": f"The source {item}.", "output": "same" if item == "0" else f"{s} {item}"}

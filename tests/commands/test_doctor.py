@@ -19,7 +19,7 @@ from judge.commands import doctor
 from judge.config import RunConfig, load_config
 from judge.core.records import Choice, Request, Response
 from judge.providers import pricing
-from judge.results.diagnosis import Diagnosis, Finding
+from judge.results.planning import Diagnosis, Finding
 
 KEY = "sk-0123456789abcdef-the-secret"
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from judge.core.format import one_line, plural
 from judge.report.document import Block, Document, Facts, Section
-from judge.results.diagnosis import Diagnosis, Finding
+from judge.results.planning import Diagnosis, Finding
 
 _MARKS = {"ok": "✓", "missing": "–", "error": "✗"}
 

@@ -16,7 +16,7 @@ from judge.report.views.columns import places
 from judge.report.views.item_scores import build_finding
 from judge.report.views.provenance import build_provenance
 from judge.report.views.qags import HEADS, Line, qags_table
-from judge.results.item import ResultItem
+from judge.results.result import ResultItem
 from judge.stats.pairwise import TIE
 
 _SOURCE = 1_200  # characters of a source

@@ -9,7 +9,7 @@ from typing import Any
 from judge.core.format import dollars, duration, one_line, plural
 from judge.core.messages import option
 from judge.report.document import Block, Bullets, Cell, Column, Document, Facts, Section, Table
-from judge.results.forecast import CriterionEstimate, Forecast, JudgeForecast, Price, price_text
+from judge.results.planning import CriterionEstimate, Forecast, JudgeForecast, Price, price_text
 
 _PREFIX = "prefix: share of input tokens the provider can serve from its prompt cache."
 _RESUME = "the run then stops, and the same command resumes it"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from judge.core.format import format_p, minus, one_line, plural
 from judge.report.document import Bullets, Cell, Column, Document, Paragraph, Section, Table
-from judge.results.power import PairPower, RunPower, SdPower
+from judge.results.planning import PairPower, RunPower, SdPower
 
 _TWO_SYSTEMS = (
     "Two-sided sign-flip test of two systems at level .05, if no differences are equal. More systems need more items, "

@@ -1,10 +1,11 @@
-"""The forecast of `judge.plan`: requests, tokens, cost and time of a run, by judge and criterion."""
+"""The results of `judge doctor` (the setup), `judge plan` (requests, cost and time) and `judge power` (differences)."""
 
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from judge.config import Budget
 from judge.core import plugins
@@ -12,6 +13,38 @@ from judge.core.format import dollars
 from judge.core.messages import speaking_to
 from judge.core.records import Usage
 from judge.scoring.strategies import Strategy
+from judge.stats.power import ALPHA
+
+State = Literal["ok", "missing", "error"]
+"""`missing` is optional: nothing that was asked for needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check. `fix` says how to solve a problem."""
+
+    part: str
+    name: str
+    state: State
+    text: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All findings, in the order of their parts."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is an error."""
+        return all(finding.state != "error" for finding in self.findings)
+
+    def parts(self) -> Iterator[tuple[str, tuple[Finding, ...]]]:
+        """Yield each part with its findings."""
+        for part in dict.fromkeys(finding.part for finding in self.findings):
+            yield part, tuple(finding for finding in self.findings if finding.part == part)
 
 
 @dataclass(slots=True)
@@ -191,3 +224,75 @@ class Forecast:
 def price_text(price: float | None) -> str:
     """Format a price that may be unknown."""
     return "price unknown" if price is None else dollars(price)
+
+
+@dataclass(frozen=True, slots=True)
+class PairPower:
+    """The power of the test of two systems on one column.
+
+    `place` is `median` or `worst` among the pairs of the column by `sd`, "" for a pair that was asked for. `difference`
+    is the observed mean of the first system minus the second, with the standard deviation `sd` item by item. With
+    `items` items the test detects `detectable`, None for too few items. The observed difference needs
+    `items_for_observed`, the requested one `items_needed`; None if there is no such difference. `p` is that
+    of the run's test with Holm's correction, if it has one.
+    """
+
+    place: str
+    systems: tuple[str, str]
+    items: int
+    difference: float
+    sd: float
+    detectable: float | None
+    items_for_observed: int | None
+    items_needed: int | None
+    p: float | None = None
+
+    @property
+    def significant(self) -> bool:
+        return self.p is not None and self.p < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPower:
+    """The power of one column's tests.
+
+    p must be below `level`, which corrects for the `tests` of all pairs of `systems` systems. That takes `min_items`
+    items at least. `note` says which pairs are left out, or why there are none.
+    """
+
+    column: str
+    systems: int
+    tests: int
+    level: float
+    min_items: int
+    pairs: tuple[PairPower, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPower:
+    """The power of a run's tests, by column; `difference`, `items`, `power` and `pair` are the request."""
+
+    run: str
+    difference: float | None
+    items: int | None
+    power: float
+    pair: tuple[str, str] | None
+    columns: tuple[ColumnPower, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SdPower:
+    """The power of a test of two systems whose paired differences have the standard deviation `sd`.
+
+    `items` items detect `detectable`, and `difference` with `achieved_power`; `difference` needs `items_needed`.
+    """
+
+    sd: float
+    difference: float | None
+    items: int | None
+    power: float
+    detectable: float | None
+    items_needed: int | None
+    achieved_power: float | None
