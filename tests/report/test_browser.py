@@ -14,8 +14,7 @@ from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.report import document as blocks
-from judge.report.charts.axes import scale
-from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.charts import Bar, Panel, intervals, scale
 from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown

@@ -8,11 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.format import one_line
-from judge.report.charts.axes import around, even, scale
-from judge.report.charts.distributions import bins, histograms
-from judge.report.charts.heat_map import Heat, heat_map
-from judge.report.charts.intervals import Bar, Panel, bars, intervals
-from judge.report.charts.squares import Bin, calibration, scatter
+from judge.report.charts import (
+    Bar,
+    Bin,
+    Heat,
+    Panel,
+    around,
+    bars,
+    bins,
+    calibration,
+    even,
+    heat_map,
+    histograms,
+    intervals,
+    scale,
+    scatter,
+)
 from judge.report.document import Chart, Document
 from judge.report.renderers import svg
 

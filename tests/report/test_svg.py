@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from judge.core.errors import ConfigError, MissingExtra, StorageError
-from judge.report.charts.axes import scale
-from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.charts import Bar, Panel, intervals, scale
 from judge.report.document import Chart, Details, Document, Section
 from judge.report.renderers import svg
 from judge.results.result import Result

@@ -9,7 +9,7 @@ from pathlib import Path
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.plugins import unknown_name_message
 from judge.report import document as blocks
-from judge.report.charts.drawing import CELL, cells, escaped, shorten, text
+from judge.report.charts import CELL, cells, escaped, shorten, text
 from judge.report.document import Chart, Document
 from judge.table import store
 

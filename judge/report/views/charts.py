@@ -7,11 +7,20 @@ from dataclasses import replace
 
 from judge.core.format import format_interval, number, one_line, percent, plural
 from judge.core.records import Estimate
-from judge.report.charts.axes import Axis, around, even, scale
-from judge.report.charts.distributions import histograms
-from judge.report.charts.heat_map import Heat, heat_map
-from judge.report.charts.intervals import Bar, Panel, bars, intervals
-from judge.report.charts.squares import scatter
+from judge.report.charts import (
+    Axis,
+    Bar,
+    Heat,
+    Panel,
+    around,
+    bars,
+    even,
+    heat_map,
+    histograms,
+    intervals,
+    scale,
+    scatter,
+)
 from judge.report.document import Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
 from judge.report.views.columns import ARROWS, compared_columns, in_display_order, places

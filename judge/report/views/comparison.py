@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from judge.core.format import escape_controls, format_p, number, one_line, plural, signed
 from judge.core.records import Column as Measured
-from judge.report.charts import intervals
-from judge.report.charts.axes import even
+from judge.report import charts
+from judge.report.charts import even
 from judge.report.document import (
     Block,
     Bullets,
@@ -322,14 +322,14 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
         bars = {}
         for mean in means:
             e, change = mean.row.estimate, mean.change
-            bars[mean.system] = intervals.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
+            bars[mean.system] = charts.Bar(e.value, e.low, e.high, change.text, tone=tones.get(change.tone, ""))
         furthest = max(abs(end) for bar in bars.values() for end in (bar.value, bar.low, bar.high) if end is not None)
         power = 10.0 ** floor(log10(furthest)) if furthest else 1.0
         limit = next(m * power for m in (1, 2, 5, 10) if m * power >= furthest)
         axis = even(-limit, limit, limit)
-        panels.append(intervals.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
+        panels.append(charts.Panel(axis, [bars.get(s) for s in systems], column_title(means[0].row.column)))
     caption = "Change of the mean, after minus before, with 95% intervals."
-    return replace(intervals.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True)
+    return replace(charts.intervals("changes", "Changes", systems, panels, caption=caption), tabled=True)
 
 
 # Settings, failures, items and what is not compared

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from judge.core.format import format_interval, one_line, signed
 from judge.core.records import Estimate
 from judge.report import document as blocks
-from judge.report.charts.axes import even
-from judge.report.charts.intervals import Bar, Panel, intervals
+from judge.report.charts import Bar, Panel, even, intervals
 from judge.report.document import Block, Cell
 from judge.report.views.columns import estimate_cell, groups
 from judge.results.result import Result

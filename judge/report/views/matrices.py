@@ -8,7 +8,7 @@ from dataclasses import replace
 from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Column, Estimate
 from judge.report import document as blocks
-from judge.report.charts.heat_map import Heat, heat_map
+from judge.report.charts import Heat, heat_map
 from judge.report.document import Block, Cell, Chart
 from judge.report.format import share_label
 from judge.report.views.charts import titles

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from judge.core.format import decimals, format_interval, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
-from judge.report.charts import intervals, squares
+from judge.report import charts
 from judge.report.document import (
     Block,
     Bullets,
@@ -489,13 +489,13 @@ def _curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Blo
     for bin in calibration.bins:
         people, mean = bin.people, number(bin.value, places)
         note = f"judge {mean}, people {number(people.value, places)}, {plural(people.n, 'text')}"
-        points.append(squares.Bin(bin.value, people.value, people.low, people.high, people.n, note))
+        points.append(charts.Bin(bin.value, people.value, people.low, people.high, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
         rows.append((scores, f"{people.n:,}", mean, estimate_cell(people, places)))
     name, caption = f"calibration-{criterion}-{one_line(judge)}", f"mean score and rating by {one_line(judge)}'s score."
     bins = table(("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name)
     ends = calibration.low, calibration.high
-    chart = squares.calibration(name, f"Calibration: {criterion}, {one_line(judge)}", points, ends)
+    chart = charts.calibration(name, f"Calibration: {criterion}, {one_line(judge)}", points, ends)
     yield Details(f"Calibration bins of {one_line(judge)}", (chart, bins))
 
 
@@ -562,14 +562,14 @@ def agreement_chart(facts: Sequence[AgreementFact]) -> Chart:
     """Draw the correlations on one criterion: the judges, one rater and the baselines."""
     criterion = facts[0].criterion
     bars = [
-        intervals.Bar(
+        charts.Bar(
             fact.value, fact.low, fact.high, number(fact.value, _SHORT), tone="best" if fact.kind == "judge" else ""
         )
         for fact in facts
     ]
     name, title = f"people-{criterion}", f"Judge against people: {criterion}"
     caption = "Spearman's correlation with people's ratings, with 95% intervals."
-    return replace(intervals.bars(name, title, [fact.name for fact in facts], bars, caption=caption), tabled=True)
+    return replace(charts.bars(name, title, [fact.name for fact in facts], bars, caption=caption), tabled=True)
 
 
 def agreement_tile(result: Result) -> Tile | None:
