@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 CONFIGS = (".yaml", ".yml")
 _MOST_NAMES = 3
+_LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorter
 
 
 def require_existing(data: Path) -> None:
@@ -149,10 +150,11 @@ def _in_folder(document: Document, folder: Path) -> Document:
 
 
 def print_message(message: str) -> None:
-    """Print a message on standard error, with control characters escaped."""
+    """Print a message on standard error, with control characters escaped and a word of thousands of them cut."""
     from judge.core.format import escape_controls
 
-    typer.echo(escape_controls(message), err=True)
+    short = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][: _LONGEST_WORD - 1]}…", message)
+    typer.echo(escape_controls(short), err=True)
 
 
 def print_json(data: Any) -> None:

@@ -406,3 +406,11 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     over.set()
     assert child.returncode == 130
     assert "0 of 6 judgments were made" in said
+
+
+def test_a_name_of_100_kilobytes_is_cut_in_the_message(folder: Path, command: Callable[..., Any]) -> None:
+    done = command("run", folder / "data.jsonl", "--model", "m", "--criteria", "x" * 100_000)
+    assert done.code == 2
+    assert "unknown criterion 'xxx" in done.err
+    assert "coherence" in done.err
+    assert len(done.err) < 2_000
