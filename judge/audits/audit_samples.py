@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from judge.audits.card import ORIGINAL, Probe
-from judge.audits.perturbations import CHANGES, NEUTRAL, changed, of_language
-from judge.audits.perturbations.catalogue import ATTACKS, inject
+from judge.audits.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject, of_language
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Scale, Score
 from judge.table import Table, split_rows

@@ -28,7 +28,7 @@ from judge.audits.card import (
     places,
     share_percent,
 )
-from judge.audits.perturbations.catalogue import CONTROL
+from judge.audits.perturbations import CONTROL
 from judge.audits.sensitivity import (
     CandidateFinding,
     agreement_with_mean,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from judge.audits.card import ORIGINAL
-from judge.audits.perturbations.catalogue import CONTROL
+from judge.audits.perturbations import CONTROL
 from judge.audits.probes import injection_damage
 from judge.audits.sensitivity import sensitivity_table
 from judge.stats.bootstrap import wilson_interval

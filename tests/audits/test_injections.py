@@ -7,8 +7,7 @@ import json
 import pytest
 
 from judge import criteria, text
-from judge.audits.perturbations import CHANGES, NEUTRAL
-from judge.audits.perturbations.catalogue import ATTACKS, CONTROL, Attack, best_label, inject
+from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, Attack, best_label, inject
 from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import text
-from judge.audits.perturbations import CHANGES, NEUTRAL, Perturbation, catalogue, changed, edits, of_language
-from judge.audits.perturbations.catalogue import RULES
+from judge.audits import perturbations
+from judge.audits.perturbations import CHANGES, NEUTRAL, RULES, Perturbation, changed, edits, of_language
 from judge.core.records import Sample
 from judge.data import samples as data
 
@@ -207,13 +207,13 @@ AS_THEY_SOUND = "타운센드 바르셀로나 맨체스터 아르헨티나 케�
 
 
 def test_a_name_is_a_whole_word_in_latin_script_and_a_beginning_in_hangul() -> None:
-    assert catalogue.mentions("Joann met Ann. Annie left.", ["Ann"]) == {"Ann": [(10, 13)]}
-    assert catalogue.mentions("서울에서 만났다. 구서울 역.", ["서울"]) == {"서울": [(0, 2)]}
-    assert catalogue.mentions("東京都と東京", ["東京"]) == {"東京": [(0, 2), (4, 6)]}
+    assert perturbations.mentions("Joann met Ann. Annie left.", ["Ann"]) == {"Ann": [(10, 13)]}
+    assert perturbations.mentions("서울에서 만났다. 구서울 역.", ["서울"]) == {"서울": [(0, 2)]}
+    assert perturbations.mentions("東京都と東京", ["東京"]) == {"東京": [(0, 2), (4, 6)]}
 
 
 def test_a_title_is_no_part_of_the_name() -> None:
-    found = catalogue.names(RULES["en"], "Then the prize went to Professor Smith, and Mr Jones left.")
+    found = perturbations.names(RULES["en"], "Then the prize went to Professor Smith, and Mr Jones left.")
     assert {"Smith", "Jones"} <= {name.text for name in found}
     assert not any("Mr" in name.text or "Professor" in name.text for name in found)
 
@@ -533,8 +533,8 @@ def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -
 
 
 def test_a_language_without_rules_has_no_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = {code: entry for code, entry in catalogue.RULES.items() if code != "ko"}
-    monkeypatch.setattr(catalogue, "RULES", rules)
+    rules = {code: entry for code, entry in perturbations.RULES.items() if code != "ko"}
+    monkeypatch.setattr(perturbations, "RULES", rules)
     assert of_language("ko") == ()
     assert of_language("ja") != ()
-    assert catalogue.rules_for("배가 늦게 도착했다.") is rules["en"]
+    assert perturbations.rules_for("배가 늦게 도착했다.") is rules["en"]

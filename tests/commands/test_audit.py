@@ -18,8 +18,7 @@ import pytest
 import judge
 from judge.audits import audit_samples
 from judge.audits.card import ORIGINAL, PROBES, JudgeCard
-from judge.audits.perturbations import CHANGES, NEUTRAL
-from judge.audits.perturbations.catalogue import ATTACKS, CONTROL
+from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL
 from judge.commands import audit as audit_command
 from judge.commands.audit import (
     DRAWN,

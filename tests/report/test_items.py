@@ -7,12 +7,12 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
+from judge.results.item import item_of
 
 from judge.core import plugins
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.views import items
 from judge.report.views.items import Items, Measure, rank_gaps
-from judge.results.item import item_of
 from judge.results.result import Result
 from judge.table import Table
 

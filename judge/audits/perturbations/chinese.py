@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from random import Random
+from typing import ClassVar
 
-from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, listed
 
 _HAN = "\u4e00-\u9fff"
 
@@ -23,10 +24,6 @@ _LOOKALIKES = {
     )
 }
 _TYPO = re.compile(f"[{''.join(_LOOKALIKES)}]")
-
-
-def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    return [Edit(m.start(), m.end(), (_LOOKALIKES[m.group()],)) for m in _TYPO.finditer(whole)]
 
 
 # Function words that cannot be missing, where they are no part of another word: 把, 被 and 与; 在 and 对 behind a
@@ -90,36 +87,12 @@ _DENIED = [
 _set_in_time = re.compile(r"(?:终于|曾经?|刚刚?|正在?|[才就都也还再将])\Z").search
 
 
-def _negated(sentence: str) -> list[Edit]:
-    """Negate a verb, or remove a negation if there is one. Questions have no place for it."""
-    if re.search(r"[？?吗]", sentence):
-        return []
-    taken = [Edit(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
-    if taken or re.search("[不没未无]", sentence):
-        return taken
-    return [
-        Edit(m.start(), m.end(), (m.expand(no),))
-        for pattern, no in _DENIED
-        for m in pattern.finditer(sentence)
-        if not _set_in_time(sentence[: m.start()])
-    ]
-
-
 # Numbers in words before what they count; those of 一 alone are often no number
 
 _COUNTED = re.compile(
     r"(?<![第〇一二三四五六七八九十周期])[一十百千万]*([二三四五六七八九])[十百千]*"
     r"(?=[多余]?(?:[个名人次年岁元户栋座种只件亩月日处位家项所倍辆架艘条天吨米]|万|亿|千|百|公里|小时|分钟))"
 )
-
-
-def _number_words(whole: str) -> list[Edit]:
-    digits = "三四五六七八九"
-    return [
-        Edit(m.start(1), m.end(1), tuple(n for n in digits if n != m.group(1) and n not in whole) or ("三",))
-        for m in _COUNTED.finditer(whole)
-        if m.group(1) != "三" or not set(digits[1:]) <= set(whole)
-    ]
 
 
 # Names by what stands around them
@@ -143,44 +116,17 @@ _NO_PLACE = re.compile(
     r"[的了在和是与有个这那各全本该某城农乡山湿景社小地校园街新老邻外一二三四五六七八九十两多整上下中到从约占今去昨明年月日天时向随即当已将会被把给让等们说为以之所而但因此后前起共]"
 )
 _COUNTRIES = listed("中国 美国 英国 法国 德国 泰国 日本 韩国 印度 巴西 埃及 越南 俄罗斯 加拿大 意大利 西班牙 澳大利亚")
-_CITIES = (
-    "北京",
-    "上海",
-    "广州",
-    "深圳",
-    "南京",
-    "杭州",
-    "成都",
-    "武汉",
-    "西安",
-    "重庆",
-    "天津",
-    "苏州",
-    "青岛",
-    "长沙",
-)
+_CITIES = listed("北京 上海 广州 深圳 南京 杭州 成都 武汉 西安 重庆 天津 苏州 青岛 长沙")
 _LISTED = re.compile(
     rf"(?P<country>{'|'.join(_COUNTRIES)})|(?P<city>{'|'.join(_CITIES)})|(?P<weekday>星期[一二三四五六日])|(?P<zhou>周[一二三四五六日])(?![年期])"
 )
-_PEOPLE = ("张伟明", "李晓红", "王志远", "刘淑芳", "陈建平", "杨丽华", "赵文涛", "周国栋")
+_PEOPLE = listed("张伟明 李晓红 王志远 刘淑芳 陈建平 杨丽华 赵文涛 周国栋")
 
 
-def _names(whole: str) -> list[Name]:
-    people = [m.group(1) or m.group(2) for m in _PERSON.finditer(whole)]
-    names = [Name(person, f"person {len(person)}") for person in people]
-    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE.search(m.group(1)[:-1])]
-    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
-
-
-RULES = LanguageRules(
-    joint="",
-    typo_every=28,
-    misspelled=_misspelled,
-    droppable=lambda whole: [deletion(match) for match in _DROPPED.finditer(whole)],
-    negated=_negated,
-    number_words=_number_words,
-    names=_names,
-    peers={
+class Chinese(LanguageRules):
+    typo_every = 28
+    dropped = _DROPPED
+    peers: ClassVar = {
         "person 3": _PEOPLE,
         "person 2": ("张伟", "李红", "王强", "刘芳", "陈平", "杨丽"),
         "country": _COUNTRIES,
@@ -195,10 +141,9 @@ RULES = LanguageRules(
         "村": ("小岗村", "华西村", "西递村"),
         "岛": ("海南岛", "崇明岛", "涠洲岛"),
         "区": ("朝阳区", "浦东区", "武侯区", "天河区"),
-    },
-    fits=lambda before, old, new, after: True,
-    trailing=re.compile(rf"[{_HAN}](?:的|在|将|和|与|对|被|把|于|为)\Z").search,
-    empty=(
+    }
+    trailing = re.compile(rf"[{_HAN}](?:的|在|将|和|与|对|被|把|于|为)\Z")
+    empty = (
         "对于这件事情，当然可以有各种各样的看法。",
         "任何事情之所以是这样，总有它这样的道理。",
         "以上所说的这些，可以从许多方面来加以考虑。",
@@ -207,6 +152,31 @@ RULES = LanguageRules(
         "不同的人会有不同的理解，这一点不用多说。",
         "关于这一类的事情，今后想必还会有许多议论。",
         "从整体上来看，可以说它具有一种整体的性质。",
-    ),
-    shortest_cut=12,
-)
+    )
+    shortest_cut = 12
+    counted = _COUNTED
+    digits = "三四五六七八九"
+    listed_names = _LISTED
+
+    def misspelled(self, whole: str, chance: Random) -> list[Edit]:
+        return [Edit(m.start(), m.end(), (_LOOKALIKES[m.group()],)) for m in _TYPO.finditer(whole)]
+
+    def negated(self, sentence: str) -> list[Edit]:
+        """Negate a verb, or remove a negation if there is one. Questions have no place for it."""
+        if re.search(r"[？?吗]", sentence):
+            return []
+        taken = [Edit(m.start(), m.end(), (yes,)) for pattern, yes in _AFFIRMED for m in pattern.finditer(sentence)]
+        if taken or re.search("[不没未无]", sentence):
+            return taken
+        return [
+            Edit(m.start(), m.end(), (m.expand(no),))
+            for pattern, no in _DENIED
+            for m in pattern.finditer(sentence)
+            if not _set_in_time(sentence[: m.start()])
+        ]
+
+    def names(self, whole: str) -> list[Name]:
+        people = [m.group(1) or m.group(2) for m in _PERSON.finditer(whole)]
+        names = [Name(person, f"person {len(person)}") for person in people]
+        names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE.search(m.group(1)[:-1])]
+        return names + super().names(whole)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from judge import text
 from judge.core.records import Sample
@@ -47,35 +48,55 @@ class Name(NamedTuple):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LanguageRules:
+class LanguageRules(ABC):
     """How texts of one language are changed.
 
     `joint` separates sentences. `misspelled` and `droppable` return the places in a text for a typo and for a missing
-    function word (they do not overlap); `negated` those in a sentence that turn the statement into its opposite. A text
-    gets one typo per `typo_every` characters. `number_words` returns the places of numbers in words. `names` finds
-    names; `peers` lists names by kind, for texts without another name of the kind. `fits(before, old, new, after)` says
-    if a name or number can replace another there. `trailing` matches the end of a text that cannot end a sentence.
+    function word (they do not overlap; `dropped` matches the words); `negated` those in a sentence that turn the
+    statement into its opposite. A text gets one typo per `typo_every` characters. `number_words` returns the places of
+    numbers in words: group 1 of `counted`, which becomes another one of `digits`. `names` finds names, `listed_names`
+    those that are in a list, by kind; `peers` lists names by kind, for texts without another name of the kind. `fits`
+    says if a name or number can replace another there. `trailing` matches the end of a text that cannot end a sentence.
     `empty` are sentences without content. A sentence of `shortest_cut` characters or more can be cut off visibly.
     """
 
-    joint: str
+    joint = ""
     typo_every: int
-    misspelled: Callable[[str, Random], list[Edit]]
-    droppable: Callable[[str], list[Edit]]
-    negated: Callable[[str], list[Edit]]
-    number_words: Callable[[str], list[Edit]]
-    names: Callable[[str], list[Name]]
-    peers: Mapping[str, tuple[str, ...]]
-    fits: Callable[[str, str, str, str], bool]
-    trailing: Callable[[str], object]
+    dropped: re.Pattern[str]
+    counted: re.Pattern[str]
+    digits: str
+    listed_names: re.Pattern[str]
+    peers: ClassVar[Mapping[str, tuple[str, ...]]]
+    trailing: re.Pattern[str]
     empty: tuple[str, ...]
     shortest_cut: int
 
+    @abstractmethod
+    def misspelled(self, whole: str, chance: Random) -> list[Edit]: ...
 
-def listed(words: str) -> tuple[str, ...]:
-    """Split a text at white space."""
-    return tuple(words.split())
+    def droppable(self, whole: str) -> list[Edit]:
+        return [deletion(match) for match in self.dropped.finditer(whole)]
+
+    @abstractmethod
+    def negated(self, sentence: str) -> list[Edit]: ...
+
+    def number_words(self, whole: str) -> list[Edit]:
+        new = [digit for digit in self.digits if digit not in whole] or self.digits[0]
+        return [
+            Edit(*match.span(1), tuple(digit for digit in new if digit != match[1]))
+            for match in self.counted.finditer(whole)
+        ]
+
+    def names(self, whole: str) -> list[Name]:
+        return [Name(match.group(), str(match.lastgroup)) for match in self.listed_names.finditer(whole)]
+
+    def fits(self, before: str, old: str, new: str, after: str) -> bool:
+        return True
+
+
+def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
+    """Split a text at the separator, by default at white space."""
+    return tuple(words.split(separator))
 
 
 def spans(whole: str) -> list[Span]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 from random import Random
+from typing import ClassVar
 
 from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 from judge.metrics.qags import english_noun_phrases
@@ -15,51 +16,50 @@ from judge.metrics.qags import english_noun_phrases
 WEEKDAYS = listed("Monday Tuesday Wednesday Thursday Friday Saturday Sunday")
 MONTHS = listed("January February April June July August September October November December")
 DATES = {*WEEKDAYS, *MONTHS, *(f"{day}s" for day in WEEKDAYS), "March", "May", "Christmas", "Easter"}
-COUNTRIES = (
-    "France", "Germany", "Italy", "Spain", "Portugal", "Sweden", "Norway", "Denmark", "Finland", "Poland", "Greece",
-    "Turkey", "Russia", "Ukraine", "China", "Japan", "India", "Pakistan", "Australia", "Canada", "Mexico", "Brazil",
-    "Argentina", "Chile", "Egypt", "Kenya", "Nigeria", "Iran", "Iraq", "Syria", "Israel", "Yemen", "England",
-    "Scotland", "Ireland", "Wales", "Britain", "America", "Austria", "Belgium", "Switzerland", "Hungary", "Vietnam",
-    "Thailand", "Indonesia", "Malaysia", "Nepal", "Libya", "Tunisia", "Morocco", "Cuba", "Colombia", "Peru", "Kuwait",
-)  # fmt: skip
-CITIES = (
-    "London", "Paris", "Berlin", "Rome", "Madrid", "Lisbon", "Vienna", "Prague", "Warsaw", "Moscow", "Athens", "Cairo",
-    "Tokyo", "Beijing", "Delhi", "Mumbai", "Sydney", "Melbourne", "Toronto", "Chicago", "Boston", "Houston", "Dallas",
-    "Seattle", "Manchester", "Liverpool", "Birmingham", "Leeds", "Glasgow", "Edinburgh", "Dublin", "Brussels",
-    "Amsterdam", "Munich", "Hamburg", "Milan", "Barcelona", "Baghdad", "Tehran", "Nairobi", "Los Angeles", "New York",
-    "San Francisco", "Hong Kong", "Bristol", "Cardiff", "Sheffield", "Newcastle",
-)  # fmt: skip
-STATES = (
-    "Alabama", "Alaska", "Arizona", "Arkansas", "California", "Colorado", "Connecticut", "Florida", "Hawaii", "Idaho",
-    "Illinois", "Indiana", "Iowa", "Kansas", "Kentucky", "Louisiana", "Maine", "Maryland", "Massachusetts", "Michigan",
-    "Minnesota", "Mississippi", "Missouri", "Montana", "Nebraska", "Nevada", "New Jersey", "New Mexico", "Ohio",
-    "Oklahoma", "Oregon", "Pennsylvania", "Tennessee", "Texas", "Utah", "Vermont", "Wisconsin", "Wyoming",
-)  # fmt: skip
-CLUBS = (
-    "Arsenal", "Chelsea", "Tottenham", "Everton", "Liverpool", "Southampton", "Sunderland", "Burnley", "Aston Villa",
-    "West Ham", "Crystal Palace", "Manchester United", "Manchester City", "Leicester City", "Hull City", "Stoke City",
-    "Swansea City", "Real Madrid", "Atletico Madrid", "Barcelona", "Bayern Munich", "Borussia Dortmund", "Juventus",
-    "Inter Milan", "Porto", "Ajax", "Celtic", "Rangers", "Newcastle", "Leeds United", "Fulham", "Middlesbrough",
-)  # fmt: skip
-NATIONS = (
-    "British", "English", "Scottish", "Irish", "Spanish", "Polish", "Turkish", "Swedish", "Danish", "Finnish", "French",
-    "Dutch", "German", "Greek", "Italian", "American", "Australian", "Canadian", "Russian", "Ukrainian", "Indian",
-    "Pakistani", "Iranian", "Israeli", "Egyptian", "Mexican", "Brazilian", "Chinese", "Japanese", "Portuguese",
-    "Belgian", "Austrian", "Norwegian", "Swiss", "Welsh", "Nigerian", "Kenyan", "Argentine", "Korean", "Hungarian",
-)  # fmt: skip
-PEOPLE = (
-    "David Carver", "Laura Whitfield", "Peter Langley", "Helen Marsh", "Simon Hargreaves", "Anna Delaney",
-    "Mark Ellison", "Julia Prentice",
-)  # fmt: skip
-LISTED = (
-    {day: "weekday" for day in WEEKDAYS}
-    | {month: "month" for month in MONTHS}
-    | {country: "country" for country in COUNTRIES}
-    | {city: "city" for city in CITIES}
-    | {nation: "nation" for nation in NATIONS}
-    | {state: "state" for state in STATES}
-    | {club: "" if club in CITIES else "club" for club in CLUBS}
+COUNTRIES = listed(
+    "France Germany Italy Spain Portugal Sweden Norway Denmark Finland Poland Greece Turkey Russia Ukraine China "
+    "Japan India Pakistan Australia Canada Mexico Brazil Argentina Chile Egypt Kenya Nigeria Iran Iraq Syria "
+    "Israel Yemen England Scotland Ireland Wales Britain America Austria Belgium Switzerland Hungary Vietnam "
+    "Thailand Indonesia Malaysia Nepal Libya Tunisia Morocco Cuba Colombia Peru Kuwait"
 )
+CITIES = listed(
+    "London, Paris, Berlin, Rome, Madrid, Lisbon, Vienna, Prague, Warsaw, Moscow, Athens, Cairo, Tokyo, Beijing, "
+    "Delhi, Mumbai, Sydney, Melbourne, Toronto, Chicago, Boston, Houston, Dallas, Seattle, Manchester, "
+    "Liverpool, Birmingham, Leeds, Glasgow, Edinburgh, Dublin, Brussels, Amsterdam, Munich, Hamburg, Milan, "
+    "Barcelona, Baghdad, Tehran, Nairobi, Los Angeles, New York, San Francisco, Hong Kong, Bristol, Cardiff, "
+    "Sheffield, Newcastle",
+    ", ",
+)
+STATES = listed(
+    "Alabama, Alaska, Arizona, Arkansas, California, Colorado, Connecticut, Florida, Hawaii, Idaho, Illinois, "
+    "Indiana, Iowa, Kansas, Kentucky, Louisiana, Maine, Maryland, Massachusetts, Michigan, Minnesota, "
+    "Mississippi, Missouri, Montana, Nebraska, Nevada, New Jersey, New Mexico, Ohio, Oklahoma, Oregon, "
+    "Pennsylvania, Tennessee, Texas, Utah, Vermont, Wisconsin, Wyoming",
+    ", ",
+)
+CLUBS = listed(
+    "Arsenal, Chelsea, Tottenham, Everton, Liverpool, Southampton, Sunderland, Burnley, Aston Villa, West Ham, "
+    "Crystal Palace, Manchester United, Manchester City, Leicester City, Hull City, Stoke City, Swansea City, "
+    "Real Madrid, Atletico Madrid, Barcelona, Bayern Munich, Borussia Dortmund, Juventus, Inter Milan, Porto, "
+    "Ajax, Celtic, Rangers, Newcastle, Leeds United, Fulham, Middlesbrough",
+    ", ",
+)
+NATIONS = listed(
+    "British English Scottish Irish Spanish Polish Turkish Swedish Danish Finnish French Dutch German Greek "
+    "Italian American Australian Canadian Russian Ukrainian Indian Pakistani Iranian Israeli Egyptian Mexican "
+    "Brazilian Chinese Japanese Portuguese Belgian Austrian Norwegian Swiss Welsh Nigerian Kenyan Argentine "
+    "Korean Hungarian"
+)
+PEOPLE = listed(
+    "David Carver, Laura Whitfield, Peter Langley, Helen Marsh, Simon Hargreaves, Anna Delaney, Mark Ellison, "
+    "Julia Prentice",
+    ", ",
+)
+KINDS = {
+    "weekday": WEEKDAYS, "month": MONTHS, "country": COUNTRIES, "city": CITIES, "nation": NATIONS, "state": STATES,
+    "club": CLUBS,
+}  # fmt: skip
+LISTED = {name: kind for kind, names in KINDS.items() for name in names} | dict.fromkeys({*CITIES} & {*CLUBS}, "")
 TITLES = frozenset(
     listed(
         "Mr Mrs Ms Miss Dr Sir Lady Lord Prof Professor President Prime Minister Senator Governor Mayor Judge "
@@ -143,23 +143,6 @@ _KEYS = {
 }
 
 
-def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    """Return words of five or more lower-case letters, each with one slip of the finger."""
-    written = set(_SMALL_WORD.findall(whole))
-    typos = []
-    for match in _SMALL_WORD.finditer(whole):
-        word = match.group()
-        at = chance.randrange(1, len(word) - 2)
-        here, following = word[at], word[at + 1]
-        # Two letters swapped (twice as often) or one dropped, one doubled, or the key beside it.
-        slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
-        if here != following:
-            slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
-        if (slip := chance.choice(slips)) not in written:
-            typos.append(Edit(match.start(), match.end(), (slip,)))
-    return typos
-
-
 # Function words
 
 _DROPPED = _any_of("a an the of to in on at for from by with is are was were be been has have had will and that as")
@@ -168,7 +151,6 @@ _TRAILING = _any_of(
     "a an the of to in on at for from by with and or but that which who as is are was were be been has have had will "
     "his her its their this into than because when while after before between"
 )
-_trailing = re.compile(rf"\s{_TRAILING}\Z").search
 
 # Negation
 
@@ -226,62 +208,11 @@ _CLAUSE = re.compile(
 """Match the start of a clause that states no fact of its own: negating it would change little."""
 
 
-def _negated(sentence: str) -> list[Edit]:
-    """Add `not` after an auxiliary or finite verb, or remove it if it is there. Questions have no place for it."""
-    if sentence.rstrip("\"'”’ ").endswith("?"):
-        return []
-    if not _NEEDS_NEGATION(sentence):
-        full = {"ca": "can", "wo": "will"}  # what is left of `can't` and `won't`
-        affirmed = [
-            Edit(match.start(), match.end(), (full.get(match["aux"], match["aux"]),))
-            for match in _CONTRACTED.finditer(sentence)
-        ]
-        affirmed += [
-            Edit(match.start(), match.end(), (match["aux"] + " ",)) for match in _WITHOUT_NOT.finditer(sentence)
-        ]
-        affirmed += [deletion(match) for match in _NEVER.finditer(sentence)]
-        if affirmed:
-            return affirmed
-    if _CONTRACTED.search(sentence) or _HAS_NEGATION(sentence):
-        return []
-    denials = [
-        (match, "cannot" if match["aux"] == "can" else f"{match['aux']} not")
-        for match in chain(_ADD_NOT.finditer(sentence), _PERFECT.finditer(sentence))
-        if not _NO_SUBJECT(sentence[: match.start()])
-    ]
-    denials += [
-        (match, "does not have" if match["verb"] == "has" else "did not have")
-        for match in _POSSESSION.finditer(sentence)
-        if not _AFTER_AUXILIARY(sentence[: match.start()])
-    ]
-    for match in chain(_PAST.finditer(sentence), _AFTER_PRONOUN.finditer(sentence)):
-        if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
-            verb = match["verb"].lower()
-            denials.append((match, "did not " + _BASE.get(verb, verb.removesuffix("ed"))))
-    return [Edit(m.start(), m.end(), (words,)) for m, words in denials if not _CLAUSE(sentence[: m.start()])]
-
-
 # Numbers in words
 
 _SMALL_NUMBERS = listed("two three four five six seven eight nine ten eleven twelve")
 _TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _COUNT = re.compile(rf"(?<![\w-])({'|'.join([*_SMALL_NUMBERS, *_TENS])})(?=[ -][a-z])", re.IGNORECASE)
-
-
-def _number_words(whole: str) -> list[Edit]:
-    places = []
-    for match in _COUNT.finditer(whole):
-        word = match.group().lower()
-        row = _SMALL_NUMBERS if word in _SMALL_NUMBERS else _TENS
-        new = [
-            candidate
-            for candidate in row
-            if candidate != word and not re.search(rf"\b{candidate}\b", whole, re.IGNORECASE)
-        ]
-        places.append(
-            Edit(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
-        )
-    return [place for place in places if place.options]
 
 
 # Names
@@ -293,33 +224,6 @@ _WORD = re.compile(r"(?<![\w’'-])[^\W\d_]+")
 _starts_sentence = re.compile(r"(?:\A|[.!?:;\n\"“”‘`(–—]|''|``|'|--)\s*\Z").search
 _after_the = re.compile(r"\b[Tt]he \Z").search
 _PLAIN = re.compile(r"(?!of\Z)[^\W\d_]{2,}(?:['’-][^\W\d_]+)*").fullmatch
-
-
-def _names(whole: str) -> list[Name]:
-    """Return runs of capitalised words that name one known kind of thing. Headlines have none."""
-    words = _WORD.findall(whole)
-    if 2 * sum(word[0].isupper() for word in words) > len(words):
-        return []
-    small = {word for word in words if word[0].islower()}
-    runs = []
-    for match in _RUN.finditer(whole):
-        before, after = _before(match), whole[match.end() : match.end() + _BESIDE]
-        quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
-        # A title in quotes, or a part of a name with a possessive, is no name.
-        if not (quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after)):
-            runs.append((match, _strip_titles(match, small)))
-    candidates = [Name(name, _kind_of_name(match, name)) for match, name in runs if name]
-    titled = {name.text for name in candidates if name.kind == "family"}
-    candidates = [
-        Name(text, "person" if kind == "pair" and text.split()[-1] in titled else kind) for text, kind in candidates
-    ]
-    people = [name.text.split() for name in candidates if name.kind == "person"]
-    families, forenames = {words[-1] for words in people}, {words[0] for words in people}
-    candidates += [Name(family, "family") for family in sorted(families)]
-    kinds: dict[str, set[str]] = {}
-    for text, kind in candidates:
-        kinds.setdefault(text, set()).update({kind} - {"", "pair"})
-    return [Name(text, *known) for text, known in kinds.items() if len(known) == 1 and text not in forenames]
 
 
 def _before(match: re.Match[str]) -> str:
@@ -360,46 +264,24 @@ def _kind_of_name(match: re.Match[str], name: str) -> str:
     return "person" if titled or aged or words[0] in MEN or words[0] in WOMEN else "pair"
 
 
-def _fits(before: str, old: str, new: str, after: str) -> bool:
-    """Return whether `a` or `an` still fits, and a forename fits `he` or `she` if only one of them occurs."""
-    if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_starts_with_vowel(old)) != bool(_starts_with_vowel(new)):
-        return False
-    first, forename = old.split()[0].title(), new.split()[0]
-    if (first in MEN and forename in WOMEN) or (first in WOMEN and forename in MEN):
-        return False
-    he, she = (re.search(rf"\b(?:{words})\b", before + after, re.IGNORECASE) for words in ("he|his|him", "she|her"))
-    return not (forename in WOMEN and he and not she) and not (forename in MEN and she and not he)
-
-
 _starts_with_vowel = re.compile(r"[aeiou]|8|1[18](?!\d)", re.IGNORECASE).match
 
 
-RULES = LanguageRules(
-    joint=" ",
-    typo_every=45,
-    misspelled=_misspelled,
-    droppable=lambda whole: [deletion(match) for match in _FUNCTION_WORD.finditer(whole)],
-    negated=_negated,
-    number_words=_number_words,
-    names=_names,
-    peers={
-        "weekday": WEEKDAYS,
-        "month": MONTHS,
-        "country": COUNTRIES,
-        "city": CITIES,
-        "nation": NATIONS,
+class English(LanguageRules):
+    joint = " "
+    typo_every = 45
+    dropped = _FUNCTION_WORD
+    peers: ClassVar = {
+        **KINDS,
         "person": PEOPLE,
         "family": tuple(name.split()[1] for name in PEOPLE),
-        "state": STATES,
-        "club": CLUBS,
         "University": ("Harvard University", "Yale University", "Oxford University", "Durham University"),
         "Hospital": ("Addenbrooke's Hospital", "Mercy Hospital", "Whittington Hospital"),
         "County": ("Jefferson County", "Orange County", "Franklin County"),
         "Airport": ("Heathrow Airport", "Logan Airport", "Schiphol Airport"),
-    },
-    fits=_fits,
-    trailing=_trailing,
-    empty=(
+    }
+    trailing = re.compile(rf"\s{_TRAILING}\Z")
+    empty = (
         "There is of course a great deal that could be said about all of this.",
         "As is so often the case, things are the way they are for a number of reasons.",
         "It is worth pausing for a moment to think about what has been said here.",
@@ -408,6 +290,108 @@ RULES = LanguageRules(
         "In the end, one can look at the matter from one side or from another.",
         "These are matters on which different people may well have different views.",
         "Much more could be added, and much of it would be interesting in its own way.",
-    ),
-    shortest_cut=30,
-)
+    )
+    shortest_cut = 30
+
+    def misspelled(self, whole: str, chance: Random) -> list[Edit]:
+        """Return words of five or more lower-case letters, each with one slip of the finger."""
+        written = set(_SMALL_WORD.findall(whole))
+        typos = []
+        for match in _SMALL_WORD.finditer(whole):
+            word = match.group()
+            at = chance.randrange(1, len(word) - 2)
+            here, following = word[at], word[at + 1]
+            # Two letters swapped (twice as often) or one dropped, one doubled, or the key beside it.
+            slips = [word[:at] + here + word[at:], word[:at] + chance.choice(_KEYS[here]) + word[at + 1 :]]
+            if here != following:
+                slips += [word[:at] + following + here + word[at + 2 :]] * 2 + [word[:at] + word[at + 1 :]]
+            if (slip := chance.choice(slips)) not in written:
+                typos.append(Edit(match.start(), match.end(), (slip,)))
+        return typos
+
+    def negated(self, sentence: str) -> list[Edit]:
+        """Add `not` after an auxiliary or finite verb, or remove it if it is there. Questions have no place for it."""
+        if sentence.rstrip("\"'”’ ").endswith("?"):
+            return []
+        if not _NEEDS_NEGATION(sentence):
+            full = {"ca": "can", "wo": "will"}  # what is left of `can't` and `won't`
+            affirmed = [
+                Edit(match.start(), match.end(), (full.get(match["aux"], match["aux"]),))
+                for match in _CONTRACTED.finditer(sentence)
+            ]
+            affirmed += [
+                Edit(match.start(), match.end(), (match["aux"] + " ",)) for match in _WITHOUT_NOT.finditer(sentence)
+            ]
+            affirmed += [deletion(match) for match in _NEVER.finditer(sentence)]
+            if affirmed:
+                return affirmed
+        if _CONTRACTED.search(sentence) or _HAS_NEGATION(sentence):
+            return []
+        denials = [
+            (match, "cannot" if match["aux"] == "can" else f"{match['aux']} not")
+            for match in chain(_ADD_NOT.finditer(sentence), _PERFECT.finditer(sentence))
+            if not _NO_SUBJECT(sentence[: match.start()])
+        ]
+        denials += [
+            (match, "does not have" if match["verb"] == "has" else "did not have")
+            for match in _POSSESSION.finditer(sentence)
+            if not _AFTER_AUXILIARY(sentence[: match.start()])
+        ]
+        for match in chain(_PAST.finditer(sentence), _AFTER_PRONOUN.finditer(sentence)):
+            if not _AFTER_AUXILIARY(sentence[: match.start()]) and not _SECOND_VERB(sentence, match.end()):
+                verb = match["verb"].lower()
+                denials.append((match, "did not " + _BASE.get(verb, verb.removesuffix("ed"))))
+        return [Edit(m.start(), m.end(), (words,)) for m, words in denials if not _CLAUSE(sentence[: m.start()])]
+
+    def number_words(self, whole: str) -> list[Edit]:
+        places = []
+        for match in _COUNT.finditer(whole):
+            word = match.group().lower()
+            row = _SMALL_NUMBERS if word in _SMALL_NUMBERS else _TENS
+            new = [
+                candidate
+                for candidate in row
+                if candidate != word and not re.search(rf"\b{candidate}\b", whole, re.IGNORECASE)
+            ]
+            places.append(
+                Edit(match.start(), match.end(), tuple(w.title() if match.group()[0].isupper() else w for w in new))
+            )
+        return [place for place in places if place.options]
+
+    def names(self, whole: str) -> list[Name]:
+        """Return runs of capitalised words that name one known kind of thing. Headlines have none."""
+        words = _WORD.findall(whole)
+        if 2 * sum(word[0].isupper() for word in words) > len(words):
+            return []
+        small = {word for word in words if word[0].islower()}
+        runs = []
+        for match in _RUN.finditer(whole):
+            before, after = _before(match), whole[match.end() : match.end() + _BESIDE]
+            quoted = re.search(r"[\"“`'‘]\s?\Z", before) and re.match(r"\s?[\"”`'’](?!s\b)", after)
+            # A title in quotes, or a part of a name with a possessive, is no name.
+            if not (quoted or re.search(r"[’']s \Z", before) or re.match(r" ?[’']s [A-Z]", after)):
+                runs.append((match, _strip_titles(match, small)))
+        candidates = [Name(name, _kind_of_name(match, name)) for match, name in runs if name]
+        titled = {name.text for name in candidates if name.kind == "family"}
+        candidates = [
+            Name(text, "person" if kind == "pair" and text.split()[-1] in titled else kind) for text, kind in candidates
+        ]
+        people = [name.text.split() for name in candidates if name.kind == "person"]
+        families, forenames = {words[-1] for words in people}, {words[0] for words in people}
+        candidates += [Name(family, "family") for family in sorted(families)]
+        kinds: dict[str, set[str]] = {}
+        for text, kind in candidates:
+            kinds.setdefault(text, set()).update({kind} - {"", "pair"})
+        return [Name(text, *known) for text, known in kinds.items() if len(known) == 1 and text not in forenames]
+
+    def fits(self, before: str, old: str, new: str, after: str) -> bool:
+        """Return whether `a` or `an` still fits, and a forename fits `he` or `she` if only one of them occurs."""
+        if re.search(r"\ban? \Z", before, re.IGNORECASE) and bool(_starts_with_vowel(old)) != bool(
+            _starts_with_vowel(new)
+        ):
+            return False
+        first, forename = old.split()[0].title(), new.split()[0]
+        if (first in MEN and forename in WOMEN) or (first in WOMEN and forename in MEN):
+            return False
+        he, she = (re.search(rf"\b(?:{words})\b", before + after, re.IGNORECASE) for words in ("he|his|him", "she|her"))
+        return not (forename in WOMEN and he and not she) and not (forename in MEN and she and not he)

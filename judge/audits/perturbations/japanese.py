@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from random import Random
+from typing import ClassVar
 
-from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
+from judge.audits.perturbations.edits import Edit, LanguageRules, Name, listed
 
 _KANJI = "々〆ヶ\u4e00-\u9fff"
 _KATAKANA = "ァ-ヺー"
@@ -36,14 +37,6 @@ _TYPO = re.compile(
     rf"|(?P<kana>{'|'.join(_KANA)})"
     r"|(?P<twice>から|まで|など|こと|ため|もの|ます|です|する|した|ある|いる|れる|なる|という)"
 )
-
-
-def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    known = _SAME_READING | _BY_SOUND | _KANA
-    return [
-        Edit(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
-        for m in _TYPO.finditer(whole)
-    ]
 
 
 # Particles where no part of a word is written with them: between nouns, or before a comma
@@ -104,14 +97,6 @@ _ENDINGS = [
 ]
 
 
-def _negated(sentence: str) -> list[Edit]:
-    """Switch the polarity of the end of the sentence."""
-    for ending, negation in _ENDINGS:
-        if match := ending.search(sentence):
-            return [Edit(*match.span("end"), (negation,))]
-    return []
-
-
 # Numbers in words: 七つ, 二人, 三十年; what begins with 一, which is often no number, is left
 
 _COUNTED = re.compile(
@@ -119,22 +104,10 @@ _COUNTED = re.compile(
 )
 
 
-def _number_words(whole: str) -> list[Edit]:
-    digits = "二三四五六七八九"
-    return [
-        Edit(
-            m.start(1),
-            m.end(1),
-            tuple(digit for digit in digits if digit != m.group(1) and digit not in whole) or (digits[0],),
-        )
-        for m in _COUNTED.finditer(whole)
-    ]
-
-
 # Names by what is written behind them
 
-_PEOPLE = ("佐藤健一", "高橋直子", "伊藤正人", "渡辺恵子", "中村和也", "小林美咲", "加藤浩二", "吉田明美")
-_FAMILIES = ("佐藤", "高橋", "伊藤", "渡辺", "中村", "小林", "加藤", "吉田")
+_PEOPLE = listed("佐藤健一 高橋直子 伊藤正人 渡辺恵子 中村和也 小林美咲 加藤浩二 吉田明美")
+_FAMILIES = listed("佐藤 高橋 伊藤 渡辺 中村 小林 加藤 吉田")
 _PLACES = {
     "市": ("横浜市", "仙台市", "金沢市", "松山市", "長崎市", "盛岡市"),
     "町": ("軽井沢町", "葉山町", "白浜町", "美瑛町"),
@@ -151,9 +124,9 @@ _COUNTRIES = listed(
     "アメリカ イギリス フランス ドイツ イタリア スペイン ロシア インド ブラジル カナダ オーストラリア タイ "
     "ベトナム トルコ エジプト"
 )
-_SHORT_COUNTRIES = ("米国", "英国", "中国", "韓国", "日本")
-_CITIES = ("東京", "大阪", "京都", "名古屋", "札幌", "福岡", "神戸", "広島", "仙台", "横浜")
-_FOREIGN = ("トーマス・ベイカー", "アンナ・リンドグレン", "マルコ・ロッシ", "ピーター・ヤンセン")
+_SHORT_COUNTRIES = listed("米国 英国 中国 韓国 日本")
+_CITIES = listed("東京 大阪 京都 名古屋 札幌 福岡 神戸 広島 仙台 横浜")
+_FOREIGN = listed("トーマス・ベイカー アンナ・リンドグレン マルコ・ロッシ ピーター・ヤンセン")
 _COMMON = frozenset(
     listed(
         "同 両 各 当 全 他 隣 旧 新 本 校 地 都 沿 路 幹 光 視 無 直 曲 在来 地下 最寄 始発 終着 特別 自治 "
@@ -175,26 +148,10 @@ _LISTED = re.compile(
 )
 
 
-def _names(whole: str) -> list[Name]:
-    names = [
-        Name(m.group(1), "person" if len(m.group(1)) > 3 else f"family {len(m.group(1))}")
-        for m in _PERSON.finditer(whole)
-        if m.group(1) not in _COMMON
-    ]
-    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if m.group(1)[:-1] not in _COMMON]
-    names += [Name(m.group(), "foreign") for m in _KATAKANA_NAME.finditer(whole)]
-    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
-
-
-RULES = LanguageRules(
-    joint="",
-    typo_every=30,
-    misspelled=_misspelled,
-    droppable=lambda whole: [deletion(match) for match in _PARTICLE.finditer(whole)],
-    negated=_negated,
-    number_words=_number_words,
-    names=_names,
-    peers={
+class Japanese(LanguageRules):
+    typo_every = 30
+    dropped = _PARTICLE
+    peers: ClassVar = {
         "person": _PEOPLE,
         "family 2": _FAMILIES,
         "family 3": ("佐々木", "長谷川", "五十嵐"),
@@ -204,10 +161,9 @@ RULES = LanguageRules(
         "foreign": _FOREIGN,
         "weekday": tuple(f"{day}曜" for day in "月火水木金土日"),
         **_PLACES,
-    },
-    fits=lambda before, old, new, after: True,
-    trailing=re.compile(rf"(?<={_NOUN_END})[はがをにのと]\Z").search,
-    empty=(
+    }
+    trailing = re.compile(rf"(?<={_NOUN_END})[はがをにのと]\Z")
+    empty = (
         "このことについては、もちろんいろいろな見方があると言えるだろう。",
         "物事には、それぞれにそれなりの理由というものがあるものである。",
         "以上のことは、さまざまな点から考えてみることができる。",
@@ -216,6 +172,32 @@ RULES = LanguageRules(
         "人によって受け止め方が異なることは、言うまでもないことである。",
         "こうした事柄については、これからもいろいろなことが言われていくだろう。",
         "全体として見れば、全体としてのまとまりがあるとも言える。",
-    ),
-    shortest_cut=16,
-)
+    )
+    shortest_cut = 16
+    counted = _COUNTED
+    digits = "二三四五六七八九"
+    listed_names = _LISTED
+
+    def misspelled(self, whole: str, chance: Random) -> list[Edit]:
+        known = _SAME_READING | _BY_SOUND | _KANA
+        return [
+            Edit(m.start(), m.end(), (m.group()[0] + m.group() if m.lastgroup == "twice" else known[m.group()],))
+            for m in _TYPO.finditer(whole)
+        ]
+
+    def negated(self, sentence: str) -> list[Edit]:
+        """Switch the polarity of the end of the sentence."""
+        for ending, negation in _ENDINGS:
+            if match := ending.search(sentence):
+                return [Edit(*match.span("end"), (negation,))]
+        return []
+
+    def names(self, whole: str) -> list[Name]:
+        names = [
+            Name(m.group(1), "person" if len(m.group(1)) > 3 else f"family {len(m.group(1))}")
+            for m in _PERSON.finditer(whole)
+            if m.group(1) not in _COMMON
+        ]
+        names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if m.group(1)[:-1] not in _COMMON]
+        names += [Name(m.group(), "foreign") for m in _KATAKANA_NAME.finditer(whole)]
+        return names + super().names(whole)

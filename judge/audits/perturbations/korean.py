@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from judge.audits.perturbations.edits import Edit, LanguageRules, Name, deletion, listed
 
@@ -52,23 +52,6 @@ _BY_SOUND = dict(
 _TYPO = re.compile(rf"{'|'.join(_BY_SOUND)}|(?P<of>(?<=[가-힣])의(?=\s))|[가-힣]")
 
 
-def _misspelled(whole: str, chance: Random) -> list[Edit]:
-    """Return at most one typo per word."""
-    typos = []
-    for match in _TYPO.finditer(whole):
-        if match["of"]:
-            typo = "에"
-        elif match.group() in _BY_SOUND:
-            typo = _BY_SOUND[match.group()]
-        else:
-            syllable = _syllable(match.group())
-            if syllable.final not in _UNHEARD:
-                continue
-            typo = str(syllable._replace(final=_UNHEARD[syllable.final]))
-        typos.append(Edit(match.start(), match.end(), (typo,)))
-    return [p for n, p in enumerate(typos) if n == 0 or re.search(r"\s", whole[typos[n - 1].start : p.start])]
-
-
 # Particles at the end of a word whose stem has two syllables or more and the final that the particle wants. Not 도, 는
 # and 과, which end names, nouns and verbs as well, nor 의, without which nouns are as good.
 
@@ -80,16 +63,6 @@ _NO_NOUN = re.compile(
 ).search
 _NOT_BEFORE = {"로": "대도스회수미피새따별카", "가": "허추휴", "와": "타오"}
 """Last syllables of stems to which the particle's syllable belongs: 대로, 고속도로, 스스로, 카이로, 허가, 오타와."""
-
-
-def _droppable(whole: str) -> list[Edit]:
-    particles = []
-    for match in _JOSA.finditer(whole):
-        josa, stem = match.group(), whole[: match.start()]
-        wrong = _AFTER_VOWEL if _has_final(stem) and not (josa == "로" and stem[-1] in "을일월") else _AFTER_FINAL
-        if josa not in wrong and not _NO_NOUN(stem[-2:]) and stem[-1] not in _NOT_BEFORE.get(josa, ""):
-            particles.append(deletion(match))
-    return particles
 
 
 # Negation of the last predicate: stem, 지 않다
@@ -130,16 +103,6 @@ _MAY_LACK_FINAL = re.compile(r"[한된간온준본낸진린킨친인힌긴민]\Z
 """Match present verbs. Verbs such as 만든다, whose stem has lost a ㄹ, are left out."""
 
 
-def _negated(sentence: str) -> list[Edit]:
-    """Switch the polarity of the end of the sentence."""
-    for ending, negation in _ENDINGS:
-        if match := ending.search(sentence):
-            return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
-    return (
-        [] if _is_negative(sentence) or _is_hearsay(sentence) else _negate_past(sentence) or _negate_present(sentence)
-    )
-
-
 def _negate_past(sentence: str) -> list[Edit]:
     """`밝혔다` to `밝히지 않았다`."""
     match = _PAST.search(sentence)
@@ -175,17 +138,10 @@ def _negate_present(sentence: str) -> list[Edit]:
 
 # Numbers in words: 두 곳, 세 사람
 
-_COUNTS = ("두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉")
+_COUNTS = listed("두 세 네 다섯 여섯 일곱 여덟 아홉")
 _COUNTED = re.compile(
     rf"(?<![가-힣])({'|'.join(_COUNTS)})(?= ?(?:곳|명|개|번|사람|살|시간|달|마리|채|가지|차례|대|팀|배|권|편|척))"
 )
-
-
-def _number_words(whole: str) -> list[Edit]:
-    return [
-        Edit(m.start(), m.end(), tuple(n for n in _COUNTS if n != m.group() and f"{n} " not in whole))
-        for m in _COUNTED.finditer(whole)
-    ]
 
 
 # Names by what is written behind them
@@ -227,29 +183,13 @@ _LISTED = re.compile(
     r"|(?P<foreign>(?<![가-힣] )(?<![가-힣])[가-힣]{2,4} [가-힣]{2,5}(?= ?(?:\(\d\d|씨[은는이가을를의,. ])))"
     r"|(?P<weekday>[월화수목금토일]요일)"
 )
-_PEOPLE = ("김민재", "이서연", "박준호", "최은지", "정도윤", "강미라", "윤태호", "송지혜", "한동수", "오세진")
+_PEOPLE = listed("김민재 이서연 박준호 최은지 정도윤 강미라 윤태호 송지혜 한동수 오세진")
 
 
-def _names(whole: str) -> list[Name]:
-    names = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]
-    names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE(m.group(1))]
-    return names + [Name(m.group(), str(m.lastgroup)) for m in _LISTED.finditer(whole)]
-
-
-def _fits(before: str, old: str, new: str, after: str) -> bool:
-    """The particle after a name depends on whether the name ends in a consonant, and on ㄹ."""
-    return _has_final(old) == _has_final(new) and (old[-1] in "울을일" or new[-1] not in "울을일" or after[:1] != "로")
-
-
-RULES = LanguageRules(
-    joint=" ",
-    typo_every=30,
-    misspelled=_misspelled,
-    droppable=_droppable,
-    negated=_negated,
-    number_words=_number_words,
-    names=_names,
-    peers={
+class Korean(LanguageRules):
+    joint = " "
+    typo_every = 30
+    peers: ClassVar = {
         "person": _PEOPLE,
         "country": _COUNTRIES,
         "city": _CITIES,
@@ -260,10 +200,9 @@ RULES = LanguageRules(
         "시": ("수원시", "청주시", "포항시", "전주시", "원주시", "여수시"),
         "군": ("해남군", "고성군", "홍천군", "태안군", "무주군"),
         "구": ("강남구", "마포구", "해운대구", "유성구"),
-    },
-    fits=_fits,
-    trailing=re.compile(r"[가-힣](?:을|를|의|에서|와|과|은|는)\Z").search,
-    empty=(
+    }
+    trailing = re.compile(r"[가-힣](?:을|를|의|에서|와|과|은|는)\Z")
+    empty = (
         "물론 이 일에 대해서는 여러 가지로 말할 수 있을 것이다.",
         "모든 일에는 그 나름의 까닭이라는 것이 있기 마련이다.",
         "이상의 내용은 여러 면에서 생각해 볼 수 있는 것이라고 하겠다.",
@@ -272,6 +211,59 @@ RULES = LanguageRules(
         "사람마다 받아들이는 바가 다르다는 것은 말할 나위도 없는 일이다.",
         "이런 일에 대해서는 앞으로도 여러 가지 이야기가 나올 것이다.",
         "전체로 보면 전체로서의 모습이 있다고도 할 수 있을 것이다.",
-    ),
-    shortest_cut=16,
-)
+    )
+    shortest_cut = 16
+    listed_names = _LISTED
+
+    def misspelled(self, whole: str, chance: Random) -> list[Edit]:
+        """Return at most one typo per word."""
+        typos = []
+        for match in _TYPO.finditer(whole):
+            if match["of"]:
+                typo = "에"
+            elif match.group() in _BY_SOUND:
+                typo = _BY_SOUND[match.group()]
+            else:
+                syllable = _syllable(match.group())
+                if syllable.final not in _UNHEARD:
+                    continue
+                typo = str(syllable._replace(final=_UNHEARD[syllable.final]))
+            typos.append(Edit(match.start(), match.end(), (typo,)))
+        return [p for n, p in enumerate(typos) if n == 0 or re.search(r"\s", whole[typos[n - 1].start : p.start])]
+
+    def droppable(self, whole: str) -> list[Edit]:
+        particles = []
+        for match in _JOSA.finditer(whole):
+            josa, stem = match.group(), whole[: match.start()]
+            wrong = _AFTER_VOWEL if _has_final(stem) and not (josa == "로" and stem[-1] in "을일월") else _AFTER_FINAL
+            if josa not in wrong and not _NO_NOUN(stem[-2:]) and stem[-1] not in _NOT_BEFORE.get(josa, ""):
+                particles.append(deletion(match))
+        return particles
+
+    def negated(self, sentence: str) -> list[Edit]:
+        """Switch the polarity of the end of the sentence."""
+        for ending, negation in _ENDINGS:
+            if match := ending.search(sentence):
+                return [Edit(match.end() - len(match.group().lstrip()), match.end(), (negation,))]
+        return (
+            []
+            if _is_negative(sentence) or _is_hearsay(sentence)
+            else _negate_past(sentence) or _negate_present(sentence)
+        )
+
+    def number_words(self, whole: str) -> list[Edit]:
+        return [
+            Edit(m.start(), m.end(), tuple(n for n in _COUNTS if n != m.group() and f"{n} " not in whole))
+            for m in _COUNTED.finditer(whole)
+        ]
+
+    def names(self, whole: str) -> list[Name]:
+        names = [Name(match.group(1), "person") for match in _PERSON.finditer(whole)]
+        names += [Name(m.group(1), m.group(2)) for m in _PLACE.finditer(whole) if not _NO_PLACE(m.group(1))]
+        return names + super().names(whole)
+
+    def fits(self, before: str, old: str, new: str, after: str) -> bool:
+        """The particle after a name depends on whether the name ends in a consonant, and on ㄹ."""
+        return _has_final(old) == _has_final(new) and (
+            old[-1] in "울을일" or new[-1] not in "울을일" or after[:1] != "로"
+        )
