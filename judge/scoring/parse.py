@@ -97,6 +97,18 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str
     """
     start = _reply_start(text)
     grammar = _grammar(scale, title)
+    try:
+        return _find_strictly(text, start, reply, grammar)
+    except ParseError:
+        if judged is None:
+            raise
+        if score := _score_in_objects(text, start, grammar, judged, lone=reply == "score"):
+            return replace(score, reading="prose")
+        raise
+
+
+def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -> Found:
+    """Return the score in the form that was asked for. Raises ParseError."""
     if reply == "score":
         try:
             return _score_alone(text, start, len(text), grammar)
@@ -104,7 +116,14 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str
             if not _OBJECT.match(text, start):
                 raise
     if opening := _OBJECT.match(text, start):
-        return _score_in_object(text, opening.end(), grammar, lone=reply == "score")
+        item = json_reply.read_object(text, opening.end())
+        if item.broken or not item.strict:
+            raise ParseError("the reply begins like a JSON object but is not one", text)
+        if not _CLOSED.match(text, item.end):
+            raise ParseError("something follows the JSON object", text)
+        if score := _score_in_object(text, item.members, grammar, lone=reply == "score", tolerant=False):
+            return score
+        raise ParseError(_NO_KEY, text)
     if reply == "score_then_reason":
         line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
         score = _score_alone(text, line.start(), line.end(), grammar, quoted=False)
@@ -123,8 +142,13 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str
     _check_unquoted(before, match, text)
     if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
         raise ParseError("the reply ended inside its thinking", text)
+    score = _score_of_match(match, grammar, text, starts, ends)
+    if "}" in match.string[match.end("value") :] and json_reply.objects(text, start):
+        outermost = _score_in_objects(text, start, grammar, "", lone=False)
+        if outermost is None or outermost.start != score.start:
+            raise ParseError("the score is not that of the JSON object, but of one inside it", text)
     reason = before.rstrip(" \t\r\n*_#>`\"'([{【〔-•")
-    return replace(_score_of_match(match, grammar, text, starts, ends), reason=reason.strip() or None)
+    return replace(score, reason=reason.strip() or None)
 
 
 # Thinking before the reply.
@@ -216,6 +240,8 @@ _LINE = re.compile(r"[^\r\n]+")
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
+_NO_KEY = 'the JSON object does not have one key "score" with one value'
+_ANYTHING = re.compile("(?P<value>.*)", re.DOTALL)
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
 
@@ -223,6 +249,7 @@ _LONGEST = 120
 @dataclass(frozen=True, slots=True)
 class _Grammar:
     names: LabelIndex
+    name: re.Pattern[str]
     alone: re.Pattern[str]
     ending: re.Pattern[str]
     longest: int
@@ -270,6 +297,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     scale_text = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
     return _Grammar(
         names=index,
+        name=_compiled(name),
         alone=_compiled(
             rf"{_MARK}{_FENCE}(?:{_BULLET}{_MARK}(?:(?P<word>{'(?!)' if title else _ONE_WORD})|[〈<]?{name})"
             rf"(?:{bracket}|{ends}(?(word):|{_IS})))?{tail}"
@@ -311,24 +339,76 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
     return _score_of_match(match, grammar, text, starts, ends)
 
 
-def _score_in_object(text: str, at: int, grammar: _Grammar, *, lone: bool) -> Found:
-    """Return the score of the JSON object at `at`; with `lone`, the object may hold no other number."""
-    try:
-        members, end = json_reply.members(text, at)
-    except (ValueError, RecursionError) as error:
-        raise ParseError("the reply begins like a JSON object but is not one", text) from error
+def _score_in_object(
+    text: str, members: Sequence[json_reply.Member], grammar: _Grammar, *, lone: bool, tolerant: bool
+) -> Found | None:
+    """Return the score of a JSON object, None if no key is for one; with `lone`, it may hold no other number.
+
+    With `tolerant`, an object may be the only value of another, and the key may be any name of a score.
+    """
+    if tolerant and len(members) == 1 and text[members[0].start] == "{":
+        members = json_reply.read_object(text, members[0].start).members
     scores = [m for m in members if m.key.casefold() == "score"]
-    others = [m for m in members if m.key.casefold() != "score"]
-    if not _CLOSED.match(text, end):
-        raise ParseError("something follows the JSON object", text)
-    if len(scores) != 1 or isinstance(scores[0].value, bool) or not isinstance(scores[0].value, int | float | str):
-        raise ParseError('the JSON object does not have one key "score" with one value', text)
-    if lone and not all(m.value is None or isinstance(m.value, bool | str) for m in others):
+    if tolerant and not scores:
+        scores = [m for m in members if grammar.name.fullmatch(fold(m.key).replace("_", " "))]
+    if not scores:
+        return None
+    if len(scores) > 1 or scores[0].kind in ("literal", "container"):
+        raise ParseError(_NO_KEY, text)
+    others = [m for m in members if m is not scores[0]]
+    if lone and not all(m.kind in ("literal", "words") for m in others):
         raise ParseError("the JSON object holds more than a score and words", text)
     score = _score_alone(text, scores[0].start, scores[0].end, grammar)
     named = [m for m in others if m.key.casefold() == "reason"]
-    reasons = [m.value.strip() for m in named or others if isinstance(m.value, str)]
-    return Found(score.label, score.start, score.end, "\n".join(reasons) or None)
+    reasons = [m.words.strip() for m in named or others if m.kind == "words"]
+    return replace(score, reason="\n".join(reasons) or None)
+
+
+def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, lone: bool) -> Found | None:
+    """Return the score of the JSON objects in a reply, None if none has a key for a score.
+
+    Raises ParseError if one is broken, if they differ, and if the score may be quoted or is not the last word.
+    """
+    score = place = None
+    for item in json_reply.objects(text, start):
+        if item.broken:
+            raise ParseError("the reply holds a JSON object that is not closed or not plain", text)
+        if other := _score_in_object(text, item.members, grammar, lone=lone, tolerant=True):
+            if score and score.label != other.label:
+                raise ParseError("the reply holds JSON objects with different scores", text)
+            before = None if lone else re.sub(r"```\w*\s*\Z", "", text[start : item.start]).strip()
+            score, place = replace(other, reason=other.reason or before or None), item
+    if score and place:
+        _check_object(text, start, place, score, grammar, judged=judged)
+    return score
+
+
+def _check_object(
+    text: str, start: int, item: json_reply.JsonObject, score: Found, grammar: _Grammar, *, judged: str
+) -> None:
+    """Raise ParseError if an object amid other text may be a quotation, or not the judge's last word on the score."""
+    opening = _OBJECT.match(text, start)
+    if opening and opening.end() == item.start and _CLOSED.match(text, item.end):
+        return
+    before, after = text[start : item.start].rstrip(), fold(text[item.end :]).casefold()
+    if inside := _ANYTHING.fullmatch(text[item.start : item.end]):
+        _check_unquoted(before, inside, text)
+    # The key, a colon and the value.
+    written = re.split("[{,]", text[item.start : score.start])[-1] + text[score.start : score.end]
+    if before.endswith(("'", "‘", "’")) or _bare(written) in _bare(judged):
+        raise ParseError("the JSON object may be a quotation", text)
+    names = [name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii()]
+    if (
+        re.search("[0-9]", after)
+        or any(map(grammar.names.label, re.findall(r"\w+", after)))
+        or any(name in after for name in names)
+    ):
+        raise ParseError("what follows the JSON object may be another score", text)
+
+
+def _bare(text: str) -> str:
+    """Return the words, colons and points of a text in lower case."""
+    return re.sub(r"[^\w:.]+", "", fold(text).casefold())
 
 
 def spans(text: str) -> dict[str, tuple[int, int]]:
@@ -337,14 +417,11 @@ def spans(text: str) -> dict[str, tuple[int, int]]:
     Raises ParseError for any other reply.
     """
     opening = _OBJECT.match(text, _reply_start(text))
-    try:
-        members, end = json_reply.members(text, opening.end()) if opening else ([], 0)
-    except (ValueError, RecursionError) as error:
-        raise ParseError("the reply begins like a JSON object but is not one", text) from error
-    if not members or not _CLOSED.match(text, end):
+    item = json_reply.read_object(text, opening.end()) if opening else None
+    if not item or item.broken or not item.strict or not _CLOSED.match(text, item.end):
         raise ParseError("the reply is not one JSON object", text)
-    times = Counter(member.key for member in members)
-    return {member.key: (member.start, member.end) for member in members if times[member.key] == 1}
+    times = Counter(member.key for member in item.members)
+    return {member.key: (member.start, member.end) for member in item.members if times[member.key] == 1}
 
 
 # From what was written to a label.
