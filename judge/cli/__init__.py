@@ -24,6 +24,7 @@ from judge.cli.report import compare_command, report_command, validate_command
 from judge.cli.run import plan_command, rank_command, run_command
 from judge.cli.terminal import print_message
 from judge.cli.test import suites_command
+from judge.cli.vectors import vectors_command
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.version import __version__
@@ -53,7 +54,7 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "report": report_command, "compare": compare_command, "validate": validate_command, "power": power_command,
     },
     "Gate": {"test": suites_command, "audit": audit_command},
-    "Set up": {"init": init_command},
+    "Set up": {"init": init_command, "vectors": vectors_command},
 }  # fmt: skip
 for group, commands in _COMMANDS.items():
     for name, function in commands.items():

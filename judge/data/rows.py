@@ -81,7 +81,7 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
                 raise DataError(f"{where}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8") from error
 
 
-def parsed(text: str, where: str) -> Any:
+def parsed(text: str | bytes, where: str) -> Any:
     """Parse one line of JSON. Raises DataError."""
     try:
         return json.loads(text.rstrip())
