@@ -8,6 +8,7 @@ import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.config import RankConfig
 from judge.core.errors import CriterionError
+from judge.core.format import to_json
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import multi_criteria_layout, sandbox, template_texts
@@ -273,8 +275,10 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "digest": criterion.digest,
         "title": criterion.title,
         "path": criterion.path,
-        "scale": list(criterion.scale.labels),
+        "scale": to_json(asdict(criterion.scale)),
         "reply": criterion.reply,
+        "form": "merged" if criterion.merged else criterion.form,
+        "language": criterion.language,
         "version": criterion.version,
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),

@@ -36,7 +36,7 @@ class Found:
 
 UNKEYED = "unkeyed"
 """The finish reason if a reply to several criteria lacks one of them."""
-_UNFINISHED = {
+UNFINISHED = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
@@ -56,7 +56,7 @@ def reply_text(choice: Choice) -> str:
 
 def join_replies(choices: Iterable[Choice]) -> str:
     """Return several replies as one JSON list; one that did not end by itself is there with its finish reason."""
-    replies = [[c.text, c.finish_reason] if c.finish_reason in _UNFINISHED else c.text for c in choices]
+    replies = [[c.text, c.finish_reason] if c.finish_reason in UNFINISHED else c.text for c in choices]
     return json.dumps(replies, ensure_ascii=False)
 
 
@@ -72,7 +72,7 @@ def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged
 
 
 def _check_end(choice: Choice) -> None:
-    if trouble := _UNFINISHED.get(choice.finish_reason):
+    if trouble := UNFINISHED.get(choice.finish_reason):
         raise ParseError(trouble, choice.text)
 
 

@@ -1,0 +1,144 @@
+"""Read the stored replies of a run again, with its own settings or others. Sends nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from judge.core.errors import ConfigError, ParseError
+from judge.core.records import Choice, Column, Criterion, Failure, Provenance, Response, Scale, Score
+from judge.scoring import parse, strategies
+from judge.scoring.strategies import SamplingOptions, UnusableReply
+
+_OLD = (
+    "the replies of this run cannot be read again: an older judge stored it, without its scales and settings; "
+    "run it again (the cache answers what is already paid for)"
+)
+_NOT_WEIGHED = "no token probabilities are stored with this reply"
+
+
+def settings_of(info: Mapping[str, Any]) -> SamplingOptions:
+    """Return the settings of a run from its `info`. Raises ConfigError if they are not there."""
+    plan = info.get("plan") or {}
+    try:
+        settings = {field.name: plan.get(field.name, field.default) for field in fields(SamplingOptions)}
+        return SamplingOptions(**settings | {"repair": plan["repair"] == "on" and not plan["strict"]})
+    except KeyError:
+        raise ConfigError(_OLD) from None
+
+
+def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
+    """Return a column's criterion from a run's `info`: title, reply kind and scale, which reading needs, no template.
+
+    Raises ConfigError if they are not there.
+    """
+    name = column.criterion or column.name
+    stored = (info.get("criteria") or {}).get(name) or {}
+    try:
+        scale = Scale(**{key: tuple(v) if isinstance(v, list) else v for key, v in stored["scale"].items()})
+        return Criterion(name, "", scale, stored["reply"], title=stored["title"], language=stored["language"])
+    except (AttributeError, KeyError, TypeError):
+        raise ConfigError(_OLD) from None
+
+
+def reread(
+    row: Score | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None
+) -> Score | Failure:
+    """Return the row that the stored replies give with these settings: a score, or a failure if they have none.
+
+    `judged` are the judged texts, joined by a newline. A score by token probabilities becomes the expected value of the
+    stored distribution again; its bounds stay, because they depend on tokens, which no run stores. Returns the row
+    itself if its numbers stay the same, if a failure stays one, and if it has no judge's replies or probabilities:
+    metrics, panels, identical texts, unanswered requests, refused decisions.
+    """
+    source = row.provenance if isinstance(row, Score) else row
+    if source.method not in ("logprobs", "decisions", "samples", "single") or not (source.raw or _shares(source)):
+        return row
+    if isinstance(row, Failure) and (row.method == "decisions" or _unfinished(row)):
+        return row
+    try:
+        value, provenance = _value(source, criterion, settings, None if settings.strict else judged)
+    except ParseError as error:
+        if isinstance(row, Failure):
+            return row
+        second = source.reading if source.reading == "repaired" else None
+        failure = Failure(row.item, row.system, row.column, "parse", "ParseError", str(error), source.raw or "")
+        return replace(failure, rival=row.rival, method=source.method, reading=second)
+    score = Score(row.item, row.system, row.column, value, provenance, row.rival)
+    return row if isinstance(row, Score) and _equal(asdict(row), asdict(score)) else score
+
+
+def _value(
+    source: Provenance | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None
+) -> tuple[float, Provenance]:
+    """Return the value of a row's replies, and its provenance. Raises ParseError if they have no score."""
+    raw, shares = source.raw or "", _shares(source)
+    if source.reading == "repaired":
+        first, second = parse.split_replies(raw)
+        try:
+            return _stated(first, criterion, settings, judged)
+        except ParseError:
+            if not settings.repair:
+                raise
+        parse.reply_text(second)  # raises for an unfinished reply
+        alone = replace(source, raw=second.text, reading=None)
+        value, provenance = _value(alone, replace(criterion, reply="score"), settings, judged)
+        return value, replace(provenance, raw=raw, reason=first.text, reading="repaired")
+    if source.method == "samples":
+        draws = [Response((draw,)) for draw in parse.split_replies(raw)]
+        return strategies.score_reply("samples", draws, criterion, settings, judged=judged)
+    if isinstance(source, Failure) or not shares:
+        note = source.note if isinstance(source, Provenance) else _NOT_WEIGHED if source.method == "logprobs" else None
+        return _stated(Choice(raw), criterion, settings, judged, note)
+    written = parse.Found("", 0, 0)
+    try:
+        written = parse.read(Choice(raw), criterion.reply, criterion.scale, criterion.title, judged) if raw else written
+    except ParseError as error:
+        if error.place is None:  # else the written text is no label, but the likely tokens at its place are
+            raise
+    try:
+        answer = Response((Choice(raw, shares=tuple(shares.items())),))
+        value, provenance = strategies.score_reply("decisions", [answer], criterion, settings)
+    except UnusableReply as error:
+        if not raw or settings.weighting != "auto":
+            raise
+        if settings.temperature == 0:
+            return _stated(Choice(raw), criterion, settings, judged, str(error))
+        raise ParseError(f"{error}; a run with these settings draws samples instead", raw) from error
+    provenance = replace(provenance, method=source.method, raw=source.raw, note=source.note)
+    if not raw:
+        return value, provenance
+    provenance = replace(provenance, low=source.low, high=source.high)
+    return value, replace(provenance, reason=written.reason, reading=written.reading)
+
+
+def _stated(
+    reply: Choice, criterion: Criterion, settings: SamplingOptions, judged: str | None, note: str | None = None
+) -> tuple[float, Provenance]:
+    """Return the score that a reply states. Raises ParseError if it has none, or if only probabilities may count."""
+    notes = [note] if note else []
+    answers = [Response((reply,))]
+    value, provenance = strategies.score_reply("single", answers, criterion, settings, notes, judged=judged)
+    if settings.weighting not in ("auto", "single"):
+        raise ParseError(_NOT_WEIGHED, reply.text)
+    return value, provenance
+
+
+def _unfinished(failure: Failure) -> bool:
+    """Return whether the one reply of a failure did not end by itself; of several, `raw` has this of each."""
+    return failure.reading != "repaired" and failure.message in parse.UNFINISHED.values()
+
+
+def _shares(source: Provenance | Failure) -> Mapping[str, float] | None:
+    return source.distribution if isinstance(source, Provenance) else None
+
+
+def _equal(stored: Any, new: Any) -> bool:
+    """Return whether two fields of a score are equal, but for rounding and notes."""
+    if isinstance(stored, Mapping) and isinstance(new, Mapping):
+        return stored.keys() == new.keys() and all(_equal(stored[key], new[key]) for key in stored.keys() - {"note"})
+    if isinstance(stored, float) and isinstance(new, float):
+        return math.isclose(stored, new, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(stored == new)
