@@ -1,4 +1,4 @@
-"""Paid-for replies, kept: `Request.key()` → `Response`. Only usable replies are put in; nothing is ever evicted.
+"""Paid-for replies, with a score or without: `Request.key()` → `Response`. Nothing is ever evicted.
 
 Stored with diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from the
 file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON text, a pickle

@@ -327,9 +327,7 @@ class _RequestCounter:
             if strategy != ladder[0]:
                 requests = self._requests(prompt, criterion, strategy)
                 known = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
-            stored = {
-                key: known[key] for key in requests if key in known and strategies.satisfies(known[key], self.settings)
-            }
+            stored = {key: known[key] for key in requests if key in known}
             self._note_cached(requests, stored, (criterion.name, strategy), counts)
             last = strategy == ladder[-1]
             settled = None
@@ -338,11 +336,13 @@ class _RequestCounter:
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
                 line.cached += not self.ignore_cache
                 return
-            missing = [key for key in requests if self.ignore_cache or key not in stored or settled is None]
+            missing = [key for key in requests if self.ignore_cache or key not in stored]
             if missing and self.pending.keys() >= set(missing):
                 line.equal += 1
                 return
             lacking = strategy in self.traits.lacking
+            if lacking and last:  # such judgments fail without a request
+                return
             steps_down = not last and (settled is False or lacking)
             if not steps_down or (self.ignore_cache and not lacking):
                 new = [key for key in missing if key not in self.pending]
@@ -388,16 +388,16 @@ class _RequestCounter:
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
 
-    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool | None:
-        """Return whether cached replies settle a judgment; None if they have to be requested again."""
+    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool:
+        """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does."""
         try:
             judged = judgment.judged(self.settings)
             strategies.score_reply(strategy, answers, judgment.criterion, self.settings, judged=judged)
         except UnusableReply as error:
             self.traits.learn(strategy, error)
-            return last  # then the judgment fails without a request
+            return last
         except ParseError:
-            return None
+            return True
         self.traits.proven.add(strategy)
         return True
 

@@ -422,7 +422,7 @@ def _run(
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
         concurrency=prepared.config.max_concurrency,
         suffix=column_suffix(prepared, judge), recording=prepared.recording,
-        engine=engine, criteria=_criteria_of_judge(prepared, judge),
+        engine=engine, criteria=_criteria_of_judge(prepared, judge), retry_failed=prepared.config.retry_failed,
     )  # fmt: skip
 
 
@@ -480,6 +480,7 @@ async def open_metric_client(
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
             concurrency=config.max_concurrency, max_tokens=config.max_tokens, recording=prepared.recording,
+            retry_failed=config.retry_failed,
         )  # fmt: skip
         async with asker:
             prepared.ask.to = ThreadClient(asker, asyncio.get_running_loop())

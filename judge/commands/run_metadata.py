@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from judge.config import RankConfig
 from judge.core.errors import CriterionError
-from judge.core.format import to_json
+from judge.core.format import plural, to_json
+from judge.core.messages import option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import multi_criteria_layout, sandbox, template_texts
@@ -170,6 +171,11 @@ def metadata_factory(
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
+        if number := sum(counts.failed_cached for counts in progress.judges.values()):
+            remarks.append(
+                f"{plural(number, 'value')} failed again without a request, on stored replies that have no score. "
+                f"{option('retry_failed', True)} asks for them again."
+            )
         if status == "complete":
             remarks += _unused_rules(prepared, progress)
         return fixed | {
@@ -313,6 +319,7 @@ def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
             "sent": counts.sent,
             "answered": counts.answered,
             "cached": counts.cached,
+            "failed_cached": counts.failed_cached,
             "shared": counts.shared,
             "retried": counts.retried,
             "timeouts": counts.timeouts,

@@ -37,6 +37,7 @@ class MetricClient:
     """Asks one judge model, at temperature 0, whatever metrics want to know.
 
     Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
+    With `retry_failed`, a stored reply that no question can read is asked for again, unless it is `fresh`.
     `max_tokens` is the least limit of a reply: one that was meant for scores does not cut a list off.
     Raises ConfigError for a decision endpoint.
     """
@@ -51,12 +52,14 @@ class MetricClient:
         concurrency: int = 64,
         max_tokens: int | None = None,
         recording: Recorder | None = None,
+        retry_failed: bool = False,
     ) -> None:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
         self.counts = counts if counts is not None else JudgeProgress()
         self.provider, self.cache, self.retrier = provider, cache, retrier
         self._concurrency, self.max_tokens, self.recording = concurrency, max_tokens, recording
+        self.retry_failed, self.fresh = retry_failed, set[str]()
         self._asking: dict[asyncio.Task[object], _Call] = {}
         self.claimed: set[str] = set()
         self._closed = False
@@ -177,18 +180,20 @@ class _Call:
         return [request for _, request in self.claims.acquire(new.items())]
 
     def _read_cached(self, key: str, request: Request, response: Response) -> bool:
-        """Read a reply that is kept; whether it was of use."""
+        """Read a stored reply; False if it is asked for again."""
         if not self._settle(key, response):
-            del self._answers[key]
-            return False
+            if self._client.retry_failed and key not in self._client.fresh:
+                del self._answers[key]
+                return False
+            self._counts.failed_cached += 1
         self._counts.cached += 1
         self._note(request, response)
         return True
 
     def answered(self, request: Request, answer: Answer) -> None:
-        """Give an answer to all who want it; keep a reply that any of them can read."""
+        """Give an answer to all who want it, and store it if it is a reply."""
         key = request.key()
-        usable = self._settle(key, answer)
+        self._settle(key, answer)
         self.claims.complete([key])
         if isinstance(answer, ProviderError):
             self._counts.refused += 1
@@ -196,7 +201,8 @@ class _Call:
         self._counts.answered += 1
         self._counts.usage += answer.usage
         self._note(request, answer)
-        if usable and request.endpoint:
+        self._client.fresh.add(key)
+        if request.endpoint:
             self._client.cache.put(key, answer, request)
 
     def _settle(self, key: str, answer: Answer) -> bool:

@@ -3,12 +3,11 @@
 There is one `PendingRequest` for each reply that the cache would hold: every draw of a prompt, every criterion of a
 merged prompt and every typed question has its own. It owns the judgments that wait for it, and its state:
 
-    queued ──> leased ──> in flight ──> answered ──> stored
-      │          ^            │             │
-      │          └────────────┤             └──> failed  (nobody could use the reply)
-      │     (the reply did    └────────────────> failed  (the request was refused)
-      │      not have it)
-      └── while another process asks for it; its reply makes the request stored at once
+    queued ──> leased ──> in flight ──> answered  (with a reply, which is in the cache, or an error)
+      │          ^            │             ^
+      │          └────────────┘             │
+      │  (the reply did not have it)        │
+      └─────────────────────────────────────┘  (by another process)
 
 One message to the model, a bundle, carries as many of them as it can.
 """
@@ -52,7 +51,7 @@ class PendingJudgment:
 
     `fallback` is a reply to an earlier strategy from which the strategy `single` can be read. `waited` is True once the
     judgment has waited for a request, and `requested_here` if that was sent for it and not for an equal judgment.
-    `prefix` is that of its requests.
+    `asked_again` is True if it failed on stored replies, which are to be replaced. `prefix` is that of its requests.
     """
 
     judgment: Judgment
@@ -65,6 +64,7 @@ class PendingJudgment:
     fallback: Response | None = None
     waited: bool = False
     requested_here: bool = False
+    asked_again: bool = False
 
     @property
     def size(self) -> int:
@@ -79,8 +79,6 @@ class State(Enum):
     LEASED = auto()
     IN_FLIGHT = auto()
     ANSWERED = auto()
-    STORED = auto()
-    FAILED = auto()
 
 
 @dataclass(slots=True, eq=False)

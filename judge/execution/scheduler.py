@@ -44,6 +44,9 @@ class JudgeRun:
     was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
     where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
 
+    Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With
+    `retry_failed`, a judgment that fails on stored replies alone is asked again, and the new replies replace those.
+
     A call finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError if going on is
     pointless (wrong key, unknown model, unreachable endpoint) and StorageError if replies can no longer be stored.
     Every row emitted until then stands, and every reply that was paid for is in the cache.
@@ -65,6 +68,7 @@ class JudgeRun:
         recording: Recorder | None = None,
         engine: Engine | None = None,
         criteria: Sequence[Criterion] = (),
+        retry_failed: bool = False,
     ) -> None:
         self.counts = counts if counts is not None else JudgeProgress()
         self.counts.total += len(judgments)
@@ -93,7 +97,9 @@ class JudgeRun:
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
         self._exact = traits.full_distribution
         self._traits = ModelTraits()
-        self._unreadable: set[str] = set()
+        self._retry_failed = retry_failed
+        self._outdated: dict[str, Answer | None] = {}
+        """Stored replies that are asked for again, by key; None once there is a new one."""
         self._rows: deque[Row] = deque()
         self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
@@ -198,15 +204,18 @@ class JudgeRun:
                     model=provider.model, endpoint=provider.endpoint, prefix=case.prefix,
                 )  # fmt: skip
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}
-            keys = {key for case in cases for key in case.requests} - self._unreadable - self._pending.keys()
+            keys = {key for case in cases for key in case.requests} - self._pending.keys()
             stored = self._cache.get_many(list(keys)) if self._provider.endpoint else {}
             without_strategy: list[PendingJudgment] = []
             for case in cases:
                 for key, request in case.requests.items():
                     if (pending := self._pending.get(key)) is not None and pending.answer is not None:
                         case.answers[key] = pending.answer
-                    elif (response := stored.get(key)) is not None and self._accept_cached(request, response):
-                        case.answers[key] = response
+                    elif (response := stored.get(key)) is not None:
+                        if case.asked_again:
+                            self._outdated.setdefault(key, response)
+                        if self._accept_cached(key, request, response):
+                            case.answers[key] = response
                 if len(case.answers) == len(case.requests):
                     self._score(case)
                 elif (why := self._traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
@@ -271,53 +280,52 @@ class JudgeRun:
             for pending, part in self._bundles.split(members, answer):
                 if part is None:
                     pending.state = State.LEASED
-                else:
-                    self._record(pending.request, part)
-                    parts.append((pending, part))
-            self._settle(parts, State.ANSWERED)
+                    continue
+                self._record(pending.request, part)
+                if self._provider.endpoint:
+                    self._cache.put(pending.key, part, pending.request)
+                parts.append((pending, part))
+            self._leases.complete(pending.key for pending, _ in parts)
+            self._settle(parts)
         elif self._provider.decides and len(members) > 1:  # one question may be what all were refused for
             for pending in members:
                 pending.state, pending.alone = State.LEASED, True
         else:
             self.counts.refused += 1
-            self._settle([(pending, answer) for pending in members], State.FAILED)
+            self._leases.complete(pending.key for pending in members)
+            self._settle([(pending, answer) for pending in members])
         self._queue.answered(bundle, asyncio.get_running_loop().time())
         self._news.set()
         return self._commit.committed()
 
     def _take_cached(self, key: str, request: Request, response: Response) -> bool:
-        """Hand on a reply that another process has kept; whether it is of use to those who wait for it."""
-        if key in self._unreadable or not self._accept_cached(request, response):
-            return False
-        self._settle([(self._pending[key], response)], State.STORED)
-        return True
+        """Hand on a reply that another process has stored; whether it is of use to those who wait for it."""
+        if accepted := self._accept_cached(key, request, response):
+            self._settle([(self._pending[key], response)], sent=False)
+        return accepted
 
-    def _accept_cached(self, request: Request, response: Response) -> bool:
-        """Whether a stored reply has what is asked for now; if so, it is noted and recorded."""
-        if not strategies.satisfies(response, self._settings):
-            return False
-        self._note_server(response)
-        self._record(request, response)
-        return True
+    def _accept_cached(self, key: str, request: Request, response: Response) -> bool:
+        """Note and record a stored reply; False if it is asked for again."""
+        if accepted := response != self._outdated.get(key):
+            self._note_server(response)
+            self._record(request, response)
+        return accepted
 
-    def _settle(self, answers: Sequence[tuple[PendingRequest, Answer]], state: State) -> None:
+    def _settle(self, answers: Sequence[tuple[PendingRequest, Answer]], *, sent: bool = True) -> None:
         """Give answers to the judgments that wait for them, and score those that have all they wait for."""
         cases: dict[PendingJudgment, None] = {}
         for pending, answer in answers:
-            pending.answer, pending.state = answer, state
+            pending.answer, pending.state = answer, State.ANSWERED
+            if self._retry_failed:
+                self._outdated[pending.key] = None
             for place, case in enumerate(pending.subscribers):
                 case.answers[pending.key] = answer
-                case.waited = case.waited or state is not State.STORED
-                case.requested_here = case.requested_here or (state is not State.STORED and place == 0)
+                case.waited = case.waited or sent
+                case.requested_here = case.requested_here or (sent and place == 0)
             cases |= pending.subscribers
         for case in cases:
             if len(case.answers) == len(case.requests):
                 self._score(case)
-                continue
-            criterion, judged = case.judgment.criterion, case.judgment.judged(self._settings)
-            for pending, answer in answers:  # a draw with a score stands, whatever becomes of the others
-                if case in pending.subscribers and strategies.label(answer, criterion, judged):
-                    self._store(pending)
 
     # From answers to rows.
 
@@ -327,47 +335,48 @@ class JudgeRun:
         answers = [case.answers[key] for key in case.requests]
         if not answers and case.fallback is not None:
             answers = [case.fallback]
-        usable = False
         try:
             judged = judgment.judged(self._settings)
             value, provenance = strategies.score_reply(
                 case.strategies[0], answers, judgment.criterion, self._settings, case.notes, judged=judged
             )
-        except UnusableReply as error:
-            self._traits.learn(case.strategies[0], error)
-            if len(case.strategies) > 1:
-                self._fall_back(case, error, answers)
-                return
-            self._fail(judgment, "parse", ParseError(str(error), error.raw), case.strategies[0])
         except ParseError as error:
-            if not case.waited:  # a run keeps no such reply: it was imported
-                self._unreadable.update(case.requests)
-                self._leave(case, keep=False)
+            last = not isinstance(error, UnusableReply) or len(case.strategies) == 1
+            if last and self._retry_failed and not case.waited and not case.asked_again:
+                case.asked_again, case.strategies, case.notes = True, list(self._strategies), []
+                case.fallback = None
+                for key, answer in case.answers.items():
+                    self._outdated.setdefault(key, answer)
+                self._leave(case)
                 self._retried.append([case])
                 return
-            self._fail(judgment, "parse", error, case.strategies[0])
+            if isinstance(error, UnusableReply):
+                self._traits.learn(case.strategies[0], error)
+            if not last:
+                self._fall_back(case, error, answers)
+                return
+            self.counts.failed_cached += not case.waited
+            self._fail(judgment, "parse", ParseError(str(error), error.raw), case.strategies[0])
         except ProviderError as error:
             if case.fallback is not None and len(case.strategies) > 1:
                 self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
                 return
             self._fail(judgment, "request", error)
         else:
-            usable = True
             self._traits.proven.add(case.strategies[0])
             if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
                 self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
-        self._leave(case, keep=usable)
+        self._leave(case)
         self.counts.cached += not case.waited
         self.counts.shared += case.waited and not case.requested_here
 
-    def _fall_back(self, case: PendingJudgment, error: UnusableReply, answers: Sequence[Answer]) -> None:
-        strategy = case.strategies.pop(0)
-        self._leave(case, keep=strategy == "logprobs")
-        if strategy == "logprobs":
+    def _fall_back(self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]) -> None:
+        if case.strategies.pop(0) == "logprobs":
             case.fallback = strategies.fallback_reply(answers)
+        self._leave(case)
         case.notes.append(str(error))
         if case.strategies[0] == "single" and case.fallback is not None:
             self._score(case)
@@ -378,29 +387,14 @@ class JudgeRun:
         self._next_round.append(case)
         self._next_round_bytes += case.size
 
-    def _leave(self, case: PendingJudgment, *, keep: bool) -> None:
-        """End a judgment's requests, and `keep` their replies; the last judgment to leave one ends it."""
+    def _leave(self, case: PendingJudgment) -> None:
+        """End a judgment's requests; one ends with the last judgment that waited for it."""
         for key in case.requests:
-            if (pending := self._pending.get(key)) is None:  # the cache had it
-                continue
-            if keep:
-                self._store(pending)
-            pending.subscribers.pop(case, None)
-            if not pending.subscribers:
-                if pending.state is State.ANSWERED:
-                    pending.state = State.FAILED
-                del self._pending[key]
-                self._leases.complete([key])
+            if (pending := self._pending.get(key)) is not None:  # else the cache had it
+                pending.subscribers.pop(case, None)
+                if not pending.subscribers:
+                    del self._pending[key]
         case.requests, case.answers = {}, {}
-
-    def _store(self, pending: PendingRequest) -> None:
-        """Put a fresh reply into the cache; it is on disk with the next commit."""
-        if pending.state is State.ANSWERED and isinstance(pending.answer, Response):
-            if self._provider.endpoint:
-                self._cache.put(pending.key, pending.answer, pending.request)
-                self._unreadable.discard(pending.key)
-            pending.state = State.STORED
-            self._leases.complete([pending.key])
 
     def _note_server(self, response: Response) -> None:
         """Take down what a reply tells of its server; its temperature only counts if the reply does."""

@@ -146,11 +146,6 @@ def requests(
     return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in range(count))
 
 
-def satisfies(response: Response, settings: SamplingOptions) -> bool:
-    """Return whether a cached reply has what the settings ask for now."""
-    return settings.weighting != "logprobs" or all(choice.tokens or choice.shares for choice in response.choices)
-
-
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:
     """Return the first answer in words, from which the strategy `single` can read a score."""
     written = (
@@ -195,16 +190,6 @@ def score_reply(
     return value, Provenance(
         "single", argmax=score.label, reason=score.reason, raw=raw, note=note, reading=score.reading
     )
-
-
-def label(answer: Answer | None, criterion: Criterion, judged: str | None = None) -> str | None:
-    """Return the label of one reply, or None if it has none."""
-    if not isinstance(answer, Response) or not answer.choices:
-        return None
-    try:
-        return parse.read(answer.choices[0], criterion.reply, criterion.scale, criterion.title, judged).label
-    except ParseError:
-        return None
 
 
 def _score_by_logprobs(

@@ -141,18 +141,17 @@ def test_criteria_in_one_request_are_read_once() -> None:
 @pytest.mark.parametrize(
     ("given", "kept", "failed"),
     [
-        ({"weighting": "single"}, "no idea", 0),
-        ({}, "no idea", 0),
+        ({"weighting": "single"}, "no idea", 24),
+        ({}, "no idea", 24),
         ({"weighting": "samples", "draws": 3}, "no idea", 24),
-        ({"weighting": "logprobs"}, "4", 0),
+        ({"weighting": "logprobs"}, "4", 24),
         ({"weighting": "logprobs", "min_mass": 0.9}, {"4": 0.6, "I": 0.4}, 24),
         ({"temperature": 0.0, "min_mass": 0.9}, {"4": 0.6, "I": 0.4}, 0),
     ],
 )
-def test_kept_replies_that_a_run_distrusts_are_foreseen_as_it_takes_them(
+def test_stored_replies_without_a_score_are_foreseen_as_a_run_takes_them(
     given: dict[str, Any], kept: Any, failed: int
 ) -> None:
-    """As `judge doctor cache import` may bring them; texts that are equal share what is asked anew."""
     keep(kept, **given)
     judge = Asked()
     counted = totals(make_forecast(prepared(Asked(), **given)))

@@ -55,6 +55,7 @@ class Merged:
         names: tuple[str, ...] = FOUR,
         count: int = 3,
         cache: DiskCache | NoCache | None = None,
+        retry_failed: bool = False,
         **settings: Any,
     ) -> None:
         self.provider = ScriptedProvider(script, endpoint="test")
@@ -65,6 +66,7 @@ class Merged:
         run = JudgeRun(
             judgments, self.provider, SamplingOptions(**settings), cache=cache or NoCache(),
             retrier=Retrier(Policy(), sleep=no_sleep), emit=self.rows.append, counts=self.counts,
+            retry_failed=retry_failed,
         )  # fmt: skip
         asyncio.run(run())
 
@@ -146,8 +148,9 @@ def test_what_is_missing_fails_alone(reply: Any, failed: set[str], tmp_path: Pat
     assert {f.stage for f in one.failures} <= {"parse"}
     assert all(f.raw for f in one.failures)
     again = Merged(said, names=THREE, count=1, weighting="single", cache=cache)
-    assert again.counts.sent == bool(failed)
-    assert again.counts.failed == 0
+    assert (again.counts.sent, again.counts.failed) == (0, len(failed))
+    retried = Merged(said, names=THREE, count=1, weighting="single", cache=cache, retry_failed=True)
+    assert (retried.counts.sent, retried.counts.failed) == (1, 0)
     cache.close()
 
 

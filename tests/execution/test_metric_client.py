@@ -146,20 +146,19 @@ def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
         (Response(()), "no reply"),
     ],
 )
-def test_a_reply_of_no_use_is_trouble_and_is_not_kept(tmp_path: Path, reply: Reply, message: str) -> None:
+def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(tmp_path: Path, reply: Reply, message: str) -> None:
     one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
-    (found,) = ask(one, wanted("a"))
-    assert isinstance(found, ModelError)
-    assert found.error == "ParseError"
-    assert message in found.message
-    assert ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a")) == ["A"]
-
-
-def test_a_kept_reply_that_is_no_longer_of_use_is_asked_for_again(tmp_path: Path) -> None:
-    ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], wanted("a", read=str))
-    again, provider = scripted(cache=DiskCache(tmp_path))
-    assert ask(again, wanted("a", "a")) == ["A", "A"]
-    assert (len(provider.seen), again.counts.cached) == (1, 0)
+    (first,) = ask(one, wanted("a"))
+    assert isinstance(first, ModelError)
+    assert first.error == "ParseError"
+    assert message in first.message
+    second, provider = scripted(cache=DiskCache(tmp_path))
+    assert (ask(second, wanted("a")), provider.seen) == ([first], [])
+    assert (second.counts.cached, second.counts.failed_cached) == (1, 1)
+    third, provider = scripted(cache=DiskCache(tmp_path), retry_failed=True)
+    assert ask(third, wanted("a", "a")) == ["A", "A"]
+    assert (len(provider.seen), third.counts.cached) == (1, 0)
+    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], wanted("a")) == ["A"]
 
 
 def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.cache import DiskCache, NoCache
-from judge.core.errors import CriterionError, ProviderError, Refused, StorageError
+from judge.core.errors import CriterionError, ParseError, ProviderError, Refused, StorageError
 from judge.core.records import Choice, Criterion, Failure, Response, Sample, Score, Token, Usage
 from judge.criteria import load
 from judge.execution.pending import Judgment, Row
@@ -43,6 +43,7 @@ class Judged:
         endpoint: str = "test",
         decides: bool = False,
         concurrency: int = 64,
+        retry_failed: bool = False,
         **settings: Any,
     ) -> None:
         self.provider = ScriptedProvider(script, endpoint=endpoint, decides=decides)
@@ -59,6 +60,7 @@ class Judged:
             emit=self.rows.append,
             counts=self.counts,
             concurrency=concurrency,
+            retry_failed=retry_failed,
         )
 
     def __call__(self) -> Judged:
@@ -125,17 +127,73 @@ def test_another_question_is_not_answered_from_the_cache(tmp_path: Path, change:
     assert again.values == [5.0] * 3
 
 
-def test_unusable_replies_are_not_kept(tmp_path: Path) -> None:
-    Judged(lambda _: "no idea", cache=DiskCache(tmp_path))()
-    again = Judged(lambda _: "4", cache=DiskCache(tmp_path))()
-    assert again.values == [4.0] * 3
+SCORELESS: dict[str, tuple[Reply, dict[str, Any]]] = {
+    "prose": ("no idea", {}),
+    "empty": ("", {}),
+    "cut off": (Response((Choice("The text is", "length"),)), {}),
+    "refused": (Response((Choice("I cannot", "refusal"),)), {}),
+    "filtered": (Response((Choice("", "content_filter"),)), {}),
+    "nothing": (Response(()), {}),
+    "no probability on the scale": ({"no": 0.9, "4": 0.1}, {"weighting": "logprobs"}),
+    "draws": (Response((Choice("no idea"),) * 3), {"weighting": "samples", "draws": 3}),
+    "one draw at a time": ("no idea", {"weighting": "samples", "draws": 3}),
+    "an answer to a question": (Response((Choice("refused"),)), {"decides": True}),
+}
 
 
-def test_strict_weighting_asks_again_where_the_kept_reply_has_no_probabilities(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reply", "how"), SCORELESS.values(), ids=SCORELESS)
+def test_a_reply_without_a_score_is_paid_once_until_failures_are_retried(
+    tmp_path: Path, reply: Reply, how: dict[str, Any]
+) -> None:
+    asked = [replace(load("coherence"), form="decision")] if "decides" in how else None
+
+    def judged(script: Callable[[Any], Reply], **more: Any) -> Judged:
+        return Judged(script, cache=DiskCache(tmp_path), criteria=asked, **how, **more)()
+
+    first = judged(lambda _: reply)
+    assert len(first.failures) == 3
+    again = judged(lambda _: {"4": 1.0})
+    assert (again.counts.sent, again.counts.failed_cached, again.counts.cached) == (0, 3, 3)
+    assert {(f.item, f.error, f.raw) for f in again.failures} == {
+        (f.item, f.error, f.raw or again.failures[0].raw) for f in first.failures
+    }
+    if how.get("weighting") == "samples":
+        retried = judged(lambda r: drawn(r, "4", "4", "4"), retry_failed=True)
+    else:
+        retried = judged(lambda _: {"4": 1.0}, retry_failed=True)
+    assert (retried.values, retried.counts.failed_cached) == ([4.0] * 3, 0)
+    assert judged(lambda _: Refused("asked again")).rows == retried.rows, "the new replies replace the old"
+
+
+def test_a_model_without_probabilities_is_asked_once_until_failures_are_retried(tmp_path: Path) -> None:
     Judged(lambda _: "4", cache=DiskCache(tmp_path))()
-    strict = Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path), weighting="logprobs")()
-    assert len(strict.provider.seen) == 3
-    assert strict.values == [4.0] * 3
+    for _ in range(2):
+        strict = Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), weighting="logprobs")()
+        assert (strict.counts.sent, len(strict.failures)) == (0, 5)
+    how: dict[str, Any] = {"weighting": "logprobs", "retry_failed": True}
+    still = Judged(lambda _: "4", samples(5), cache=DiskCache(tmp_path), **how)()
+    assert (still.counts.sent, len(still.failures)) == (1, 5)
+    assert Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), **how)().values == [4.0] * 5
+
+
+def test_a_reply_that_was_cut_off_is_asked_again_with_more_tokens(tmp_path: Path) -> None:
+    cut = Judged(lambda _: Response((Choice("The", "length"),)), cache=DiskCache(tmp_path), max_tokens=5)()
+    assert "--max-tokens" in cut.failures[0].message
+    assert Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path), max_tokens=50)().values == [4.0] * 3
+
+
+def test_a_stored_reply_is_read_by_the_parser_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unread(*_: Any) -> Any:
+        raise ParseError("an older parser cannot read this")
+
+    with monkeypatch.context() as older:
+        older.setattr("judge.scoring.parse.find", unread)
+        assert len(Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")().failures) == 3
+    for retry_failed in (False, True):
+        today = Judged(
+            lambda _: Refused("asked again"), cache=DiskCache(tmp_path), weighting="single", retry_failed=retry_failed
+        )
+        assert today().values == [4.0] * 3
 
 
 def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
@@ -444,7 +502,7 @@ def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(tmp
         return "no idea" if "text 0" in request.messages[0]["content"] else {"4": 0.6, "5": 0.4}
 
     Judged(first, samples(9), cache=DiskCache(tmp_path), weighting=weighting)()
-    later = Judged(lambda r: drawn(r, *["2"] * 20), samples(9), cache=DiskCache(tmp_path), weighting=weighting)()
+    later = Judged(lambda r: drawn(r, *["2"] * 20), samples(10), cache=DiskCache(tmp_path), weighting=weighting)()
     assert later.values.count(pytest.approx(4.4)) == 8
     assert len(later.provider.seen) == (2 if weighting == "auto" else 1)
 
@@ -456,28 +514,32 @@ def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
     assert "not answered: no draws here" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
 
 
-def test_a_kept_reply_without_a_score_is_asked_again(tmp_path: Path) -> None:
-    """A run keeps none, but recordings that are imported may hold some."""
-    first = Judged(lambda _: "no idea", cache=DiskCache(tmp_path), weighting="single")()
-    assert len(first.failures) == 3
-    cache = DiskCache(tmp_path)
-    for request in first.provider.seen:
-        cache.put(request.key(), Response((Choice("no idea"),)), request)
-    cache.close()
-    assert DiskCache(tmp_path).stats()["responses"] == 3
-    again = Judged(lambda _: "no idea", cache=DiskCache(tmp_path), weighting="single")()
-    assert (len(again.failures), again.counts.sent) == (3, 3), "once, and not for ever"
-    mended = Judged(lambda _: "4", cache=DiskCache(tmp_path), weighting="single")()
-    assert mended.values == [4.0] * 3
-    assert Judged(lambda _: "3", cache=DiskCache(tmp_path), weighting="single")().values == [4.0] * 3
-
-
 @pytest.mark.parametrize("concurrency", [1, 8])
-def test_one_new_reply_serves_all_who_distrust_the_kept_one(tmp_path: Path, concurrency: int) -> None:
+def test_failures_of_equal_texts_are_retried_once(tmp_path: Path, concurrency: int) -> None:
     given = samples(4, same=True)
-    bad = Judged(lambda _: "no idea", given, weighting="single")()
-    cache = DiskCache(tmp_path)
-    cache.put(bad.provider.seen[0].key(), Response((Choice("no idea"),)), bad.provider.seen[0])
-    cache.close()
-    mended = Judged(lambda _: "4", given, cache=DiskCache(tmp_path), weighting="single", concurrency=concurrency)()
-    assert (mended.values, len(mended.provider.seen)) == ([4.0] * 4, 1)
+    how: dict[str, Any] = {"weighting": "single", "concurrency": concurrency, "retry_failed": True}
+    Judged(lambda _: "no idea", given, cache=DiskCache(tmp_path), weighting="single")()
+    again = Judged(lambda _: "no idea", given, cache=DiskCache(tmp_path), **how)()
+    assert (len(again.failures), again.counts.sent) == (4, 1), "once, and not for ever"
+    mended = Judged(lambda _: "4", given, cache=DiskCache(tmp_path), **how)()
+    assert (mended.values, mended.counts.sent) == ([4.0] * 4, 1)
+
+
+def test_a_retry_keeps_the_draws_of_a_judgment_that_has_not_failed(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"weighting": "samples", "draws": 6, "concurrency": 1}
+    left: list[Reply] = [Response((Choice(text),)) for text in ("5", "no idea", "4")]
+    with pytest.raises(Refused):
+        Judged(
+            lambda _: left.pop() if left else Refused("no money", stops="always"), samples(1),
+            cache=DiskCache(tmp_path), **how,
+        )()  # fmt: skip
+    retried = Judged(lambda r: drawn(r, "4", "4", "4"), samples(1), cache=DiskCache(tmp_path), retry_failed=True, **how)
+    assert retried().values == [pytest.approx(21 / 5)]
+    assert [(r.draw, r.params["n"]) for r in retried.provider.seen] == [(3, 3)]
+
+
+def test_a_request_that_was_refused_is_sent_again(tmp_path: Path) -> None:
+    """An error is no reply, and is not stored."""
+    Judged(lambda _: Refused("content policy"), cache=DiskCache(tmp_path))()
+    assert DiskCache(tmp_path).stats()["responses"] == 0
+    assert Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path))().values == [4.0] * 3
