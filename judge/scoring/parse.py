@@ -370,27 +370,29 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
     Raises ParseError if one is broken, if they differ, and if the score may be quoted or is not the last word.
     """
     score = place = None
+    since = end = start  # `since` is where the text right before the score's object begins
     for item in json_reply.objects(text, start):
         if item.broken:
             raise ParseError("the reply holds a JSON object that is not closed or not plain", text)
         if other := _score_in_object(text, item.members, grammar, lone=lone, tolerant=True):
             if score and score.label != other.label:
                 raise ParseError("the reply holds JSON objects with different scores", text)
-            before = None if lone else re.sub(r"```\w*\s*\Z", "", text[start : item.start]).strip()
-            score, place = replace(other, reason=other.reason or before or None), item
-    if score and place:
-        _check_object(text, start, place, score, grammar, judged=judged)
-    return score
+            score, place, since = other, item, end
+        end = item.end
+    if score is None or place is None:
+        return None
+    opening = _OBJECT.match(text, start)
+    if not opening or opening.end() != place.start or not _CLOSED.match(text, place.end):
+        _check_object(text, since, place, score, grammar, judged=judged)
+    before = "" if lone else re.sub(r"```\w*\s*\Z", "", text[start : place.start]).strip(" \t\r\n`")
+    return replace(score, reason=score.reason or before or None)
 
 
 def _check_object(
-    text: str, start: int, item: json_reply.JsonObject, score: Found, grammar: _Grammar, *, judged: str
+    text: str, since: int, item: json_reply.JsonObject, score: Found, grammar: _Grammar, *, judged: str
 ) -> None:
     """Raise ParseError if an object amid other text may be a quotation, or not the judge's last word on the score."""
-    opening = _OBJECT.match(text, start)
-    if opening and opening.end() == item.start and _CLOSED.match(text, item.end):
-        return
-    before, after = text[start : item.start].rstrip(), fold(text[item.end :]).casefold()
+    before, after = text[since : item.start].rstrip(), fold(text[item.end :]).casefold()
     if inside := _ANYTHING.fullmatch(text[item.start : item.end]):
         _check_unquoted(before, inside, text)
     # The key, a colon and the value.

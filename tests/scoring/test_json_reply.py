@@ -1,0 +1,201 @@
+"""Replies that are JSON, nearly JSON, or hold it: what is a score, where it is, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from judge.core.errors import ParseError
+from judge.core.records import ReplyKind, Scale
+from judge.scoring import json_reply
+from judge.scoring.parse import find
+
+FIVE = Scale.integers(1, 5)
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{'score': 4, 'reason': 'It is \\'fine\\', \"ok\"'}", "It is 'fine', \"ok\""),
+        ('{"reason": "Good.", "score": 4,}', "Good."), ('{"reason": ["a", "b",], "score": 4}', None),
+        ("{reason: “Good.”, score: 4}", "Good."), ("{‘reason’: ‘Good.’， ‘score’：4}", "Good."),
+        ('{"sure": True, "more": None, "score": 4.0}', None), ('{"score": 4/5, "reason": "Good."}', "Good."),
+        ('{\n  "score": 4, // of 5, not 3\n  # "score": 1\n  "reason": "a \\_b"\n}', "a _b"),
+        ('Here is my evaluation: {"score": 4, "reason": "Good."}', "Good."),
+        ('It names 3 of 5. {"score": 4}', "It names 3 of 5."), ('[{"score": 4, "reason": "Good."}]', "Good."),
+        ('Sure!\n\n```json\n{"reason": "Good.", "score": 4}\n```\nI hope this helps!', "Good."),
+        ('{1: {2}} {"name": "x"}\n```json\n{"score": 4,}\n```\n', '{1: {2}} {"name": "x"}'),
+        ('{"score": 4, "reason": "Good."}\n\n{"score": 4, "reason": "Good."}', "Good."),
+        ('{"result": {"score": 4, "reason": "Good."}}', "Good."), ('{"coherence": 4, "reason": "Good."}', "Good."),
+        ('{"Coherence_Score": "4/5", "reason": "Good."}', "Good."), ('{"rating": 4, "reason": "Good."}', "Good."),
+        ('The score `{"score": 4}` is mine.', "The score"),
+    ],
+)  # fmt: skip
+def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str, reason: str | None) -> None:
+    score = find(text, "reason_then_score", FIVE, "Coherence", judged="It has 4 parts.")
+    place = text.rindex("4/5" if "4/5" in text else "4")
+    assert (score.label, score.start, text[score.start]) == ("4", place, "4")
+    if score.reading == "strict":  # its last line has the requested form
+        assert text[0] == "["
+        return
+    assert (score.reading, score.reason) == ("prose", reason)
+    with pytest.raises(ParseError):
+        find(text, "reason_then_score", FIVE, "Coherence")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"score": 4} {"score": 5}', "different scores"), ('Good.\n{"score": 3}\n{"score": 4}', "different scores"),
+        ('{"score": 4, "score": 4,}', "one key"), ("{'score': 4, 'Score': 5}", "one key"),
+        ('{"coherence": 4, "rating": 5}', "one key"), ("{'score': True}", "one key"), ("{score: [4]}", "one key"),
+        ('{"a": {"score": 4}, "b": {"score": 5}}', "one key"), ('{"a": {"b": {"score": 4}}}', "one key"),
+        ('Here:\n{"coherence": {\n"score": 4\n},\n"fluency": {\n"score": 3\n}\n}', "one key"),
+        ('{"score": 1', "not closed"), ('Here: {"score": 1', "not closed"), ("Here: {'score': 4, 'reason': 'Too", "not c"),
+        ('{"reason": "It says "so".", "score": 4}', "not closed"), ("{'reason': 'It's so', 'score': 4}", "not closed"),
+        ('{"score": 4 or 5}', "not closed"), ('{"score": 4,5}', "not closed"), ("{score: 3-4}", "not a score alone"),
+        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "quotation"),
+        ('> {"score": 4}, it says', "quotation marks"), ('It ends in {"score": 5}, so what?', "may be a quotation"),
+        ('It ends in {"reason": "x", "Score" : "5"}', "may be a quotation"),
+        ('{"score": 4} No, it is 3.', "another score"), ('{"score": 4} No, three.', "another score"),
+        ('{"score": 4}いや、三です。', "another score"),
+    ],
+)  # fmt: skip
+def test_an_object_whose_score_is_in_doubt_is_refused(text: str, message: str) -> None:
+    for judged in ("Good. Final score: 5", None):
+        with pytest.raises(ParseError, match=message if judged else "."):
+            find(text, "reason_then_score", FIVE, "Coherence", judged)
+
+
+def test_a_score_alone_has_no_other_number_beside_it_in_its_object() -> None:
+    assert find("{'score': 4, 'sure': True}", "score", FIVE, judged="").reason is None
+    for text in ("{'score': 4, 'words': 120}", 'Here: {"score": 4, "parts": [1]}'):
+        with pytest.raises(ParseError, match="more than a score and words"):
+            find(text, "score", FIVE, judged="")
+
+
+# Against the standard library.
+
+words = st.text(max_size=6) | st.text("\"'\\{}[]:,\n a“’", max_size=6)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.floats(-9, 9) | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=5,
+)
+
+
+def _loads(text: str) -> list[tuple[str, Any]] | None:
+    """The members of one JSON object, by the standard library."""
+    try:
+        members = json.JSONDecoder(strict=False, object_pairs_hook=tuple).decode(text)
+    except ValueError:
+        return None
+    return list(members) if isinstance(members, tuple) else None
+
+
+@given(st.dictionaries(words, values, max_size=3), st.sampled_from([None, 1]), st.booleans(), st.data())
+def test_an_object_is_strict_if_the_standard_library_reads_the_same(
+    made: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
+) -> None:
+    text = json.dumps(made, indent=indent, ensure_ascii=ascii_only)
+    if data.draw(st.booleans()):
+        at, end = sorted((data.draw(st.integers(1, len(text))), data.draw(st.integers(1, len(text)))))
+        text = text[:at] + data.draw(st.text("\"'\\{}[]:,1. ntu/#", max_size=2)) + text[end:]
+    item, expected = json_reply.read_object(text, 0), _loads(text)
+    assume("NaN" not in text and "Infinity" not in text)
+    assert (item.strict and not item.broken and not text[item.end :].strip(" \t\r\n")) == (expected is not None)
+    if expected is not None:
+        assert [m.key for m in item.members] == [key for key, _ in expected]
+        for member, (_, value) in zip(item.members, expected, strict=True):
+            written = json.JSONDecoder(strict=False, object_pairs_hook=tuple).decode(text[member.start : member.end])
+            assert written == value
+            assert (member.kind == "words") == isinstance(value, str)
+            assert member.words == value or member.kind != "words"
+
+
+BREAKS = {
+    "single quotes": lambda t: t.translate(str.maketrans({'"': "'", "'": '"'})),
+    "literal": lambda t: t[:-1] + ', "more": None}',
+    "comma": lambda t: t[:-1] + " ,}",
+    "bare keys": lambda t: t.replace('"reason"', "reason").replace('"score"', "score"),
+    "curly": lambda t: t.replace('"reason"', "“reason”").replace('"score"', "‘score’"),
+    "wide": lambda t: t.replace('": ', '"：'),
+    "comment": lambda t: t.replace("{", "{ // 5 of 5, {\n", 1),
+    "wrapper": lambda t: f'{{"result": {t}}}',
+    "sentence": lambda t: f"Here it is: {t}",
+    "fence": lambda t: f"Of 5:\n```json\n{t}\n```\nDone.",
+    "list": lambda t: f"[{t}]",
+    "twice": lambda t: f"{t}\n{t}",
+}
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+    | st.sampled_from(["It's 5.", '"score": 5', '", "score": 5, "', "{'score': 5}", "}{", "// 5"]),
+    st.sampled_from(FIVE.labels),
+    st.booleans(),
+    st.lists(st.sampled_from(list(BREAKS)), unique=True, max_size=3),
+    st.sampled_from(KINDS),
+)
+def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
+    reason: str, label: str, quoted: bool, breaks: list[str], kind: ReplyKind
+) -> None:
+    score = '"@"' if quoted else "@"
+    text = json.dumps({"reason": reason.replace("@", "")}, ensure_ascii=False)[:-1] + f', "score": {score}}}'
+    for name in BREAKS:
+        text = BREAKS[name](text) if name in breaks else text
+    place = text.rindex("@")
+    text = text.replace("@", label)
+    found = find(text, kind, FIVE, judged="")
+    assert (found.label, found.start, found.end) == (label, place, place + 1)
+
+
+@given(st.text("\"'{}[],:\\ score5", max_size=12), st.sampled_from(FIVE.labels), st.data())
+@example('", "score": 5, "x": "', "2", None)
+def test_an_object_with_a_slip_is_never_read_to_another_score(reason: str, label: str, data: Any) -> None:
+    text = json.dumps({"reason": reason, "score": int(label)}, ensure_ascii=False)
+    slips = [text.replace("\\", ""), text.replace("\\", "", 1)]
+    if data:
+        at = data.draw(st.integers(0, len(text) - 3))  # before the score
+        slips += [
+            text[:at],
+            text[:at] + text[at + 1 :],
+            text[:at] + data.draw(st.sampled_from("\"'{}[],:\\ 5")) + text[at:],
+        ]
+    for slip in slips:
+        for kind in KINDS:
+            try:
+                found = find(f"Here: {slip}", kind, FIVE, judged="")
+            except ParseError:
+                continue
+            assert found.label == label
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{'",
+        '{"',
+        "{a '",
+        "{a '{b \"",
+        "{“",
+        "{#\n",
+        "{//",
+        '{"a":{',
+        '{"a":[',
+        "{a:b,",
+        '{\\"',
+        '"{"a":1},',
+        "{‘“\"'",
+        "{{",
+    ],
+)
+def test_a_very_long_reply_without_an_object_is_refused_at_once(piece: str) -> None:
+    for text in (piece * 30_000, "Score: {" + piece * 30_000 + "} 4 }"):
+        with pytest.raises(ParseError):
+            find(text, "reason_then_score", FIVE, "Coherence", judged=piece * 30_000)
