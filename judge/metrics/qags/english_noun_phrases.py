@@ -148,24 +148,29 @@ class _Token:
         return self.text.lower()
 
 
+_EDGE = _Token("", 0, 0, "mark")
+"""What stands before the first token and after the last."""
+
+
 def spans(text: str) -> list[Span]:
     """Return the places of the noun phrases in an English text, in order, without determiners or overlaps.
 
     They include names, numbers with what they count, dates and amounts. Most missed nouns can also be verbs.
     """
-    tokens = _tokens(text)
+    tokens = [_EDGE, *_tokens(text), _EDGE, _EDGE]
     phrases: list[Span] = []
-    run: list[int] = []
-    for place in range(len(tokens)):
-        if run and _starts_phrase(tokens, place, run):
-            phrases += _phrase(tokens, run)
+    run: list[_Token] = []  # the tokens of a phrase so far, behind the token `lead`
+    lead = _EDGE
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        ends = bool(run) and _starts_phrase(token, after, run, lead)
+        belongs = _belongs_to_phrase(before, token, after, bool(run) and not ends)
+        if run and (ends or not belongs):
+            phrases += _phrase(run, lead, token)
             run = []
-        if _belongs_to_phrase(tokens, place, bool(run)):
-            run.append(place)
-            continue
-        phrases += _phrase(tokens, run)
-        run = []
-    return phrases + _phrase(tokens, run)
+        if belongs:
+            lead = lead if run else before
+            run.append(token)
+    return phrases
 
 
 def is_function(word: str) -> bool:
@@ -220,17 +225,18 @@ _KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
 
 
 def _tokens(text: str) -> list[_Token]:
-    raw = [match for match in _TOKEN.finditer(text)]
+    raw = list(_TOKEN.finditer(text))
     words = [match.group() for match in raw if match.lastgroup == "word"]
     cased = sum(word[0].isupper() for word in words) < _TITLE * len(words)  # else capitals say nothing
     quiet = sum(word.isupper() for word in words) < _TITLE * len(words)
-    inner = {m.group() for n, m in enumerate(raw) if cased and m.group()[0].isupper() and not _starts_sentence(raw, n)}
+    first = [n == 0 or raw[n - 1].group() in _ENDS for n in range(len(raw))]  # whether it starts a sentence
+    inner = {m.group() for m, starts in zip(raw, first, strict=True) if cased and m.group()[0].isupper() and not starts}
     tokens = []
     for n, match in enumerate(raw):
         word = match.group()
         capital = cased and match.lastgroup == "word" and word[0].isupper()
         after = raw[n + 1].group() if n + 1 < len(raw) else ""
-        name = capital and (not _starts_sentence(raw, n) or word in inner or (after[:1].isupper() and after in inner))
+        name = capital and (not first[n] or word in inner or (after[:1].isupper() and after in inner))
         name = name or (quiet and word in _ACRONYMS) or bool(_CAMEL(word))
         adverb = capital and word.lower() in _ADVERBS and _in_name(raw, n)
         start = match.start() + len(word) - len(word.lstrip())
@@ -245,10 +251,6 @@ def _in_name(raw: list[re.Match[str]], place: int) -> bool:
     if place == 0 or raw[place - 1].lastgroup == "mark":
         return raw[place].group().lower() in _BEFORE_NAMES and beside[-1] and beside != [True]
     return sum(beside) > 1
-
-
-def _starts_sentence(raw: list[re.Match[str]], place: int) -> bool:
-    return place == 0 or raw[place - 1].group() in _ENDS
 
 
 def _kind(match: re.Match[str], name: bool) -> Kind:
@@ -270,58 +272,50 @@ def _kind(match: re.Match[str], name: bool) -> Kind:
     return "adjective" if low.endswith(_ADJECTIVE_ENDINGS) and low not in _NOUNS_IN_ISH else "noun"
 
 
-def _starts_phrase(tokens: list[_Token], place: int, run: list[int]) -> bool:
+def _starts_phrase(token: _Token, after: _Token, run: list[_Token], lead: _Token) -> bool:
     """Return whether a phrase ends before the token: `the harbour | three hours`, `Tuesday | Tesla`; not `July | 1`."""
-    token = tokens[place]
     if token.kind != "number":
-        return token.name and token.text not in _DATES and _is_date(tokens, run)
-    if _SCORE(token.text) or _is_third_person(tokens[run[-1]], token):
+        return token.name and token.text not in _DATES and _is_date(run, lead)
+    if _SCORE(token.text) or _is_third_person(run[-1], token):
         return True
-    if token.low in _MAGNITUDES and tokens[run[-1]].kind == "number":
-        return False
-    after = tokens[place + 1] if place + 1 < len(tokens) else None
-    if after is None or after.kind != "noun" or after.name:
+    if (token.low in _MAGNITUDES and run[-1].kind == "number") or after.kind != "noun" or after.name:
         return False
     return token.text.isalpha() or _is_plural(after.low)
 
 
-def _is_date(tokens: list[_Token], run: list[int]) -> bool:
+def _is_date(run: list[_Token], lead: _Token) -> bool:
     """Return whether the run is a complete date: `on 4 May`, `in 2019`; not `the Sunday` (Times)."""
-    before = tokens[run[0] - 1] if run[0] else None
-    if len(run) > 3 or (before is not None and before.kind == "determiner"):
+    if len(run) > 3 or lead.kind == "determiner":
         return False
-    words = [tokens[place].text for place in run]
-    year = before is not None and before.low == "in" and len(words) == 1 and bool(_YEAR(words[0]))
+    words = [token.text for token in run]
+    year = lead.low == "in" and len(words) == 1 and bool(_YEAR(words[0]))
     return year or (any(w in _DATES for w in words) and all(w in _DATES or w.isdigit() for w in words))
 
 
-def _belongs_to_phrase(tokens: list[_Token], place: int, running: bool) -> bool:
+def _belongs_to_phrase(before: _Token, token: _Token, after: _Token, running: bool) -> bool:
     """Return whether the token continues the current phrase or starts one."""
-    token = tokens[place]
-    before = tokens[place - 1] if place else None
-    after = tokens[place + 1] if place + 1 < len(tokens) else None
     if token.low in _LINKS:
-        return running and bool(before and before.name and after and after.name)
+        return running and before.name and after.name
     if token.kind in ("number", "adjective"):
         return True
     if token.kind == "verb":
         # `the vote`, `latest score`; `the injured man`, `a growing number`; not `the 2020s saw growth`.
-        if before is None or before.kind not in ("determiner", "adjective", "number"):
-            return running and token.low in _ALSO_NOUNS and (after is None or after.kind == "mark" or after.low == "of")
+        if before.kind not in ("determiner", "adjective", "number"):
+            return running and token.low in _ALSO_NOUNS and (after.kind == "mark" or after.low == "of")
         if before.kind == "number" and _YEAR(before.text):
             return False
         adjective = before.kind != "number" or token.low.endswith(_PARTICIPLES)
-        return token.low in _ALSO_NOUNS or (adjective and after is not None and after.kind in ("noun", "adjective"))
-    return token.kind == "noun" and (token.name or not _is_verb(token, before, after))
+        return token.low in _ALSO_NOUNS or (adjective and after.kind in ("noun", "adjective"))
+    return token.kind == "noun" and (token.name or not _is_verb(before, token, after))
 
 
-def _is_verb(token: _Token, before: _Token | None, after: _Token | None) -> bool:
+def _is_verb(before: _Token, token: _Token, after: _Token) -> bool:
     """Return whether a possible noun is a verb by its context: `they drew`, `will join`, `to visit the`."""
-    if before is None or before.kind not in ("subject", "modal"):
+    if before.kind not in ("subject", "modal"):
         return False
     if before.low != "to":
         return True
-    if after is None or after.kind in ("mark", "other", "be", "modal"):
+    if after.kind in ("mark", "other", "be", "modal"):
         return not (token.low.endswith(_NOUN_ENDINGS) or _is_plural(token.low))
     return not (after.kind == "noun" and _is_plural(token.low))
 
@@ -330,28 +324,21 @@ def _is_plural(word: str) -> bool:
     return word.endswith("s") and not word.endswith(("ss", "us", "is"))
 
 
-def _phrase(tokens: list[_Token], run: list[int]) -> list[Span]:
+def _phrase(run: list[_Token], before: _Token, after: _Token) -> list[Span]:
     """Trim words that cannot end a phrase, and return the phrase that is left, if any."""
-    if not run:
-        return []
-    before = tokens[run[0] - 1] if run[0] else None
-    after = tokens[run[-1] + 1] if run[-1] + 1 < len(tokens) else None
-    if len(run) > 1 and tokens[run[-2]].kind == "noun" and _is_third_person(tokens[run[-1]], after):
+    if len(run) > 1 and run[-2].kind == "noun" and _is_third_person(run[-1], after):
         run = run[:-1]
-    while run and not _can_end_phrase(tokens[run[-1]]):
+    while run and not _can_end_phrase(run[-1]):
         run = run[:-1]
-    if not run:
+    # `the two` names nobody.
+    if not run or (len(run) == 1 and before.kind == "determiner" and run[0].low in _NUMBER_WORDS):
         return []
-    anaphoric = before is not None and before.kind == "determiner" and tokens[run[0]].low in _NUMBER_WORDS
-    if len(run) == 1 and anaphoric:  # `the two` names nobody
-        return []
-    run = run[-_MAX_PHRASE_WORDS:]
-    return [(tokens[run[0]].start, tokens[run[-1]].end)]
+    return [(run[-_MAX_PHRASE_WORDS:][0].start, run[-1].end)]
 
 
-def _is_third_person(last: _Token, after: _Token | None) -> bool:
+def _is_third_person(last: _Token, after: _Token) -> bool:
     """`the club hopes to`, `the president meets the`, `the phone costs $999`."""
-    if last.name or after is None or not _is_plural(last.low):
+    if last.name or not _is_plural(last.low):
         return False
     if after.kind == "number":
         return after.text[0] in _MONEY
