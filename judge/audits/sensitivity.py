@@ -112,16 +112,11 @@ def detection_threshold(column: Column, original: Floats) -> float:
 def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None]:
     """Apply Holm's correction over all estimates that have a p."""
     rows = list(estimates)
-    tested = [
-        (place, estimate.p) for place, estimate in enumerate(rows) if estimate is not None and estimate.p is not None
-    ]
-    adjusted = dict(zip([place for place, _ in tested], holm([p for _, p in tested]), strict=True))
-    suffix = f", Holm over {len(tested)}"
+    adjusted = holm([estimate.p if estimate else None for estimate in rows])
+    suffix = f", Holm over {sum(p is not None for p in adjusted)}"
     return [
-        replace(estimate, p=adjusted[place], method=estimate.method + suffix)
-        if estimate and place in adjusted
-        else estimate
-        for place, estimate in enumerate(rows)
+        replace(estimate, p=p, method=estimate.method + suffix) if estimate and p is not None else estimate
+        for estimate, p in zip(rows, adjusted, strict=True)
     ]
 
 

@@ -25,9 +25,7 @@ from judge.table import Table
 _ROUNDING = 1e-12
 
 
-def alpha(
-    table: Table, columns: Sequence[str], *, confidence: float = 0.95, n_resamples: int = 1000, seed: int = 0
-) -> Estimate | None:
+def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) -> Estimate | None:
     """Return Krippendorff's alpha (2011; 2018, ch. 12) between the judges of one criterion, given by their `columns`.
 
     1 is perfect agreement, 0 is chance; below 0 judges disagree more than by chance. The unit is the text or, in a
@@ -50,9 +48,7 @@ def alpha(
     votes = np.full((len(columns), len(down), len(across)), np.nan)
     for (judge, values), unit in product(enumerate(by_judge), units):
         votes[judge, down[unit[0]], across[unit[1:]]] = values.get(unit, np.nan)
-    estimate = agree(votes, ("alpha_interval",), Bootstrap(n_resamples, seed, confidence)).estimates.get(
-        "alpha_interval"
-    )
+    estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
     if estimate is None:
         return None
     method = estimate.method.replace(f"{len(columns)} raters", f"{len(columns)} judges")

@@ -14,7 +14,7 @@ import numpy as np
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
-from judge.stats.bootstrap import item_means, one_thread
+from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
@@ -25,6 +25,7 @@ from judge.table import Table
 NAME = "overall"
 """The column's name."""
 _PROVENANCE = Provenance("overall")
+_MATRIX_RESAMPLES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +169,9 @@ def analyze(
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
     table = Table(tuple(samples), tuple(columns), scores, failures)
+    bootstrap = Bootstrap(seed=seed)
     alphas = {
-        criterion: alpha(table, [column.name for column in judges], seed=seed)
+        criterion: alpha(table, [column.name for column in judges], bootstrap)
         for criterion, judges in judged_columns(columns).items()
     }
     agreement = {criterion: estimate for criterion, estimate in alphas.items() if estimate is not None}
@@ -186,10 +188,10 @@ def analyze(
         table,
         estimates,
         agreement=agreement,
-        drivers=drivers(table, looks, seed=seed) if looks else (),
+        drivers=drivers(table, looks, bootstrap) if looks else (),
         comparisons=comparisons,
         overall=weighted.summary if weighted else None,
         repeats=repeats(table),
         calibrated=calibrate(table) if people else (),
-        matrices=matrices(table, seed),
+        matrices=matrices(table, Bootstrap(_MATRIX_RESAMPLES, seed)),
     )

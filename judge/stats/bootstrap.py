@@ -37,6 +37,7 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
+CONFIDENCE = 0.95
 MIN_INTERVAL_ITEMS = 5
 """Fewer items have no interval, because none would hold its level (`benchmarks/claims.py`)."""
 
@@ -61,7 +62,7 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
 
 
 def mean_estimate(
-    values: Floats, low: float | None = None, high: float | None = None, *, confidence: float = 0.95
+    values: Floats, low: float | None = None, high: float | None = None, *, confidence: float = CONFIDENCE
 ) -> Estimate:
     """Return the mean of one value per item, with the interval of `mean_interval` for a scale from `low` to `high`."""
     n = len(values)
@@ -89,7 +90,7 @@ def mean_interval(
     high: float | None = None,
     *,
     third: float = 0.0,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Interval:
     """Return the interval of a mean over n items with this variance (divisor n − 1) and third cumulant.
 
@@ -184,7 +185,7 @@ class Bootstrap:
 
     n_resamples: int = 1000
     seed: int = 0
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
     def __str__(self) -> str:
         resampling = f"{self.n_resamples} resamples, seed {self.seed}"

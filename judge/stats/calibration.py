@@ -282,12 +282,8 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
     values[list(means), 0] = [mean.estimate.value for mean in means.values()]
     order = best_first(values, column.better)
     compared = [difference for pair in pairs(order) if (difference := rated_scores.estimate(*pair))]
-    p_values = [difference.estimate.p for difference in compared if difference.estimate.p is not None]
-    adjusted = iter(holm(p_values, len(order) * (len(order) - 1) // 2))
-    differences = tuple(
-        difference if difference.estimate.p is None else replace(difference, adjusted=next(adjusted))
-        for difference in compared
-    )
+    adjusted = holm([difference.estimate.p for difference in compared], len(order) * (len(order) - 1) // 2)
+    differences = tuple(replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True))
     judged = ~np.isnan(rated_scores.scores)
     rated = judged & ~np.isnan(rated_scores.ratings)
     few = [name for place, name in enumerate(rated_scores.systems) if place not in order]

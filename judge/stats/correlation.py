@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled, mean_estimate
+from judge.stats.bootstrap import DEFAULT, MIN_INTERVAL_ITEMS, Bools, Bootstrap, Floats, Ints, Resampled, mean_estimate
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -350,7 +350,6 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
 
 MOST = 24
 """The most columns of a matrix."""
-_RESAMPLES = 500
 _MATRIX_EXACT = 200  # with more texts, Spearman over all is not ranked in every resample
 _MAX_TAU_SYSTEMS = 64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
 
@@ -377,7 +376,7 @@ class Matrix:
     note: str = ""
 
 
-def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> tuple[Matrix, ...]:
+def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]:
     """Return Spearman, tau-b and Pearson at each level between all columns with values of single texts.
 
     Criteria come first (a panel's mean, then its judges); at most 24 columns are used. A pair uses the texts with both
@@ -399,7 +398,6 @@ def matrices(table: Table, seed: int = 0, *, n_resamples: int = _RESAMPLES) -> t
     if len(names) < 2:
         return ()
     values = np.stack([rounded(table.matrix(name).T) for name in names])
-    bootstrap = Bootstrap(n_resamples, seed)
     known: Bools = np.asarray(~np.isnan(values).all(axis=0))
     built = []
     for (level, coefficient), (arrays, counted) in _cells(values, bootstrap).items():

@@ -67,16 +67,19 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     return SignFlips(p, exact)
 
 
-def holm(p: Sequence[float], n_tests: int = 0) -> list[float]:
+def holm(p: Sequence[float | None], n_tests: int = 0) -> list[float | None]:
     """Adjust p-values after Holm (1979): rejecting those below alpha keeps the family-wise error below alpha.
 
-    `n_tests` is the number of tests from which these were selected by looking at the data, if larger.
+    None is no test and stays None. `n_tests` is the number of tests from which these were selected by looking at the
+    data, if larger.
     """
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(len(p))
-    times = max(n_tests, len(p)) - np.arange(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p)[order] * times))
-    return [float(value) for value in adjusted]
+    tested = sorted((value, place) for place, value in enumerate(p) if value is not None)
+    adjusted: list[float | None] = [None] * len(p)
+    highest = 0.0
+    for rank, (value, place) in enumerate(tested):
+        highest = max(highest, value * (max(n_tests, len(tested)) - rank))
+        adjusted[place] = min(1.0, highest)
+    return adjusted
 
 
 ALL_EQUAL = "all differences equal: no interval"

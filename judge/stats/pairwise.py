@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from judge.core.records import IDENTICAL, Failure, Score
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
+from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
 
 TIE = 0.5
 _NEAR = 1e-9
@@ -121,7 +121,7 @@ class Ranking:
 Orders = Literal[1, 2]
 """In how many orders each pair of texts is asked."""
 
-_METHOD = "over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
 # rounding of its scores, and it iterates to the limit without gain.
@@ -155,7 +155,6 @@ def rankings(
     columns: Iterable[str],
     *,
     orders: Orders = 2,
-    confidence: float = 0.95,
 ) -> tuple[Ranking, ...]:
     """Return one `Ranking` for each of `columns`, from its rows with a rival; other columns and systems are ignored.
 
@@ -179,12 +178,10 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    return tuple(_ranking(name, rows[name], tuple(systems), orders, confidence) for name in columns)
+    return tuple(_ranking(name, rows[name], tuple(systems), orders) for name in columns)
 
 
-def _ranking(
-    column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders, confidence: float
-) -> Ranking:
+def _ranking(column: str, rows: Sequence[Score | Failure], systems: tuple[str, ...], orders: Orders) -> Ranking:
     pairs = _collect_pairs(rows, systems, orders)
     size = max(1, len(pairs.systems))
     codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
@@ -196,7 +193,7 @@ def _ranking(
         np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64),
     )
     strengths = _fit_strengths(pairs, cells)
-    standings = [_standing(pairs, at, column, strengths, (1 - confidence) / 2) for at in range(len(pairs.systems))]
+    standings = [_standing(pairs, at, column, strengths) for at in range(len(pairs.systems))]
     rates: dict[tuple[str, str], tuple[float, int]] = {}
     for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
         system, rival = pairs.systems[a], pairs.systems[b]
@@ -218,9 +215,7 @@ def _ranking(
         failed=sum(isinstance(row, Failure) for row in rows),
         flip_rate=_mean(pairs.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=f"{100 * confidence:g}% {_METHOD}"
-        if bounded
-        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
+        method=_METHOD if bounded else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
         note=strengths.note,
         by_strength=by_strength,
     )
@@ -270,7 +265,7 @@ class _Cells:
     n_pairs: Floats
 
 
-def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: float) -> Standing:
+def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths) -> Standing:
     involved = (pairs.a == at) | (pairs.b == at)
     preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
     win_rate, size = float(preferred.mean()), len(preferred)
@@ -278,7 +273,7 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
     deviations = np.bincount(item_of_pair, preferred - win_rate)
     variance = float((deviations**2).sum()) / size**2 * len(items) / max(1, len(items) - 1)
     variance = variance if variance > _NEAR**2 else 0.0
-    ends = mean_interval(win_rate, variance * len(items), len(items), 0.0, 1.0, confidence=1 - 2 * tail)
+    ends = mean_interval(win_rate, variance * len(items), len(items), 0.0, 1.0)
     sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
     ties = int(pairs.tied[involved].sum())
     return Standing(
@@ -287,7 +282,7 @@ def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, tail: 
         win_rate,
         ends.low,
         ends.high,
-        *strengths.with_interval(at, len(items), None if variance else size, tail),
+        *strengths.with_interval(at, len(items), None if variance else size),
         n=size,
         wins=int((sign > 0).sum()),
         losses=int((sign < 0).sum()),
@@ -312,9 +307,7 @@ class _Strengths:
     by_model: Floats = field(default_factory=lambda: np.empty(0))
     pull: Floats = field(default_factory=lambda: np.empty(0))
 
-    def with_interval(
-        self, at: int, items: int, alike: int | None, tail: float
-    ) -> tuple[float | None, float | None, float | None]:
+    def with_interval(self, at: int, items: int, alike: int | None) -> tuple[float | None, float | None, float | None]:
         """Return a strength and both ends of its interval by Student's t; the ends are None below five items.
 
         `alike` is the number of pairs if all items agree.
@@ -327,7 +320,7 @@ class _Strengths:
         variance = float(self.over_items[at]) * items / (items - 1)
         if alike:
             variance = float(self.by_model[at]) * alike / items
-        away, pull = t_quantile(tail, items - 1) * sqrt(variance), float(self.pull[at])
+        away, pull = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance), float(self.pull[at])
         return strength, strength - away - max(0.0, pull), strength + away - min(0.0, pull)
 
 

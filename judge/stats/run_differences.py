@@ -248,16 +248,15 @@ def _mean_changes(
         )
         same = int(known.sum()) - up - down
         moved.append(MeanChange(both.column.name, system, before, after, estimate, up, same, down))
+    corrected: dict[tuple[str, str], float | None] = {}
     # All systems together are corrected over the columns, single ones over systems and columns. A row without any
     # difference is no test: its p is 1.
-    p_values: dict[bool, list[float]] = {True: [], False: []}
+    for rows in ([row for row in moved if not row.system], [row for row in moved if row.system]):
+        adjusted = holm([row.estimate.p if row.up + row.down else None for row in rows])
+        for row, p in zip(rows, adjusted, strict=True):
+            corrected[row.column, row.system] = 1.0 if p is None and row.estimate.p is not None else p
     for row in moved:
-        if row.estimate.p is not None and row.up + row.down:
-            p_values[not row.system].append(row.estimate.p)
-    adjusted = {of_all: iter(holm(values)) for of_all, values in p_values.items()}
-    for row in moved:
-        corrected = next(adjusted[not row.system]) if row.estimate.p is not None and row.up + row.down else 1.0
-        yield replace(row, adjusted=None if row.estimate.p is None else corrected)
+        yield replace(row, adjusted=corrected[row.column, row.system])
 
 
 def _corpus_rows(

@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import Bootstrap, Floats, Ints
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Ints
 from judge.stats.correlation import criterion
 from judge.table import Table
 
@@ -102,14 +102,7 @@ class _Texts:
         return min(1.0, len(self.names) / (len(self.item) - (self.items if self.within else 1)))
 
 
-def drivers(
-    table: Table,
-    looks: Mapping[Text, TextFeatures],
-    *,
-    confidence: float = 0.95,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> tuple[Drivers, ...]:
+def drivers(table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT) -> tuple[Drivers, ...]:
     """Return the drivers of each judge's column, then those of people's ratings of the same criteria.
 
     Analyse within items if at least half of the texts share their item with another text, and use only these; otherwise
@@ -126,7 +119,7 @@ def drivers(
         if not texts.names:
             results.append(Drivers(*labels, note=texts.note))
             continue
-        *each, together = _estimates(texts, confidence, n_resamples, seed)
+        *each, together = _estimates(texts, bootstrap)
         size = len(texts.names)
         pulls = tuple(map(Driver, texts.names, each[:size], each[size:]))
         results.append(Drivers(*labels, pulls, together, texts.chance, texts.note))
@@ -185,13 +178,13 @@ def _centre_texts(values: Mapping[Text, float], looks: Mapping[Text, TextFeature
     )
 
 
-def _estimates(texts: _Texts, confidence: float, n_resamples: int, seed: int) -> list[Estimate]:
+def _estimates(texts: _Texts, bootstrap: Bootstrap) -> list[Estimate]:
     """Return each driver's correlation, the share that each explains, and the share of all."""
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
     rows = np.column_stack([np.ones(len(texts.item)), texts.values])
     moments = np.zeros((texts.items, rows.shape[1], rows.shape[1]))
     np.add.at(moments, np.unique(texts.item, return_inverse=True)[1], rows[:, :, None] * rows[:, None, :])
-    bootstrap, size = Bootstrap(n_resamples, seed, confidence), len(texts.names)
+    size = len(texts.names)
     observed, drawn = bootstrap.observed_and_resampled(
         lambda counts: _statistics(np.tensordot(counts, moments, 1)), len(moments)
     )

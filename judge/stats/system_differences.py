@@ -170,11 +170,12 @@ def _compare_columns(group: Sequence[_ColumnValues], n_flips: int, seed: int) ->
 
 
 def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]) -> Iterator[Difference]:
-    p_values = [estimate.p for estimate in estimates if estimate is not None and estimate.p is not None]
     number = tests(len(data.order))
-    adjusted = iter(holm(p_values, number) if number else [None] * len(p_values))
+    p_values = [estimate.p if estimate and number else None for estimate in estimates]
     values = np.round(data.values, PLACES)
-    for (first, second), row, estimate in zip(data.pairs, rows, estimates, strict=True):
+    for (first, second), row, estimate, adjusted in zip(
+        data.pairs, rows, estimates, holm(p_values, number), strict=True
+    ):
         if estimate is None:
             continue
         both, turned = ~np.isnan(row), row * data.sign
@@ -183,7 +184,7 @@ def _test_differences(data: _ColumnValues, rows: Floats, estimates: Sequence[Est
             data.systems[first],
             data.systems[second],
             estimate,
-            None if estimate.p is None else next(adjusted),
+            adjusted,
             cliffs_delta(values[first][both], values[second][both]),
             wins,
             estimate.n - wins - losses,

@@ -6,7 +6,7 @@ Only texts with a score in both runs are compared.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -283,14 +283,14 @@ def compare_with_baseline(
         if name not in bounded and change.test.unit == "draw"
     }
     p_values = {name: row.adjusted for name, row in rows.items() if row}
-    p_values |= {**dict.fromkeys(over_draws), **_adjusted(over_draws)}
+    p_values |= zip(over_draws, holm([*over_draws.values()]), strict=True)
     rated = [name for name in changes if any(name in sample.human for sample in result.table.samples)]
     agreements = {
         name: agreement
         for name in rated
         if (agreement := agreement_change(result, baseline, name, criteria=len(rated), seed=seed))
     }
-    agreement_p = _adjusted({name: agreement.estimate.p for name, agreement in agreements.items()})
+    agreement_p = dict(zip(agreements, holm([each.estimate.p for each in agreements.values()]), strict=True))
     decisions = {name: _decide_scores(change, p_values.get(name)) for name, change in changes.items()}
     expected = dict.fromkeys(decisions, "not worse")
     for name in compared.keys() & {*rated}:
@@ -313,12 +313,6 @@ def compare_with_baseline(
         for name, decision in decisions.items()
         if name not in bounded or name in rated
     ]
-
-
-def _adjusted(p: Mapping[str, float | None]) -> dict[str, float]:
-    """Apply Holm's correction over the criteria with a test."""
-    tested = {name: p_value for name, p_value in p.items() if p_value is not None}
-    return dict(zip(tested, holm([*tested.values()]), strict=True))
 
 
 def _mean_change(

@@ -53,7 +53,7 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
     ratings = truth + random.normal(0, 0.6, size=(3, 24))
     ratings[0, [3, 17]] = np.nan
     table, names = _table([[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3)
-    found = alpha(table, names, confidence=0.8, n_resamples=60, seed=7)
+    found = alpha(table, names, Bootstrap(60, 7, 0.8))
     # in the order of their names, i0 to i7, of three units each
     by_item = np.split(ratings, 8, axis=1)
     drawn = np.random.default_rng(7).integers(8, size=(60, 8))
@@ -63,7 +63,7 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole() -> None:
 
 
 def test_a_resample_without_variation_is_left_out() -> None:
-    found = alpha(*_table([[1, 1, 1, 1, 2], [1] * 5]), n_resamples=400)
+    found = alpha(*_table([[1, 1, 1, 1, 2], [1] * 5]), Bootstrap(400))
     assert found is not None
     assert found.low is not None
     assert found.high is not None

@@ -51,7 +51,7 @@ WITHIN = "; 95% Wilson interval with Student's t over items"
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
     values = data(missing=missing)
-    found = matrices(table(values), 5, n_resamples=60)
+    found = matrices(table(values), Bootstrap(60, 5))
     assert [(one.level, one.coefficient) for one in found] == [(a, b) for a in LEVELS for b in COEFFICIENTS]
     for one, other in ((0, 1), (2, 3), (3, 1)):
         alone = CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
@@ -70,12 +70,12 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
 def test_systems_with_equal_sums_are_tied() -> None:
     thirds = np.array([[5, 10, 8, 13, 12], [12, 10, 7, 6, 8], [10, 7, 4, 4, 3]])
     assert thirds.sum(axis=0).tolist() == [27, 27, 19, 23, 23]
-    matrix = of(matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), n_resamples=5), "system")
+    matrix = of(matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "system")
     assert matrix.values[0][1] == pytest.approx(stats.spearmanr(thirds.sum(axis=0), range(5)).statistic)
 
 
 def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
-    for matrix in matrices(table(data(missing=0.1)), n_resamples=20):
+    for matrix in matrices(table(data(missing=0.1)), Bootstrap(20)):
         for name in ("values", "low", "high", "n"):
             cells = np.array(getattr(matrix, name), dtype=float)
             assert np.array_equal(cells, cells.T, equal_nan=True)
@@ -86,7 +86,7 @@ def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
 
 def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interval() -> None:
     values = data(columns=2, items=120, systems=6)
-    matrix = of(matrices(table(values), n_resamples=300), "item")
+    matrix = of(matrices(table(values), Bootstrap(300)), "item")
     assert matrix.n[0][1] == 720
     assert matrix.values[0][1] == pytest.approx(stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic)
     anew = CorrelationWithRatings(values[1], Bootstrap(300)).correlate(values[0]).estimates["item", "spearman"]
@@ -104,7 +104,7 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
         Column("tone@b", "criterion", "b", criterion="tone", judge="b"),
         Column("tone", "criterion", "mean", criterion="tone"),
     ]
-    found = matrices(table(values, columns), n_resamples=5)
+    found = matrices(table(values, columns), Bootstrap(5))
     assert found[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")
     assert len(found[0].names) == MOST
     assert found[0].note == "the first 24 of 27 columns, criteria before metrics"
@@ -126,7 +126,7 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
 )
 def test_what_cannot_be_computed_is_said(shape: tuple[int, ...], document: str, item: str, system: str) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    found = matrices(table(values), n_resamples=20)
+    found = matrices(table(values), Bootstrap(20))
     for level, note in (("document", document), ("item", item), ("system", system)):
         matrix = of(found, level)
         assert matrix.note.endswith(note)
@@ -139,12 +139,12 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
     values = data(columns=3)
     values[1] = 2.0
     values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
-    found = matrices(table(values), n_resamples=20)
+    found = matrices(table(values), Bootstrap(20))
     assert of(found, "document").note == "all values are equal in each item: c1, c2"
     assert of(found, "item").note == "all values are equal: c1"
     few = data(columns=2)
     few[0, 4:] = 2.0
-    assert of(matrices(table(few), n_resamples=20), "document").low[0][1] is None  # 4 items vary
+    assert of(matrices(table(few), Bootstrap(20)), "document").low[0][1] is None  # 4 items vary
     assert of(found, "item").values[0][1] is None
     assert of(found, "item").values[0][2] is not None
 
@@ -152,12 +152,12 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
 def test_columns_that_share_no_text_have_no_value() -> None:
     values = data(columns=2, items=8)
     values[0, :4], values[1, 4:] = NAN, NAN
-    for matrix in matrices(table(values), n_resamples=20):
+    for matrix in matrices(table(values), Bootstrap(20)):
         assert (matrix.values[0][1], matrix.n[0][1], matrix.values[0][0]) == (None, 0, pytest.approx(1.0))
 
 
 def test_of_very_many_systems_all_but_tau_is_computed() -> None:
-    found = matrices(table(data(columns=2, items=3, systems=400)), n_resamples=20)
+    found = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
     assert of(found, "document", "kendall").note == "tau-b of more than 64 systems is not computed"
     assert of(found, "system", "kendall").values[0][1] is None
     assert all(of(found, level, "spearman").values[0][1] is not None for level in LEVELS)

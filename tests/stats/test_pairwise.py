@@ -150,7 +150,7 @@ def test_of_whole_wins_and_losses_the_interval_is_wilsons_with_students_t(wins: 
 
 
 def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> None:
-    found = _by_system(_only(_uneven(), "abc", confidence=0.8))
+    found = _by_system(_only(_uneven(), "abc"))
     preferences = _preferences(_uneven())
     for name in "abc":
         items = [[p for (item, a, _), p in preferences.items() if (item, a) == (f"i{k}", name)] for k in range(6)]
@@ -160,7 +160,7 @@ def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> 
         for end in (found[name].low, found[name].high):  # Wilson: the rates that are t of their own errors away
             assert end is not None
             error = math.sqrt(variance * end * (1 - end) / (rate * (1 - rate)))
-            assert abs(end - rate) == pytest.approx(student.ppf(0.9, 5) * error)
+            assert abs(end - rate) == pytest.approx(student.ppf(0.975, 5) * error)
 
 
 def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
@@ -210,9 +210,9 @@ def test_of_two_systems_alike_in_every_item_the_strength_scatters_as_the_model_s
 
 
 def test_the_method_names_the_interval() -> None:
-    found = _only(_random("ab", 5, seed=0), "ab", confidence=0.9)
+    found = _only(_random("ab", 5, seed=0), "ab")
     assert (
-        found.method == "90% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+        found.method == "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
     )
 
 

@@ -67,7 +67,7 @@ def _known(estimate: Estimate | None) -> Estimate:
 @given(st.lists(st.integers(2, 6), min_size=5, max_size=12), st.integers(0, 99))
 def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(sizes: list[int], seed: int) -> None:
     values = _values(sizes, seed)
-    found = _only(drivers(*_run(sizes, values), n_resamples=5))
+    found = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     y, x = values[:, 0], values[:, 1:]
     dummies = np.repeat(np.eye(len(sizes)), sizes, axis=0)
     alone, both = (
@@ -86,7 +86,7 @@ def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(sizes: l
 @given(st.integers(10, 40), st.integers(0, 99))
 def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> None:
     values = _values([1] * size, seed)
-    found = _only(drivers(*_run([1] * size, values), n_resamples=5))
+    found = _only(drivers(*_run([1] * size, values), Bootstrap(5)))
     centred = values - values.mean(axis=0)
     assert not found.within
     assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]), abs=1e-9)
@@ -98,7 +98,7 @@ def test_how_hard_an_item_is_does_not_count() -> None:
     sizes = [4] * 20
     values = _values(sizes)
     shifted = values + np.repeat(np.random.default_rng(1).normal(0, 50, (20, 4)), sizes, axis=0)
-    one, other = (_only(drivers(*_run(sizes, v), n_resamples=50)) for v in (values, shifted))
+    one, other = (_only(drivers(*_run(sizes, v), Bootstrap(50))) for v in (values, shifted))
     assert _known(one.together).value == pytest.approx(_known(other.together).value, abs=1e-6)
     assert _known(one.together).low == pytest.approx(_known(other.together).low, abs=1e-6)
 
@@ -123,7 +123,7 @@ def test_a_judge_that_is_half_length_is_found_out() -> None:
 def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) -> None:
     sizes = [size] * 15
     values = _values(sizes, 3)
-    found = _only(drivers(*_run(sizes, values), confidence=0.8, n_resamples=80, seed=7))
+    found = _only(drivers(*_run(sizes, values), Bootstrap(80, 7, 0.8)))
     r, shares = [], []
     for drawn in np.random.default_rng(7).integers(15, size=(80, 15)):
         parts = [values[size * item : size * (item + 1)] for item in drawn]
@@ -147,7 +147,7 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
     sizes = [4] * 10
     values = _values(sizes)
     values[4:, 1] = 2.0
-    found = _only(drivers(*_run(sizes, values), n_resamples=80, seed=3))
+    found = _only(drivers(*_run(sizes, values), Bootstrap(80, 3)))
     r, shares = [], []
     for drawn in np.random.default_rng(3).integers(10, size=(80, 10)):
         sample = np.concatenate([(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn])
@@ -162,10 +162,10 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
 
 def test_by_chance_is_what_random_looks_explain_on_average() -> None:
     random = np.random.default_rng(2)
-    found = [_only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), n_resamples=2)) for _ in range(300)]
+    found = [_only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), Bootstrap(2))) for _ in range(300)]
     assert found[0].chance == 3 / (24 - 6)
     assert np.mean([_known(one.together).value for one in found]) == pytest.approx(3 / 18, abs=0.015)
-    pooled = [_only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), n_resamples=2)) for _ in range(300)]
+    pooled = [_only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), Bootstrap(2))) for _ in range(300)]
     assert pooled[0].chance == 3 / 23
     assert np.mean([_known(one.together).value for one in pooled]) == pytest.approx(3 / 23, abs=0.015)
 
@@ -173,11 +173,11 @@ def test_by_chance_is_what_random_looks_explain_on_average() -> None:
 def test_items_of_one_text_do_not_count_where_most_texts_have_another_beside_them() -> None:
     sizes = [4, 1, 4, 1, 4, 1]
     values = _values(sizes)
-    found = _only(drivers(*_run(sizes, values), n_resamples=5))
+    found = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     assert (found.within, found.texts, found.items) == (True, 12, 3)
     centred = _centred(values, sizes)
     assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
-    found = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), n_resamples=5))
+    found = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), Bootstrap(5)))
     assert (found.within, found.texts, found.items) == (False, 14, 13)
 
 
@@ -185,7 +185,7 @@ def test_looks_that_say_the_same_explain_it_once() -> None:
     values = _values([5] * 6)
     values[:, 2] = 3 * values[:, 1] + 1
     values[:, 3] = -values[:, 1]
-    found = _only(drivers(*_run([5] * 6, values), n_resamples=50))
+    found = _only(drivers(*_run([5] * 6, values), Bootstrap(50)))
     length, copying, position = found.each
     assert _known(found.together).value == pytest.approx(length.explained.value)
     assert _known(found.together).low == pytest.approx(length.explained.low)
@@ -195,7 +195,7 @@ def test_looks_that_say_the_same_explain_it_once() -> None:
 
 def test_without_sources_there_is_length_alone() -> None:
     rows = [[*row[:2], None, None] for row in _values([4] * 5).tolist()]
-    found = _only(drivers(*_run([4] * 5, rows), n_resamples=50))
+    found = _only(drivers(*_run([4] * 5, rows), Bootstrap(50)))
     (length,) = found.each
     assert (length.name, found.chance, found.texts) == ("length", 1 / 15, 20)
     assert found.note == "without copying and position: fewer than half of the texts have it"
@@ -207,7 +207,7 @@ def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
     values = _values([4] * 5)
     rows: Rows = values.tolist()
     rows[0][3] = rows[7][0] = None
-    found = _only(drivers(*_run([4] * 5, rows), n_resamples=5))
+    found = _only(drivers(*_run([4] * 5, rows), Bootstrap(5)))
     assert (found.texts, found.note) == (18, "")
     centred = _centred(np.delete(values, (0, 7), axis=0), [3, 3, 4, 4, 4])
     assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
@@ -216,7 +216,7 @@ def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
 def test_a_driver_that_is_the_same_for_all_texts_of_an_item_does_not_count() -> None:
     values = _values([4] * 5)
     values[:, 1] = np.repeat(range(5), 4)
-    found = _only(drivers(*_run([4] * 5, values), n_resamples=5))
+    found = _only(drivers(*_run([4] * 5, values), Bootstrap(5)))
     assert [driver.name for driver in found.each] == ["copying", "position"]
     assert found.note == "without length: the same everywhere"
     assert found.chance == 2 / 15
@@ -250,11 +250,11 @@ def test_few_items_have_no_interval(sizes: list[int], has: bool) -> None:
 def test_peoples_ratings_stand_beside_the_judges() -> None:
     values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
     table, looks = _run([4] * 5, values, ratings)
-    by_judge, by_people = drivers(table, looks, n_resamples=5)
+    by_judge, by_people = drivers(table, looks, Bootstrap(5))
     assert (by_judge.column, by_judge.people) == ("c", False)
     assert (by_people.column, by_people.people) == ("c", True)
     rated, _ = _run([4] * 5, np.column_stack([ratings, values[:, 1:]]))
-    assert replace(by_people, people=False) == _only(drivers(rated, looks, n_resamples=5))
+    assert replace(by_people, people=False) == _only(drivers(rated, looks, Bootstrap(5)))
 
 
 def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
