@@ -13,19 +13,32 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from judge.core import records
 from judge.core.huggingface import batches, version
-from judge.metrics.bertscore.matching import Encoded
 from judge.metrics.bertscore.models import PACKAGE, Model, OnnxEncoder, Options, Tokenize, TokenizerInfo, TorchEncoder
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions), including special tokens.
+
+    `length` counts its tokens before any cut, `windows` the pieces that the model read.
+    """
+
+    ids: npt.NDArray[np.int32]
+    vectors: npt.NDArray[np.float32]
+    length: int
+    windows: int = 1
+
 
 _FORMAT = 1
 _TABLES = """

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
-from judge.metrics.bertscore.matching import HIGH, LOW, rescale_linear
 from judge.metrics.common import MetricOptions, choice_option, number, setting, text_option, whole_number
 
 if TYPE_CHECKING:
@@ -31,6 +30,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PACKAGE = "bert-score"
+LOW, HIGH = 0.65, 0.85
+"""The F that a corrected score counts 0, and the one it counts 1, where nothing was fitted."""
+
+
+def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
+    """Return clip((F - low) / (high - low), 0, 1).
+
+    Raise ConfigError unless low < high.
+    """
+    if not low < high:
+        raise ConfigError(f"bertscore: low ({low:g}) must be less than high ({high:g})")
+    return min(max((f - low) / (high - low), 0.0), 1.0)
 
 
 def _idf_option(option: str, value: Any) -> bool | Sequence[str]:

@@ -17,7 +17,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import (
     Ask,
     MetricOptions,

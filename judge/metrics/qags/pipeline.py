@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from judge import text
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bertscore, rouge
-from judge.metrics.bertscore.matching import HIGH, LOW
+from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
 from judge.metrics.common import choices_option
 from judge.metrics.qags.answer_candidates import languages

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.errors import ConfigError
-from judge.metrics.bertscore import BertScoreValue, fit_rescaling, rescale_linear
-from judge.metrics.bertscore import matching as module
-from judge.metrics.bertscore.matching import Encoded, Weights, best_reference, greedy_match, rescaled
+from judge.metrics import bertscore
+from judge.metrics.bertscore import (
+    BertScoreValue,
+    Weights,
+    best_reference,
+    fit_rescaling,
+    greedy_match,
+    rescale_linear,
+    rescaled,
+)
+from judge.metrics.bertscore.embedder import Encoded
 
 
 def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:
@@ -41,7 +49,7 @@ def by_the_paper(output: Encoded, reference: Encoded, weight: Callable[[int], fl
 def test_matching_is_the_papers_in_whole_and_in_strips(
     monkeypatch: pytest.MonkeyPatch, one: int, other: int, cells: int
 ) -> None:
-    monkeypatch.setattr(module, "_CELLS", cells)
+    monkeypatch.setattr(bertscore, "_CELLS", cells)
     output, reference = encoded(1, one), encoded(2, other)
     weights = Weights(frozenset({1, 2}))
     value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))

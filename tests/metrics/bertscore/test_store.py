@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.metrics.bertscore.embedder import Store, key
-from judge.metrics.bertscore.matching import Encoded
+from judge.metrics.bertscore.embedder import Encoded, Store, key
 
 
 def encoded(count: int = 4) -> Encoded:
