@@ -514,3 +514,14 @@ def test_the_values_of_a_comparison_say_who_wins(write: Write, scale: str, says:
         return
     with pytest.raises(CriterionError, match=re.escape(says)):
         criteria.check_samples(one, [sample()])
+
+
+def test_a_scale_has_up_to_1_000_labels() -> None:
+    def load(labels: int) -> int:
+        values = {"labels": [f"l{n}" for n in range(labels)], "values": list(range(labels))}
+        text = f"---\nscale: {json.dumps(values)}\n---\n{{{{ output }}}}"
+        return len(criteria.load(text=text, name="many").scale.labels)
+
+    assert load(1_000) == 1_000
+    with pytest.raises(CriterionError, match="at most 1,000"):
+        load(1_001)

@@ -371,3 +371,28 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
 def test_a_wrong_option_says_what_is_allowed(name: str, option: str, value: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{name}\.{option} {said}"):
         plugins.load("metrics", name)(**{option: value})
+
+
+RANGES = {
+    "rouge": ((0, 1, "higher"),) * 4,
+    "bleu": ((0, 100, "higher"),),
+    "bleu_corpus": ((0, 100, "higher"),),
+    "chrf": ((0, 100, "higher"),),
+    "ter": ((0, None, "lower"),),  # more edits than words: above 100
+    "meteor": ((0, 1, "higher"),),
+    "cider": ((0, 10, "higher"),),
+    "distinct": ((0, 1, "higher"),) * 4,
+    "self_bleu": ((0, 100, "lower"),),
+    "pairwise_bleu": ((0, 100, "lower"),) * 2,
+    "source_bleu": ((0, 100, ""),),
+    "heuristic": ((-3, 3, "higher"),) * 4,
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_columns_have_the_ends_and_the_better_end_of_the_definition(name: str) -> None:
+    samples = [
+        Sample(f"i{n}", s, f"{s} cat {n} sat", "the cat sat down", ("a cat sat",)) for n in range(3) for s in "ab"
+    ]
+    columns = metric(name).score(samples).columns
+    assert tuple((column.low, column.high, column.better) for column in columns) == RANGES[name]

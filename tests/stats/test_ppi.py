@@ -254,6 +254,12 @@ def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
     assert found.note == "the judge scores rated and other items differently: were the rated ones drawn at random?"
 
 
+@pytest.mark.parametrize("systems", [("x", "y"), ("x", "y", "z")])
+def test_items_that_were_drawn_at_random_are_not(systems: tuple[str, ...]) -> None:
+    found = only(calibrate(table(rated=24, systems=systems)))
+    assert found.note == ""
+
+
 def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
     columns = (
         COLUMN,

@@ -303,6 +303,10 @@ def test_a_line_that_ends_in_a_colon_announces_the_next_and_is_a_question_if_it_
     assert question("What did she call it? \u2014 namely:") == "What did she call it? \u2014 namely:"
 
 
+def test_the_full_stop_of_a_question_stays_and_the_answer_after_it_goes() -> None:
+    assert question("雪はどこへ滑りましたか。答え：谷", "ja") == "雪はどこへ滑りましたか。"
+
+
 def test_a_quoted_question_inside_a_question_stays() -> None:
     assert question('Who said "why?" to Ann') == 'Who said "why?" to Ann'
     assert question('Who said "why?" to Ann?') == 'Who said "why?" to Ann?'
