@@ -189,7 +189,8 @@ class Bundles:
                 parts += [(pending, None) for pending in row]
                 continue
             names = [pending.request.params.get(MERGED, "") for pending in row]
-            choices = multi_criteria.split_reply(choice, names) if merged else [choice] * len(row)
+            judged = next((case.judgment.sample.output for case in row[0].subscribers), None)
+            choices = multi_criteria.split_reply(choice, names, judged) if merged else [choice] * len(row)
             usage = Usage() if parts else answer.usage
             for pending, part in zip(row, choices, strict=True):
                 parts.append((pending, replace(bare, choices=(part,), usage=usage)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,6 +67,13 @@ def objects(text: str, start: int) -> list[JsonObject]:
         result += [item] * (bool(item.members) or not item.broken)
         start = item.end
     return result
+
+
+def inner_members(text: str, members: Sequence[Member]) -> Sequence[Member]:
+    """Return the members of the object that is the only value of another, as in `{"result": {…}}`, else `members`."""
+    if len(members) == 1 and text[members[0].start] == "{":
+        return read_object(text, members[0].start).members
+    return members
 
 
 def read_object(text: str, start: int) -> JsonObject:

@@ -107,28 +107,29 @@ class _Merger:
         return self._last[1]
 
 
-def split_reply(choice: Choice, names: Sequence[str]) -> list[Choice]:
+def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None) -> list[Choice]:
     """Split a reply to several criteria into one for each: the value as written, and its tokens.
 
-    A missing criterion gets the whole reply with a finish reason that prevents reading a score.
+    A missing criterion gets the whole reply with a finish reason that prevents reading a score. With the `judged` text,
+    a reply that is nearly JSON is split too; the finish reason of its parts prevents a strict reading.
     """
     unread = replace(choice, finish_reason=parse.UNKEYED if choice.finish_reason == "stop" else choice.finish_reason)
     try:
-        places = parse.spans(choice.text)
+        places, reading = parse.spans(choice.text, names, judged)
     except ParseError:
         return [unread] * len(names)
     tokens: dict[str, tuple[Token, ...]] | None = None
     if choice.tokens is not None:
         # Their joined text may differ from the reply in white space and at its ends.
         try:
-            token_places = parse.spans("".join(token.text for token in choice.tokens))
+            token_places, _ = parse.spans("".join(token.text for token in choice.tokens), names, judged)
         except ParseError:
             token_places = {}
         tokens = {name: tuple(_tokens_between(choice.tokens, *place)) for name, place in token_places.items()}
+    nearly = reading == "prose" and choice.finish_reason == "stop"
+    finish = parse.NEARLY_JSON if nearly else choice.finish_reason
     return [
-        Choice(
-            choice.text[slice(*places[name])], choice.finish_reason, None if tokens is None else tokens.get(name, ())
-        )
+        Choice(choice.text[slice(*places[name])], finish, None if tokens is None else tokens.get(name, ()))
         if name in places
         else unread
         for name in names

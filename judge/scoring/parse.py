@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -36,12 +36,16 @@ class Found:
 
 UNKEYED = "unkeyed"
 """The finish reason if a reply to several criteria lacks one of them."""
+NEARLY_JSON = "nearly_json"
+"""The finish reason of a criterion's part of a reply that is not one JSON object, but plainly holds one."""
+_UNKEYED = "the reply is not one JSON object that has this criterion among its keys, once"
 UNFINISHED = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
-    UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
+    UNKEYED: _UNKEYED,
+    NEARLY_JSON: _UNKEYED,
 }
 
 
@@ -67,6 +71,8 @@ def split_replies(raw: str) -> list[Choice]:
 
 def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:
     """Return the score of a reply. Raises ParseError for a cut, filtered, refused or empty reply, and like `find`."""
+    if choice.finish_reason == NEARLY_JSON and judged is not None:
+        return replace(find(choice.text, reply, scale, title, judged), reading="prose")
     _check_end(choice)
     return find(choice.text, reply, scale, title, judged)
 
@@ -346,8 +352,7 @@ def _score_in_object(
 
     With `tolerant`, an object may be the only value of another, and the key may be any name of a score.
     """
-    if tolerant and len(members) == 1 and text[members[0].start] == "{":
-        members = json_reply.read_object(text, members[0].start).members
+    members = json_reply.inner_members(text, members) if tolerant else members
     scores = [m for m in members if m.key.casefold() == "score"]
     if tolerant and not scores:
         scores = [m for m in members if grammar.name.fullmatch(fold(m.key).replace("_", " "))]
@@ -381,49 +386,56 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
         end = item.end
     if score is None or place is None:
         return None
-    opening = _OBJECT.match(text, start)
-    if not opening or opening.end() != place.start or not _CLOSED.match(text, place.end):
-        _check_object(text, since, place, score, grammar, judged=judged)
+    if not _is_whole(text, start, place):
+        _check_own(text[since : place.start], text[place.start : score.end], judged, text)
+        after = fold(text[place.end :]).casefold()
+        names = (name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii())
+        words = re.findall(r"[0-9]|\w+", after)
+        if any(word.isdigit() or grammar.names.label(word) for word in words) or any(name in after for name in names):
+            raise ParseError("what follows the JSON object may be another score", text)
     before = "" if lone else re.sub(r"```\w*\s*\Z", "", text[start : place.start]).strip(" \t\r\n`")
     return replace(score, reason=score.reason or before or None)
 
 
-def _check_object(
-    text: str, since: int, item: json_reply.JsonObject, score: Found, grammar: _Grammar, *, judged: str
-) -> None:
-    """Raise ParseError if an object amid other text may be a quotation, or not the judge's last word on the score."""
-    before, after = text[since : item.start].rstrip(), fold(text[item.end :]).casefold()
-    if inside := _ANYTHING.fullmatch(text[item.start : item.end]):
+def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
+    """Return whether a reply is an object and nothing else but white space or a fence."""
+    opening = _OBJECT.match(text, start)
+    return opening is not None and opening.end() == item.start and _CLOSED.match(text, item.end) is not None
+
+
+def _check_own(before: str, item: str, judged: str, text: str) -> None:
+    """Raise ParseError if an object, cut after a value, is quoted by what is `before` it or has a value of the text."""
+    if inside := _ANYTHING.fullmatch(item):
         _check_unquoted(before, inside, text)
-    # The key, a colon and the value.
-    written = re.split("[{,]", text[item.start : score.start])[-1] + text[score.start : score.end]
-    if before.endswith(("'", "‘", "’")) or _bare(written) in _bare(judged):
+    written, texts = (re.sub(r"[^\w:.]+", "", fold(part).casefold()) for part in (re.split("[{,]", item)[-1], judged))
+    if written in texts or before.rstrip().endswith(("'", "‘", "’")):
         raise ParseError("the JSON object may be a quotation", text)
-    names = [name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii()]
-    if (
-        re.search("[0-9]", after)
-        or any(map(grammar.names.label, re.findall(r"\w+", after)))
-        or any(name in after for name in names)
-    ):
-        raise ParseError("what follows the JSON object may be another score", text)
 
 
-def _bare(text: str) -> str:
-    """Return the words, colons and points of a text in lower case."""
-    return re.sub(r"[^\w:.]+", "", fold(text).casefold())
+def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[str, tuple[int, int]], Reading]:
+    """Return the places of the values of these keys in a reply that is one JSON object; repeated keys are left out.
 
-
-def spans(text: str) -> dict[str, tuple[int, int]]:
-    """Return the places of the values in a reply that is one JSON object, by key; repeated keys are left out.
-
+    With the `judged` text, the object may be nearly JSON, stand after other text, or be the only value of another.
     Raises ParseError for any other reply.
     """
-    opening = _OBJECT.match(text, _reply_start(text))
-    item = json_reply.read_object(text, opening.end()) if opening else None
-    if not item or item.broken or not item.strict or not _CLOSED.match(text, item.end):
+    start = since = _reply_start(text)
+    items = json_reply.objects(text, start)
+    strict = [item.strict and not item.broken and _is_whole(text, start, item) for item in items] == [True]
+    strict = strict and (judged is None or any(member.key in names for member in items[0].members))
+    if not strict and (judged is None or any(item.broken for item in items)):
         raise ParseError("the reply is not one JSON object", text)
-    times = Counter(member.key for member in item.members)
-    return {member.key: (member.start, member.end) for member in item.members if times[member.key] == 1}
+    places: dict[str, tuple[int, int]] = {}
+    for item in items:
+        members = item.members if strict else json_reply.inner_members(text, item.members)
+        times = Counter(member.key for member in members)
+        here = {m.key: (m.start, m.end) for m in members if m.key in names and times[m.key] == 1}
+        if here and (places or not _CLOSED.match(text, item.end)):
+            raise ParseError("the reply is not one JSON object, or something follows it", text)
+        for _, end in here.values():
+            if not strict and not _is_whole(text, start, item):
+                _check_own(text[since : item.start], text[item.start : end], judged or "", text)
+        places, since = places | here, item.end
+    return places, "strict" if strict else "prose"
 
 
 # From what was written to a label.

@@ -75,6 +75,7 @@ def _value(
 ) -> tuple[float, Provenance]:
     """Return the value of a row's replies, and its provenance. Raises ParseError if they have no score."""
     raw, shares = source.raw or "", _shares(source)
+    reply = Choice(raw, parse.NEARLY_JSON if source.reading == "prose" else "stop")
     if source.reading == "repaired":
         first, second = parse.split_replies(raw)
         try:
@@ -91,10 +92,10 @@ def _value(
         return strategies.score_reply("samples", draws, criterion, settings, judged=judged)
     if isinstance(source, Failure) or not shares:
         note = source.note if isinstance(source, Provenance) else _NOT_WEIGHED if source.method == "logprobs" else None
-        return _stated(Choice(raw), criterion, settings, judged, note)
+        return _stated(reply, criterion, settings, judged, note)
     written = parse.Found("", 0, 0)
     try:
-        written = parse.read(Choice(raw), criterion.reply, criterion.scale, criterion.title, judged) if raw else written
+        written = parse.read(reply, criterion.reply, criterion.scale, criterion.title, judged) if raw else written
     except ParseError as error:
         if error.place is None:  # else the written text is no label, but the likely tokens at its place are
             raise
@@ -105,7 +106,7 @@ def _value(
         if not raw or settings.weighting != "auto":
             raise
         if settings.temperature == 0:
-            return _stated(Choice(raw), criterion, settings, judged, str(error))
+            return _stated(reply, criterion, settings, judged, str(error))
         raise ParseError(f"{error}; a run with these settings draws samples instead", raw) from error
     provenance = replace(provenance, method=source.method, raw=source.raw, note=source.note)
     if not raw:

@@ -10,9 +10,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.records import ReplyKind, Scale
-from judge.scoring import json_reply
-from judge.scoring.parse import find
+from judge.core.records import Choice, ReplyKind, Scale, Token
+from judge.scoring import json_reply, parse
+from judge.scoring.expectation import from_logprobs
+from judge.scoring.multi_criteria import split_reply
+from judge.scoring.parse import find, read
 
 FIVE = Scale.integers(1, 5)
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
@@ -56,10 +58,10 @@ def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str
         ('{"coherence": 4, "rating": 5}', "one key"), ("{'score': True}", "one key"), ("{score: [4]}", "one key"),
         ('{"a": {"score": 4}, "b": {"score": 5}}', "one key"), ('{"a": {"b": {"score": 4}}}', "one key"),
         ('Here:\n{"coherence": {\n"score": 4\n},\n"fluency": {\n"score": 3\n}\n}', "one key"),
-        ('{"score": 1', "not closed"), ('Here: {"score": 1', "not closed"), ("Here: {'score': 4, 'reason': 'Too", "not c"),
+        ('{"score": 1', "not closed"), ('Here: {"score": 1', "not closed"), ("{score: 4, reason: 'Too", "not closed"),
         ('{"reason": "It says "so".", "score": 4}', "not closed"), ("{'reason': 'It's so', 'score': 4}", "not closed"),
         ('{"score": 4 or 5}', "not closed"), ('{"score": 4,5}', "not closed"), ("{score: 3-4}", "not a score alone"),
-        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "quotation"),
+        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "may be"),
         ('> {"score": 4}, it says', "quotation marks"), ('It ends in {"score": 5}, so what?', "may be a quotation"),
         ('It ends in {"reason": "x", "Score" : "5"}', "may be a quotation"),
         ('{"score": 4} No, it is 3.', "another score"), ('{"score": 4} No, three.', "another score"),
@@ -199,3 +201,34 @@ def test_a_very_long_reply_without_an_object_is_refused_at_once(piece: str) -> N
     for text in (piece * 30_000, "Score: {" + piece * 30_000 + "} 4 }"):
         with pytest.raises(ParseError):
             find(text, "reason_then_score", FIVE, "Coherence", judged=piece * 30_000)
+
+
+# Several criteria in one object.
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("{'a': 4, 'b': '2',}", "42"), ("Here:\n```json\n{a: 4, b: 2}\n```", "42"), ('{"all": {"a": 4, "b": 2}}', "42"),
+        ('It is so: {"a": 4, "b": 7}', "4-"), ("{'a': 4, 'b': 2, 'b': 3}", "4-"), ('{"x": {}} {"a": 4, "b": 2}', "42"),
+        ('{"a": 4} {"b": 2}', "--"), ('{"a": 4, "b": 2} or so', "--"), ("{'a': 4, 'b': 2", "--"),
+        ('It says {"a": 5, "b": 2}.', "--"), ('It says "{"a": 4, "b": 2}', "--"), ('{"x": {"y": {"a": 4}}}', "--"),
+    ],
+)  # fmt: skip
+def test_a_reply_to_several_criteria_may_be_nearly_json(text: str, scores: str) -> None:
+    choice = Choice(text, "stop", tuple(Token(piece, -0.1, ((piece, -0.1), ("5", -3.0))) for piece in text))
+    parts = split_reply(choice, ["a", "b"], "It ends in a: 5")
+    for part, score in zip(parts, scores, strict=True):
+        assert part.finish_reason != "stop"
+        with pytest.raises(ParseError):
+            read(part, "score", FIVE)
+        if score == "-":
+            with pytest.raises(ParseError):
+                read(part, "score", FIVE, judged="")
+            continue
+        found = read(part, "score", FIVE, judged="")
+        assert (found.label, found.reading) == (score, "prose")
+        weighed = from_logprobs(part.tokens or (), found.start, found.label, FIVE)
+        assert weighed.distribution[score] > 0.9
+        stored = parse.split_replies(parse.join_replies([part, part]))
+        assert [read(again, "score", FIVE, judged="") for again in stored] == [found, found]
