@@ -29,9 +29,9 @@ from judge.core.records import Provenance
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
+from judge.suite.case import Verdict
 from judge.suite.evidence import CaseScores, Undecidable, sum_minus_limit
-from judge.suite.expectations.case import Verdict
-from judge.suite.expectations.order import Order
+from judge.suite.expectations import Order
 from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")

@@ -35,9 +35,9 @@ from judge.scoring.multi_criteria import make_renderers
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_with_baseline
+from judge.suite.case import Case, Policy, Verdict, joined
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.evidence import columns
-from judge.suite.expectations.case import Case, Policy, Verdict, joined
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows

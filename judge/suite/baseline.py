@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
-from judge.core.format import format_interval, format_p, number, plural, signed, text_name
-from judge.core.records import Estimate, Sample, whole
+from judge.core.format import format_p, number, plural, text_name
+from judge.core.records import Sample, whole
 from judge.results.result import Result, load
-from judge.stats.coefficients import Level
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, change_in_agreement, usual_level
 from judge.stats.paired_differences import holm
-from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
-from judge.stats.power import MIN_ITEMS as FEWEST
+from judge.stats.power import ALPHA, MIN_ITEMS
 from judge.stats.run_differences import MeanChange, Runs
+from judge.suite.agreement import agreement_change, decide_agreement
+from judge.suite.case import Decision, Status, Verdict, joined, places
 from judge.suite.evidence import (
     CaseScores,
     MeanTest,
@@ -30,12 +29,9 @@ from judge.suite.evidence import (
     columns,
     format_change,
     mean,
-    needs,
     pair_runs,
     values,
 )
-from judge.suite.expectations.agreement import PLACES
-from judge.suite.expectations.case import Decision, Status, Verdict, joined, places
 from judge.suite.load import Key
 from judge.suite.schema import Suite, nearby
 from judge.table import RUN, Table, split_rows
@@ -185,69 +181,6 @@ def _text(sample: Sample) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementChange:
-    """Spearman with people before and after, and the difference with its interval, at one level."""
-
-    before: float
-    after: float
-    estimate: Estimate
-    level: Level
-
-
-def agreement_change(
-    result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
-) -> AgreementChange | None:
-    """Return the change; None if too few rated texts have both scores, or a coefficient is undefined.
-
-    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
-    """
-    rated = [sample for sample in result.table.samples if criterion in sample.human]
-    if len(rated) < MIN_CORRELATION_ITEMS:
-        return None
-    try:
-        scores = [CaseScores.for_criterion(run, criterion, {s.item for s in rated}) for run in (baseline, result)]
-    except Undecidable:
-        return None
-    old, new = (
-        {(s.item, s.system): score.value for s in rated if (score := side.score(s.item, s.system))} for side in scores
-    )
-    level = usual_level(rated)
-    change = change_in_agreement(
-        rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
-    )
-    shift = change.shifts.get(level)
-    if shift is None or shift.change is None:
-        return None
-    return AgreementChange(shift.before.value, shift.after.value, shift.change, level)
-
-
-def _decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -> Decision:
-    """Fail only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
-
-    `p` is after Holm. Without a test, as over all texts, the interval decides.
-    """
-    e, unit = agreement.estimate, UNITS[agreement.level]
-    ends = None if e.low is None or e.high is None else (e.low, e.high)
-    significant = p < ALPHA if p is not None else ends is not None and not ends[0] <= 0 <= ends[1]
-    if significant:
-        status: Status = "failed" if e.value < 0 else "passed"
-        tested = f" ({format_p(p)})" if p is not None else ""
-        reason = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
-    elif e.n < FEWEST or (ends is None and p is None):
-        status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
-    else:
-        status, reason = "passed", f"no significant change in agreement{needs(items_needed(e), e.n, unit)}"
-    change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
-    return Decision(
-        status,
-        f"{reason}; scores {moved}",
-        f"spearman {number(agreement.after, PLACES)}, {change}".rstrip(),
-        estimate=e,
-        before=f"spearman {number(agreement.before, PLACES)}",
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class _MeanChange:
     """A criterion's scores in both runs, and the test of their mean difference, after minus before."""
 
@@ -296,7 +229,7 @@ def compare_with_baseline(
     for name in compared.keys() & {*rated}:
         scores = decisions[name]
         if agreement := agreements.get(name):
-            decision = _decide_agreement(agreement, agreement_p.get(name), scores.found)
+            decision = decide_agreement(agreement, agreement_p.get(name), scores.found)
             if decision.status == "undecided" and scores.status == "failed":
                 continue
         elif name in bounded:

@@ -14,8 +14,8 @@ from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
+from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
-from judge.suite.expectations.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.schema import Limits, Suite
 
 _MAX_ERRORS, _MAX_CAUSE = 3, 200  # kinds of failures, and characters of the first one, in a message

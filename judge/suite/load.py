@@ -24,8 +24,8 @@ from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.data import samples
+from judge.suite.case import Case
 from judge.suite.expectations import Expectation
-from judge.suite.expectations.case import Case
 from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, nearby, unknown_key
 
 SUFFIX = ".judge.yaml"

@@ -25,8 +25,8 @@ from judge.core import yaml_lines
 from judge.core.errors import ConfigError
 from judge.core.format import one_line as one_line
 from judge.core.plugins import unknown_name_message
+from judge.suite.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 from judge.suite.expectations import EXPECTATIONS, Expectation, matching_classes
-from judge.suite.expectations.case import MISTAKE, Case, Keys, Name, Policy, percentage, required_keys, short
 
 Loc = tuple[int | str, ...]
 OPTIONS = {name: option.description for name, option in run_options("suite").items()}

@@ -17,7 +17,7 @@ from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import Result, load
 from judge.suite.evaluate import Outcome
-from judge.suite.expectations.case import Verdict
+from judge.suite.case import Verdict
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
 POLITE = """---

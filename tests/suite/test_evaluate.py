@@ -19,9 +19,9 @@ from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.stats.paired_differences import mean_differences
 from judge.stats.run_differences import compare_runs
 from judge.suite.baseline import compare_with_baseline
+from judge.suite.case import Case, Verdict
 from judge.suite.evaluate import evaluate_case, limits
 from judge.suite.expectations import Expectation
-from judge.suite.expectations.case import Case, Verdict
 from judge.suite.schema import Limits, Suite
 
 Keys = dict[str, Any]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from judge.config import Budget, Judge, load_config
 from judge.core.errors import ConfigError
-from judge.suite.expectations.case import Case
+from judge.suite.case import Case
 from judge.suite.load import find, load
 from judge.suite.schema import Limits, Suite
 

@@ -19,8 +19,8 @@ from rich.cells import cell_len
 
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls, one_line
+from judge.suite.case import Verdict
 from judge.suite.evaluate import Outcome, Outcomes
-from judge.suite.expectations.case import Verdict
 from judge.suite.schema import Suite
 
 PASSED = Verdict("a", 1, "score_range", "c", "passed", True, "≥ 4", "4.5")

@@ -30,8 +30,8 @@ from judge.report.document import (
     TestSuite,
     Tone,
 )
+from judge.suite.case import Status, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
-from judge.suite.expectations.case import Status, Verdict
 
 SCHEMA = "judge.test/1"
 _TOP = 6  # failing verdicts in the summary

@@ -1,22 +1,30 @@
-"""Expect a minimal correlation of the judge with human ratings."""
+"""Agreement with human ratings: the expectation of a minimal correlation, and its change from a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
 from pydantic import Field, model_validator
 
 from judge.core.errors import ConfigError
+from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Criterion, Estimate, Sample
+from judge.results.result import Result
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Coefficient, Level
-from judge.stats.correlation import MIN_CORRELATION_ITEMS, UNITS, CorrelationWithRatings, matrix, usual_level
+from judge.stats.correlation import (
+    MIN_CORRELATION_ITEMS,
+    UNITS,
+    CorrelationWithRatings,
+    change_in_agreement,
+    matrix,
+    usual_level,
+)
+from judge.stats.power import ALPHA, items_needed
 from judge.stats.power import MIN_ITEMS as FEWEST
-from judge.stats.power import items_needed
-from judge.suite.evidence import NEAR, Undecidable, format_estimate, needs
-from judge.suite.expectations.case import (
+from judge.suite.case import (
     Case,
     CaseContext,
     Decision,
@@ -28,6 +36,7 @@ from judge.suite.expectations.case import (
     joined,
     short,
 )
+from judge.suite.evidence import NEAR, CaseScores, Undecidable, format_estimate, needs
 
 PLACES = 2
 _OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}
@@ -141,4 +150,70 @@ def _decide_coefficient(e: Estimate, least: float, level: Level, items: int) -> 
     margin = replace(e, value=e.value - least, low=e.low - least, high=e.high - least, n=n)
     return Decision(
         "undecided", f"no significant difference from {e.name} {short(least)}{needs(items_needed(margin), n, unit)}"
+    )
+
+
+# Two runs
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementChange:
+    """Spearman with people before and after, and the difference with its interval, at one level."""
+
+    before: float
+    after: float
+    estimate: Estimate
+    level: Level
+
+
+def agreement_change(
+    result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
+) -> AgreementChange | None:
+    """Return the change; None if too few rated texts have both scores, or a coefficient is undefined.
+
+    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
+    """
+    rated = [sample for sample in result.table.samples if criterion in sample.human]
+    if len(rated) < MIN_CORRELATION_ITEMS:
+        return None
+    try:
+        scores = [CaseScores.for_criterion(run, criterion, {s.item for s in rated}) for run in (baseline, result)]
+    except Undecidable:
+        return None
+    old, new = (
+        {(s.item, s.system): score.value for s in rated if (score := side.score(s.item, s.system))} for side in scores
+    )
+    level = usual_level(rated)
+    change = change_in_agreement(
+        rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria
+    )
+    shift = change.shifts.get(level)
+    if shift is None or shift.change is None:
+        return None
+    return AgreementChange(shift.before.value, shift.after.value, shift.change, level)
+
+
+def decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -> Decision:
+    """Fail only if the scores correlate significantly worse with people; `moved` describes how the scores moved.
+
+    `p` is after Holm. Without a test, as over all texts, the interval decides.
+    """
+    e, unit = agreement.estimate, UNITS[agreement.level]
+    ends = None if e.low is None or e.high is None else (e.low, e.high)
+    significant = p < ALPHA if p is not None else ends is not None and not ends[0] <= 0 <= ends[1]
+    if significant:
+        status: Status = "failed" if e.value < 0 else "passed"
+        tested = f" ({format_p(p)})" if p is not None else ""
+        reason = f"agrees {'better' if e.value > 0 else 'worse'} with people{tested}"
+    elif e.n < FEWEST or (ends is None and p is None):
+        status, reason = "undecided", f"too few {unit}s: at least {FEWEST} needed"
+    else:
+        status, reason = "passed", f"no significant change in agreement{needs(items_needed(e), e.n, unit)}"
+    change = f"{signed(e.value, PLACES)} {format_interval(e.low, e.high, PLACES)}"
+    return Decision(
+        status,
+        f"{reason}; scores {moved}",
+        f"spearman {number(agreement.after, PLACES)}, {change}".rstrip(),
+        estimate=e,
+        before=f"spearman {number(agreement.before, PLACES)}",
     )

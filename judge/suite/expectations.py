@@ -1,0 +1,539 @@
+"""The expectations of cases: one class each, and their union."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from judge.core.errors import ConfigError
+from judge.core.format import number, one_line, percent, plural
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Column, Criterion, Estimate, Sample
+from judge.stats.bootstrap import wilson_interval
+from judge.stats.pairwise import verdict
+from judge.suite.agreement import Agreement
+from judge.suite.case import (
+    STATUS,
+    Case,
+    CaseContext,
+    Decision,
+    Keys,
+    Name,
+    Number,
+    Points,
+    Policy,
+    Share,
+    Side,
+    Status,
+    at_least_one_of,
+    display_name,
+    flaky,
+    joined,
+    missing,
+    missing_texts,
+    most,
+    of_items,
+    percentage,
+    places,
+    quoted,
+    short,
+)
+from judge.suite.evidence import (
+    NEAR,
+    CaseScores,
+    MeanTest,
+    Text,
+    Undecidable,
+    counts,
+    flip_probability,
+    format_change,
+    format_estimate,
+    likeliest,
+    mean,
+    pair_runs,
+)
+
+
+class Range(Keys):
+    """Scale points from `min` to `max`; None leaves an end open."""
+
+    model_config = at_least_one_of("min", "max")
+
+    min: Number | None = Field(default=None, description="The score, or the mean over the texts, is at least this.")
+    max: Number | None = Field(default=None, description="The score, or the mean over the texts, is at most this.")
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> Range:
+        if self.min is None and self.max is None:
+            raise ValueError("write min, max or both; or label")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+    def __str__(self) -> str:
+        if self.min is None or self.max is None:
+            return f"≥ {short(self.min)}" if self.min is not None else f"≤ {short(self.max or 0.0)}"
+        return f"{short(self.min)} to {short(self.max)}" if self.min < self.max else f"= {short(self.min)}"
+
+    def __contains__(self, value: float) -> bool:
+        above = self.min is None or value >= self.min - NEAR
+        return above and (self.max is None or value <= self.max + NEAR)
+
+
+class ScoreRange(Case):
+    """The score of a text, or the mean over the texts, lies in a range."""
+
+    kind: ClassVar[str] = "score_range"
+
+    expect: Range
+
+    @classmethod
+    def matches(cls, keys: Mapping[str, Any]) -> bool:
+        expect = keys.get("expect")
+        return expect is not None and not (isinstance(expect, dict) and expect.get("label") is not None)
+
+    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        scale = criterion.scale
+        for name, end in (("min", self.expect.min), ("max", self.expect.max)):
+            if end is not None and not scale.low <= end <= scale.high:
+                raise ConfigError(
+                    f"{name}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
+                )
+
+    def describe(self) -> str:
+        both = self.expect.min is not None and self.expect.max is not None and self.expect.min < self.expect.max
+        return f"{self.about()}{':' if both else ''} {self.expect}"
+
+    def expected(self, context: CaseContext) -> str:
+        return str(self.expect)
+
+    def decide(self, context: CaseContext) -> Decision:
+        scored = context.scored()
+        items, lacking, detail = of_items(scored, context.by_item)
+        lone = context.texts[0] if len(context.texts) == 1 else None
+        ends = [end for end in (self.expect.min, self.expect.max) if end is not None]
+        means = mean(items, *ends, seed=context.seed)
+        estimate, column = means[0].moved(ends[0]), scored.column
+        if estimate.low is not None and estimate.high is not None:
+            # An interval does not leave the scale.
+            low, high = (-inf if column.low is None else column.low), (inf if column.high is None else column.high)
+            estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
+        decision = self._decide_ends(means)
+        odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
+        reason = joined(
+            decision.reason,
+            "" if not means[0].single else "one reply" if lone else "one reply each",
+            means[0].alike,
+            flakiness,
+            lacking,
+        )
+        return Decision(
+            decision.status, reason, format_estimate(estimate, places(column)), odds, estimate, detail=detail
+        )
+
+    def _decide_ends(self, means: Sequence[MeanTest]) -> Decision:
+        """Pass if every end holds; the reason is about the end that does not, or not for certain."""
+        ends = [(end, sign) for end, sign in ((self.expect.min, 1), (self.expect.max, -1)) if end is not None]
+        doubt = ""
+        for test, (end, sign) in zip(means, ends, strict=True):
+            e = test.estimate
+            least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
+            if test.significant_direction == -sign:
+                return Decision("failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}")
+            if least < -NEAR:
+                doubt = doubt or f"no significant difference from {short(end)}{test.items_needed}"
+        return Decision("undecided", doubt) if doubt else Decision("passed")
+
+    def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
+        """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
+        each = [
+            flip_probability(score, self.expect.__contains__, counts(column, scored.result.info))
+            for score, column in scored.each(*text)
+        ]
+        known = [p for p in each if p is not None]
+        if not known or len(known) < len(each):
+            return None, ""
+        outside, inside = sum(known) / len(known), estimate.value in self.expect
+        turned = outside if inside else 1 - outside
+        if not flaky(turned):
+            return None, ""
+        low, high = self.expect.min, self.expect.max
+        if high is None and low is not None:
+            where = f"{'fall below' if inside else 'reach'} {short(low)}"
+        elif low is None and high is not None:
+            where = f"{'go above' if inside else 'stay within'} {short(high)}"
+        else:
+            where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
+        return turned, f"flaky: {turned:.0%} of single replies {where}"
+
+
+class LikeliestLabel(Keys):
+    """A label, and the share of the texts that have it."""
+
+    label: Name = Field(description="The likeliest label.")
+    share: Annotated[Share, Field(gt=0)] = Field(
+        default=1.0, description="Share of several texts that must have the label (default: 1)."
+    )
+
+
+class Label(Case):
+    """The likeliest label of a text, or of a share of several texts, is this one."""
+
+    kind: ClassVar[str] = "label"
+
+    expect: LikeliestLabel
+
+    @classmethod
+    def matches(cls, keys: Mapping[str, Any]) -> bool:
+        expect = keys.get("expect")
+        return isinstance(expect, dict) and expect.get("label") is not None
+
+    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        label, labels = self.expect.label, criterion.scale.labels
+        if label not in labels:
+            raise ConfigError(f"label: {unknown_name_message(f'label of {criterion.name}', label, list(labels))}")
+        if self.expect.share < 1 and len(texts) == 1:
+            raise ConfigError("share is for several texts, and this case has one: leave it out")
+
+    def describe(self) -> str:
+        share = self.expect.share
+        return f"{self.about()}: {self.expect.label}" + (f" for {share:.0%}" if share < 1 else "")
+
+    def expected(self, context: CaseContext) -> str:
+        share = self.expect.share
+        many = "" if len(context.texts) == 1 else " for all" if share >= 1 else f" for ≥ {percentage(share)}"
+        return f"label {display_name(self.expect.label)}{many}"
+
+    def decide(self, context: CaseContext) -> Decision:
+        scored = context.scored()
+        shares_by_text = {text: scored.shares(*text) for text in context.texts}
+        lacking, detail = missing_texts(scored, context.texts)
+        if not any(shares_by_text.values()):
+            raise Undecidable(f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max")
+        if len(shares_by_text) == 1:
+            ((text, shares),) = shares_by_text.items()
+            return self._decide_single(scored, text, shares)
+        # Counted over all texts: one without a score does not have the label.
+        tops = {text: likeliest(shares) for text, shares in shares_by_text.items()}
+        others = {text: top for text, top in tops.items() if top != self.expect.label}
+        hits, n = len(tops) - len(others), len(tops)
+        met = hits >= self.expect.share * n - NEAR
+        named = most(
+            f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}"
+            for (item, system), top in others.items()
+            if top
+        )
+        return Decision(
+            "passed" if met else "failed",
+            joined("" if met else named, lacking),
+            f"{hits:,} of {n:,} ({percent(hits / n)})",
+            estimate=wilson_interval(hits, n),
+            detail=detail,
+        )
+
+    def _decide_single(self, scored: CaseScores, text: Text, shares: Mapping[str, float]) -> Decision:
+        """Decide by the label's lead over the likeliest other one, within the uncertainty of the replies."""
+        label = self.expect.label
+        rivals = {name: shares.get(name, 0.0) for name in (*scored.column.labels, *shares) if name != label}
+        rival = max(rivals, key=rivals.__getitem__)
+        (lead,) = mean([scored.leads(*text, label, rival)], 0.0)
+        top = likeliest(shares)
+        side = (1 if top == label else -1) if lead.single else lead.significant_direction
+        doubt = "" if side else f"no significant difference from {display_name(rival)}{lead.items_needed}"
+        odds, flakiness = None, ""
+        turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
+        if not lead.single and flaky(turned):
+            others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
+            answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
+            odds, flakiness = turned, f"flaky: {turned:.0%} of single replies say {answer}"
+        measured = display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
+        reason = joined(doubt, "one reply" if lead.single else "", flakiness)
+        return Decision(STATUS[side], reason, measured, odds, lead.estimate)
+
+
+_EVEN = 0.5
+
+
+class Order(Case):
+    """Texts of a system, or a text, score higher than those of another one.
+
+    With a pairwise criterion, `better` wins more than half of the comparisons.
+    """
+
+    kind: ClassVar[str] = "order"
+    compares_texts: ClassVar[bool] = True
+
+    better: Side = Field(description="A system of the data, or the columns of a text.")
+    worse: Side = Field(description="The system or text that must score lower.")
+    margin: Number = Field(
+        default=0.0,
+        description="Least lead: points of the scale, or share of the comparisons above one half. "
+        "With a negative one, `better` is not worse by that much (non-inferiority).",
+    )
+
+    def check_keys(self) -> None:
+        if isinstance(self.better, dict) != isinstance(self.worse, dict):
+            self.mistake("better and worse are two systems of the data, or two texts such as {output: ...}", "better")
+        if isinstance(self.better, dict):
+            if "output" in self.text:
+                self.mistake("output is in better and worse; leave it out of text", "text", "output")
+        elif self.better == self.worse:
+            self.mistake(f"better and worse are both {self.better}", "worse")
+        elif self.text:
+            self.mistake("better names a system of the data; beside text, write better: {output: ...}")
+        elif self.system:
+            self.mistake("better and worse name the systems; leave system out", "system")
+
+    def inline(self) -> Mapping[str, Mapping[str, Any]]:
+        sides = (("better", self.better), ("worse", self.worse))
+        return {name: self.text | columns for name, columns in sides if isinstance(columns, dict)}
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems of the two sides; texts inside the case are called `better` and `worse`."""
+        sides = (("better", self.better), ("worse", self.worse))
+        return tuple(side if isinstance(side, str) else name for name, side in sides)
+
+    def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
+        """Return the texts of items that have both."""
+        better, worse = self.systems
+        matching = self.matching(by_item, systems)
+        there = {(sample.item, sample.system) for sample in matching}
+        if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
+            raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
+        matching = [sample for sample in matching if {(sample.item, better), (sample.item, worse)} <= there]
+        if not matching:
+            raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
+        return matching
+
+    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
+        most = _EVEN if criterion.pairwise else criterion.scale.high - criterion.scale.low
+        if not -most < self.margin < most:
+            quantity = "share of wins above one half" if criterion.pairwise else f"difference on {criterion.name}"
+            never = "cannot be" if self.margin > 0 else "is always"
+            raise ConfigError(f"margin: {self.margin:g} {never} exceeded; the largest {quantity} is {most:g}")
+
+    def describe(self) -> str:
+        sides = [quoted(text.output) for text in self.texts] or self.systems
+        return f"{self.stem()}: {sides[0]} above {sides[1]}{f' ({self.which()})' if self.item else ''}"
+
+    def expected(self, context: CaseContext) -> str:
+        better, worse = map(display_name, self.systems)
+        if context.pairwise:
+            return f"{better} wins > {percentage(_EVEN + self.margin)} against {worse}"
+        lead = f" {'−' if self.margin < 0 else '+'} {short(abs(self.margin))}" if self.margin else ""
+        return f"{better} > {worse}{lead}"
+
+    def decide(self, context: CaseContext) -> Decision:
+        scored, pairwise = context.scored(), context.pairwise
+        better, worse = self.systems
+        both = [item for item, systems in context.by_item.items() if {better, worse} <= {*systems}]
+        if not both:
+            raise Undecidable(f"no item has texts of both {display_name(better)} and {display_name(worse)}")
+        parts_of_item = scored.preference if pairwise else scored.difference
+        parts_by_item = {item: parts_of_item(item, better, worse) for item in both}
+        items = [parts for parts in parts_by_item.values() if parts]
+        rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
+        without_parts = [item for item, parts in parts_by_item.items() if not parts]
+        lost = [(item, *row) for item in without_parts for row in rows if scored.score(item, *row) is None]
+        lacking, detail = missing(scored, lost, items)
+        even = _EVEN if pairwise else 0.0
+        margin, zero = mean(items, even + self.margin, even, seed=context.seed)
+        estimate = margin.moved(even + self.margin)
+        flips = ""
+        if pairwise:
+            answered = (item for item, parts in parts_by_item.items() if parts)
+            answers = [verdict(*(scored.score(item, *row) for row in rows)) for item in answered]
+            if n_flips := sum(answer.flipped is True for answer in answers):
+                flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
+        side = _side(margin)
+        return Decision(
+            STATUS[side],
+            joined(
+                self._describe_margin(margin, zero),
+                "one reply each" if margin.single and side < 0 else "",
+                margin.alike,
+                flips,
+                lacking,
+            ),
+            _format_estimate(estimate, scored.column, pairwise),
+            estimate=estimate,
+            detail=detail,
+        )
+
+    def _describe_margin(self, margin: MeanTest, zero: MeanTest) -> str:
+        side = _side(margin)
+        if side > 0:
+            ahead, better = ("not behind", "not worse") if self.margin < 0 else ("ahead", "better")
+            by = f" by {short(-self.margin)}" if self.margin < 0 else ""
+            return f"{ahead}{by}, one reply each" if margin.single else f"{better}{by}{margin.tested}"
+        if margin.too_few_reason:
+            return margin.too_few_reason
+        if side == 0 and margin.significant_direction > 0:
+            return margin.untested_reason
+        if side == 0:
+            lead = (
+                f" from a {'loss' if self.margin < 0 else 'lead'} of {short(abs(self.margin))}" if self.margin else ""
+            )
+            if margin.estimate.low == margin.estimate.high:
+                return f"no difference{lead}"
+            return f"no significant difference{lead}{margin.items_needed}"
+        if zero.significant_direction < 0:
+            return f"worse{zero.tested}"
+        return f"not better by {short(self.margin)}{margin.tested}" if self.margin > 0 else "not better"
+
+
+def _side(test: MeanTest) -> int:
+    """Return 1 if above the limit, −1 if not above it, 0 if undecided.
+
+    A single reply decides by its value, and so does a difference that is the same everywhere. Texts that all score the
+    same are undecided. Two to five items with one reply each decide nothing, and without draws they show no lead.
+    """
+    e = test.estimate
+    if test.too_few_reason or (e.low == e.high and abs(e.value) <= NEAR and not test.single):
+        return 0
+    if test.single or (e.low == e.high and e.value <= NEAR):
+        return 1 if e.value > NEAR else -1
+    return 0 if test.significant_direction > 0 and test.untested_reason else test.significant_direction
+
+
+def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
+    """Write `+1.30 [1.00, 1.60]`, or the share of comparisons won."""
+    if pairwise:
+        low, high = e.low, e.high
+        ends = ""
+        if low is not None and high is not None and low != high:
+            ends = f" [{percentage(max(0, low))}, {percentage(min(1, high))}]"
+        return f"{percentage(e.value)}{ends}"
+    return format_change(e, places(column))
+
+
+_WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
+
+
+class Moves(Keys):
+    """Limits of the change from the baseline."""
+
+    model_config = at_least_one_of("max_shift", "max_drop", "max_flips")
+
+    max_shift: Points | None = Field(
+        default=None, description="Change of the mean, up or down, in points of the scale."
+    )
+    max_drop: Points | None = Field(default=None, description="Worsening of the mean, in points of the scale.")
+    max_flips: Share | None = Field(default=None, description="Share of the texts whose likeliest label changes.")
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Moves:
+        if self.max_shift is None and self.max_drop is None and self.max_flips is None:
+            raise ValueError("write max_shift, max_drop or max_flips")
+        return self
+
+
+class _Limit(NamedTuple):
+    """A limit on a change: `sign` is 1 for a fall and −1 for a rise, `verb` names a larger change."""
+
+    sign: int
+    most: float
+    verb: str
+
+
+class Drift(Case):
+    """The scores stay near the baseline; flipped labels are counted, not estimated."""
+
+    kind: ClassVar[str] = "drift"
+    undecided_is: ClassVar[Policy] = "pass"
+    needs_baseline: ClassVar[bool] = True
+
+    drift: Moves
+
+    @property
+    def bounds_mean(self) -> bool:
+        limits_mean = self.drift.max_shift is not None or self.drift.max_drop is not None
+        return limits_mean and not (self.item or self.system or self.texts)
+
+    def describe(self) -> str:
+        return f"{self.about()} stays the same"
+
+    def expected(self, context: CaseContext) -> str:
+        limits = (
+            ("shift", self.drift.max_shift, short),
+            ("drop", self.drift.max_drop, short),
+            ("flips", self.drift.max_flips, percentage),
+        )
+        return ", ".join(f"{name} ≤ {write(limit)}" for name, limit, write in limits if limit is not None)
+
+    def decide(self, context: CaseContext) -> Decision:
+        if context.baseline is None:
+            raise Undecidable("no baseline: name one with --baseline, or make one with --update-baseline")
+        scored = context.scored()
+        lacking, detail = missing_texts(scored, context.texts)
+        runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
+        limits: list[_Limit] = []
+        if (shift := self.drift.max_shift) is not None:
+            limits += [_Limit(1, shift, "changed"), _Limit(-1, shift, "changed")]
+        if (drop := self.drift.max_drop) is not None:
+            limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drop, "fell"))
+        still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
+        decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
+        decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
+        if limits:
+            measured.append(format_change(still.estimate, decimals))
+            remarks = ["one reply each" if still.single and not still.too_few_reason else "", still.alike]
+        estimate: Estimate | None = still.estimate
+        if (max_flips := self.drift.max_flips) is not None:
+            flips = runs.flips()
+            measured.append(f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})")
+            if len(flips) <= max_flips * n + NEAR:
+                decisions.append(Decision("passed"))
+            else:
+                flipped = most(f"{display_name(item)} ({display_name(system)})" for item, system in flips)
+                decisions.append(Decision("failed", f"more than {percentage(max_flips)} flipped: {flipped}"))
+            estimate = still.estimate if limits else wilson_interval(len(flips), n)
+        reason = dict.fromkeys(decision.reason for decision in decisions)
+        return Decision(
+            min((decision.status for decision in decisions), key=_WORST.index),
+            joined(*reason, *remarks, runs.some, lacking),
+            ", ".join(measured),
+            estimate=estimate,
+            before=number(runs.mean_before(), decimals),
+            detail=detail,
+        )
+
+
+def _check_limit(test: MeanTest, limit: _Limit) -> Decision:
+    if test.too_few_reason:
+        return Decision("undecided", test.too_few_reason)
+    if test.significant_direction == -limit.sign:
+        return Decision("failed", f"{limit.verb} by more than {short(limit.most)}{test.tested}")
+    e = test.estimate
+    if min(limit.sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
+        return Decision(
+            "undecided",
+            f"no significant difference from a change of {short(-limit.sign * limit.most)}{test.items_needed}",
+        )
+    return Decision("passed")
+
+
+def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:
+    """Return the classes that match these keys; exactly one for a valid case."""
+    return [expectation for expectation in EXPECTATIONS if expectation.matches(keys)]
+
+
+def _tag(keys: Any) -> str | None:
+    matching = matching_classes(keys) if isinstance(keys, dict) else []
+    return matching[0].__name__ if len(matching) == 1 else None
+
+
+Expectation = Annotated[
+    Annotated[ScoreRange, Tag("ScoreRange")]
+    | Annotated[Label, Tag("Label")]
+    | Annotated[Order, Tag("Order")]
+    | Annotated[Agreement, Tag("Agreement")]
+    | Annotated[Drift, Tag("Drift")],
+    Discriminator(_tag),
+]
+EXPECTATIONS: tuple[type[Case], ...] = tuple(get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0]))
