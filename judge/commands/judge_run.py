@@ -195,11 +195,18 @@ def _judge_in_windows(
 _OPTION = "retry_failed"
 
 
-def load_previous(prepared: PreparedRun) -> Result:
-    """Load the run in the plan's folder. Raises ConfigError if there is none, StorageError if it cannot be read."""
+def load_previous(prepared: PreparedRun) -> Result | None:
+    """Load the run in the plan's folder; without a folder, return None, because the cache has the earlier replies.
+
+    Raises ConfigError if the folder has no run, StorageError if it cannot be read.
+    """
     out = prepared.config.out
+    if out is None and prepared.config.cache is not False:
+        return None
     if out is None:
-        raise ConfigError(f"{option(_OPTION)}: name the folder of the run to go on with: {option('out', 'DIR')}")
+        raise ConfigError(
+            f"{option(_OPTION)}: without a cache, name the folder of the run to go on with: {option('out', 'DIR')}"
+        )
     if not any((out / name).exists() for name in (RUN, JOURNAL)):
         raise ConfigError(
             f"{option(_OPTION)}: {out} holds no run; {option('out')} names the folder of the one to go on with"

@@ -39,6 +39,7 @@ class JudgeOptions(TypedDict, total=False):
     retries: int | None
     cache: str | Path | Literal[False] | None
     record: str | Path | None
+    retry_failed: bool | None
     seed: int | None
 
 
@@ -56,7 +57,6 @@ class RunOptions(JudgeOptions, total=False):
     title: str | None
     engine: str | None
     ray_workers: int | None
-    retry_failed: bool | None
 
 
 class RankOptions(RunOptions, total=False):

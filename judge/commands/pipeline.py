@@ -58,8 +58,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
     rows: list[Row] = []
     measured: list[Column] = []
     earlier_scores: list[Score] = []
-    if prepared.config.retry_failed:
-        earlier = judge_run.load_previous(prepared)
+    if prepared.config.retry_failed and (earlier := judge_run.load_previous(prepared)) is not None:
         judge_run.restore_counters(earlier, progress)
         earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
 

@@ -167,7 +167,7 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
 T = TypeVar("T")
 _TEXT, _BETTER, _WORSE = "text", "better", "worse"
 _WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "set", "workers", "systems", "limit", "out"}
-_WHOLE_RUN_KEYS |= {"retry_failed", "calibrate", "engine", "ray_workers"}
+_WHOLE_RUN_KEYS |= {"calibrate", "engine", "ray_workers"}
 """Options of a run that mean nothing for a single text."""
 _MARKER_KEYS = sorted(run_options("run").keys() - _WHOLE_RUN_KEYS)
 _RESERVED_COLUMNS = ("item", "system", "human")

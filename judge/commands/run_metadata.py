@@ -171,10 +171,10 @@ def metadata_factory(
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
         remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
-        if number := sum(counts.failed_cached for counts in progress.judges.values()):
+        if config.replay is None and (n := sum(counts.failed_cached for counts in progress.judges.values())):
             remarks.append(
-                f"{plural(number, 'value')} failed again without a request, on stored replies that have no score. "
-                f"{option('retry_failed', True)} asks for them again."
+                f"{plural(n, 'value')} failed again at no cost, because stored replies have no score. "
+                f"{option('retry_failed', True)} asks for new ones."
             )
         if status == "complete":
             remarks += _unused_rules(prepared, progress)

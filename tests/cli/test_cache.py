@@ -217,9 +217,12 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
         return 200, {}, make_completion("none" if bad else "2", top=None if bad else {"2": 0.75, "3": 0.25})
 
     chat_server.answer = first
-    args = run(chat_server.url, "--no-cache", "--out", "one")
+    args = run(chat_server.url, "--out", "one")
     assert command(*args).code == 1
     requests = len(chat_server.bodies)
+    again = command(*args)
+    assert (again.code, len(chat_server.bodies)) == (1, requests)
+    assert "2 values failed; the report shows why; 2 on stored replies, --retry-failed asks again" in again.err
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     assert command(*args, "--retry-failed").code == 0
     assert len(chat_server.bodies) == requests + 2

@@ -114,6 +114,46 @@ def test_a_panel_and_a_ranking_are_gone_on_with(tmp_path: Path) -> None:
     assert second.failures == ()
 
 
+def of_suite(folder: Path, provider: Any, **options: Any) -> judge.Result:
+    (folder / "data.json").write_text(json.dumps(ROWS), encoding="utf-8")
+    case = "{name: high, criterion: fluency, item: ['0', '1'], expect: {min: 2}}"
+    (folder / "one.judge.yaml").write_text(f"data: data.json\ncases:\n  - {case}\n", encoding="utf-8")
+    (outcome,) = judge.test(folder / "one.judge.yaml", model=provider, weighting="single", **options)
+    assert outcome.result is not None
+    return outcome.result
+
+
+@pytest.mark.parametrize(
+    ("command", "reply"),
+    [
+        (lambda _, **how: judge.evaluate(ROWS, ["fluency"], metrics=[], weighting="single", **how), "2"),
+        (lambda _, **how: judge.rank(ROWS, ["fluency"], metrics=[], weighting="single", **how), "A"),
+        (lambda folder, **how: of_suite(folder, how.pop("model"), **how), "2"),
+    ],
+    ids=["evaluate", "rank", "test"],
+)
+def test_stored_replies_without_a_score_fail_again_at_no_cost(tmp_path: Path, command: Any, reply: str) -> None:
+    def ask(provider: judge.ScriptedProvider, **options: Any) -> tuple[int, judge.Result]:
+        provider.endpoint = "x"
+        result = command(tmp_path, model=provider, cache=tmp_path / "cache", **options)
+        return len(provider.seen), result
+
+    _, first = ask(script("Boat 1", reply=reply))
+    assert len(first.failures) == 2
+    sent, second = ask(script(reply=reply))
+    assert (sent, second.failures, second.info["requests"]["failed_cached"]) == (0, first.failures, 2)
+    note = (
+        "2 values failed again at no cost, because stored replies have no score. retry_failed=True asks for new ones."
+    )
+    assert note in second.info["notes"]
+    assert note not in first.info["notes"]
+    sent, third = ask(script(reply=reply), retry_failed=True)
+    assert (sent, third.failures) == (2, ())
+    assert note not in third.info["notes"]
+    sent, fourth = ask(script("Boat", reply=reply))
+    assert (sent, fourth.failures) == (0, ())
+
+
 def test_what_a_server_would_not_do_is_no_other_way_of_asking(tmp_path: Path) -> None:
     def unmet(reply: str) -> judge.ScriptedProvider:
         provider = script()
@@ -139,7 +179,7 @@ def test_what_cannot_be_gone_on_with_is_said_before_anything_is_asked(tmp_path: 
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     other = [{**row, "output": row["output"].replace("Boat 3", "Ship 3")} for row in ROWS]
     for rows, options, said in (
-        (ROWS, {"out": None}, "name the folder"),
+        (ROWS, {"out": None}, "without a cache, name the folder"),
         (ROWS, {"out": tmp_path / "none"}, "holds no run"),
         (other, {"out": out}, "of other data: the text of item 3, system a has changed"),
         (ROWS[2:], {"out": out}, "of other data: item 0, system a is not"),

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from judge.cache import DiskCache
+
 PLACES, TEXTS, KILLS = 4, 40, 4
 PROGRAM = """
 import asyncio, json, os, sys
@@ -43,7 +45,10 @@ def work(url, folder, places, texts):
     )
     asyncio.run(run())
     cache.close()
-    found = sorted((r.item, r.column, r.value, r.provenance.method) for r in rows if isinstance(r, Score))
+    found = sorted(
+        (r.item, r.column, *((str(r.value), r.provenance.method) if isinstance(r, Score) else (r.error, r.raw)))
+        for r in rows
+    )
     (Path(folder) / "found.json").write_text(json.dumps(found))
 
 for line in sys.stdin:
@@ -96,11 +101,24 @@ def finished(starter: Starter, folder: Path) -> Any:
     return json.loads((folder / "found.json").read_text())
 
 
+def stored(folder: Path) -> set[str]:
+    """The prompts whose replies are on disk."""
+    cache = DiskCache(folder)
+    try:
+        return {request.messages[0]["content"] for _, request in cache.iter_all() if request is not None}
+    finally:
+        cache.close()
+
+
 def seen(server: Any) -> Counter[str]:
     return Counter(json.dumps(body, sort_keys=True) for body in list(server.bodies))
 
 
-@pytest.mark.parametrize("probabilities", [True, False], ids=["probabilities", "drawn one by one"])
+@pytest.mark.parametrize(
+    ("probabilities", "unreadable"),
+    [(True, 0), (True, 3), (False, 0)],
+    ids=["probabilities", "a third without a score", "drawn one by one"],
+)
 def test_a_run_that_is_killed_again_and_again(
     chat_server: Any,
     make_completion: Callable[..., Any],
@@ -108,19 +126,25 @@ def test_a_run_that_is_killed_again_and_again(
     tmp_path: Path,
     starter: Starter,
     probabilities: bool,
+    unreadable: int,
 ) -> None:
     chance = random.Random(7)
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        label = str(1 + sum(map(ord, body["messages"][0]["content"])) % 5)
+        number = sum(map(ord, body["messages"][0]["content"]))
+        label = str(1 + number % 5)
         time.sleep(chance.uniform(0.0, 0.01))
+        if unreadable and number % unreadable == 0:
+            return 200, {}, make_completion("no idea")
         top = {label: 0.75, "3" if label != "3" else "2": 0.25}
         return 200, {}, make_completion(label, top=top if probabilities and body.get("logprobs") else None)
 
     chat_server.answer = answer
     expected, once = finished(starter, tmp_path / "calm"), seen(chat_server)
     assert len(expected) == 2 * TEXTS
+    assert bool(unreadable) == any(row[2:] == ["ParseError", "no idea"] for row in expected)
     chat_server.bodies.clear()
+    paid = list[tuple[set[str], int]]()
     for _ in range(KILLS):
         child = starter.start(tmp_path / "torn")
         stop = len(chat_server.bodies) + chance.randint(1, once.total() // KILLS - PLACES)
@@ -128,9 +152,12 @@ def test_a_run_that_is_killed_again_and_again(
         time.sleep(chance.uniform(0.0, 0.01))
         os.kill(child, signal.SIGKILL)
         assert starter.status() == signal.SIGKILL
+        paid.append((stored(tmp_path / "torn"), len(chat_server.bodies)))
     assert finished(starter, tmp_path / "torn") == expected
     again = (seen(chat_server) - once).total()
     if probabilities:
+        for prompts, answered in paid:
+            assert not prompts & {body["messages"][0]["content"] for body in chat_server.bodies[answered:]}
         assert seen(chat_server).keys() == once.keys()
         assert again <= KILLS * PLACES
     else:  # draws of a prompt are equal requests; every start finds out anew, by one request, that it has to draw
