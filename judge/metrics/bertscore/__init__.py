@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,15 +119,12 @@ def _best_products(
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
     """Return the best precision, recall and F over references, each for itself, as bert-score does."""
-    return BertScoreValue(
-        max(v.precision for v in values), max(v.recall for v in values), max(v.fmeasure for v in values)
-    )
+    return BertScoreValue(*map(max, zip(*values, strict=True)))
 
 
 def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
     """Return (x - b) / (1 - b) with a baseline b for precision, recall and F (section "Baseline Rescaling")."""
-    numbers = (value.precision, value.recall, value.fmeasure)
-    return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(numbers, baseline, strict=True)))
+    return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(value, baseline, strict=True)))
 
 
 def fit_rescaling(f: Sequence[float], ratings: Sequence[float]) -> tuple[float, float]:
@@ -180,149 +177,126 @@ class Pair(NamedTuple):
     references: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchResult:
+@dataclass(slots=True)
+class Measured:
     """The unscaled value of each job or why there is none, and the texts longer than the window.
 
-    `limit` is the model's window in tokens; `trouble` is an error of the store; `unknown_texts` are those of which the
-    model's vocabulary lacks more than half.
+    `long` are the jobs with a text in `long_texts`, which are longer than the model's window of `limit` tokens.
+    `trouble` is an error of the store; `unknown_texts` are those of which the model's vocabulary lacks more than half.
     """
 
     model: models.Model
     baseline: models.Baseline | None
-    values: tuple[BertScoreValue | ModelError, ...]
-    long: frozenset[int]
-    long_texts: int
-    limit: int | None
+    values: dict[int, BertScoreValue | ModelError] = field(default_factory=dict)
+    long: set[int] = field(default_factory=set)
+    long_texts: set[str] = field(default_factory=set)
+    unknown_texts: set[str] = field(default_factory=set)
+    limit: int | None = None
     trouble: str = ""
-    unknown_texts: int = 0
 
 
 def measure(
-    jobs: Sequence[Pair], options: Options, cache: Path | None, progress: Progress | None, documents: Sequence[str]
-) -> BatchResult:
-    """Return BERTScore of each job; `documents` are the texts for idf.
+    jobs: Mapping[int, Pair],
+    options: Options,
+    cache: Path | None,
+    progress: Progress | None,
+    documents: Sequence[str],
+) -> Measured:
+    """Return BERTScore of each job by its number; `documents` are the texts for idf.
 
     Embeddings are stored in `cache`. Raise ConfigError and MissingExtra before anything is computed.
     """
-    jobs = [Pair(clean(job.output), tuple(map(clean, job.references))) for job in jobs]
+    jobs = {n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()}
+    documents = [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
     folder = cache / "bertscore" if cache else None
-    with ExitStack() as stack:
-        store = stack.enter_context(closing(Store(folder)))
+    with closing(Store(folder)) as store:
         model = models.resolve(options, cache)
-        baseline = models.baseline(options, model.layer)
-        if not jobs:
-            return BatchResult(model, baseline, (), frozenset(), 0, None, store.trouble)
-        if options.package:
-            return _measure_with_package(jobs, options, model, baseline, documents)
-        parts = list(_split_into_blocks(jobs))
-        embedder = Embedder(options, model, store, folder)
-        embedder.progress = progress
-        embedder.total = len({text for job in jobs for text in (job.output, *job.references)})
-        matcher = _Matcher(_weights(embedder, options, documents), embedder.facts)
-        values: dict[int, BertScoreValue | ModelError] = {}
-        for part in parts:
-            encoded = embedder.encode(
-                list(dict.fromkeys(t for n in part for t in (jobs[n].output, *jobs[n].references)))
-            )
-            with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
-                values |= matcher.values({n: jobs[n] for n in part}, encoded)
-        trouble = store.trouble if folder else ""
-        results = tuple(values[n] for n in range(len(jobs)))
-        limit, unknown = embedder.facts.limit, len(matcher.unknown_texts)
-        long, long_texts = frozenset(matcher.long), len(matcher.long_texts)
-        return BatchResult(model, baseline, results, long, long_texts, limit, trouble, unknown)
-
-
-def _weights(embedder: Embedder, options: Options, documents: Sequence[str]) -> Weights:
-    weightless = frozenset(embedder.facts.weightless)
-    if options.idf is False:
-        return Weights(weightless)
-    texts = _idf_texts(options, documents)
-    ids = embedder.ids(dict.fromkeys(texts))
-    return Weights.from_documents(weightless, (ids[text] for text in texts))
-
-
-def _idf_texts(options: Options, documents: Sequence[str]) -> list[str]:
-    return [text for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents) if text]
+        measured = Measured(model, models.baseline(options, model.layer))
+        if jobs and options.package:
+            _measure_with_package(jobs, options, documents, measured)
+            return measured
+        if jobs:
+            embedder = Embedder(options, model, store, folder)
+            embedder.progress = progress
+            embedder.total = len({text for job in jobs.values() for text in (job.output, *job.references)})
+            measured.limit, weightless = embedder.facts.limit, frozenset(embedder.facts.weightless)
+            weights = Weights(weightless)
+            if options.idf is not False:
+                ids = embedder.ids(dict.fromkeys(documents))
+                weights = Weights.from_documents(weightless, (ids[text] for text in documents))
+            matcher = _Matcher(weights, embedder.facts, measured)
+            for part in _split_into_blocks(jobs):
+                texts = dict.fromkeys(text for job in part.values() for text in (job.output, *job.references))
+                encoded = embedder.encode(list(texts))
+                with threadpool_limits(1, "blas"):  # for texts of usual length, threads mostly wait for each other
+                    matcher.match(part, encoded)
+        measured.trouble = store.trouble
+        return measured
 
 
 def _measure_with_package(
-    jobs: Sequence[Pair],
-    options: Options,
-    model: models.Model,
-    baseline: models.Baseline | None,
-    documents: Sequence[str],
-) -> BatchResult:
-    """Return BERTScore of each job by bert-score itself, which cuts long texts and stores no embedding."""
-    with huggingface.translated_errors(model, 0):
+    jobs: Mapping[int, Pair], options: Options, documents: Sequence[str], measured: Measured
+) -> None:
+    """Compute BERTScore of each job by bert-score itself, which cuts long texts and stores no embedding."""
+    with huggingface.translated_errors(measured.model, 0):
         scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
-            model_type=str(model.folder),
-            num_layers=model.layer,
+            model_type=str(measured.model.folder),
+            num_layers=measured.model.layer,
             idf=options.idf is not False,
             nthreads=0,
             device=options.device,
         )
         tokenizer = scorer._tokenizer
         # bert-score cuts texts there, and breaks if the tokenizer does not name a limit.
-        tokenizer.model_max_length = limit = huggingface.limit(tokenizer, scorer._model.config)
+        tokenizer.model_max_length = measured.limit = huggingface.limit(tokenizer, scorer._model.config)
         if scorer.idf:
-            scorer.compute_idf(_idf_texts(options, documents))
-        columns = scorer.score([job.output for job in jobs], [list(job.references) for job in jobs])
-        texts = {text for job in jobs for text in (job.output, *job.references)}
-        room = limit - tokenizer.num_special_tokens_to_add()
-        long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
-    values = [BertScoreValue(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+            scorer.compute_idf(list(documents))
+        columns = scorer.score([job.output for job in jobs.values()], [list(job.references) for job in jobs.values()])
+        room = measured.limit - tokenizer.num_special_tokens_to_add()
+        texts = {text for job in jobs.values() for text in (job.output, *job.references)}
+        measured.long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
+    measured.long = {n for n, job in jobs.items() if not measured.long_texts.isdisjoint((job.output, *job.references))}
     not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
-    return BatchResult(
-        model,
-        baseline,
-        tuple(value if all(map(math.isfinite, value)) else not_finite for value in values),
-        frozenset(n for n, job in enumerate(jobs) if not long_texts.isdisjoint((job.output, *job.references))),
-        len(long_texts),
-        limit,
-    )
+    for n, row in zip(jobs, zip(*(column.tolist() for column in columns), strict=True), strict=True):
+        measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
 
 
-def _split_into_blocks(jobs: Sequence[Pair]) -> Iterator[list[int]]:
-    """Yield indices of jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
-    part: list[int] = []
+def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
+    """Yield jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
+    part: dict[int, Pair] = {}
     seen: set[str] = set()
     tokens = 0
-    for place in sorted(range(len(jobs)), key=lambda place: jobs[place].references):
-        new = {jobs[place].output, *jobs[place].references} - seen
+    for n, job in sorted(jobs.items(), key=lambda numbered: numbered[1].references):
+        new = {job.output, *job.references} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
         tokens += sum(len(text.encode()) // 4 + 2 for text in new)
         if part and tokens > _BLOCK_TOKENS:
             yield part
-            part, seen, tokens = [], set(), 0
-        part.append(place)
+            part, seen, tokens = {}, set(), 0
+        part[n] = job
         seen |= new
     if part:
         yield part
 
 
 class _Matcher:
-    """Matches encoded texts, and remembers those longer than the window or mostly unknown."""
+    """Matches encoded texts into `measured`, with those longer than the window or mostly unknown."""
 
-    def __init__(self, weights: Weights, facts: TokenizerInfo) -> None:
-        self._weights, self._limit, self._unknown = weights, facts.limit, facts.unknown
-        self.long: set[int] = set()
-        self.long_texts: set[str] = set()
-        self.unknown_texts: set[str] = set()
+    def __init__(self, weights: Weights, facts: TokenizerInfo, measured: Measured) -> None:
+        self._weights, self._limit, self._unknown, self._measured = weights, facts.limit, facts.unknown, measured
 
-    def values(self, jobs: dict[int, Pair], encoded: dict[str, Encoded]) -> dict[int, BertScoreValue | ModelError]:
-        """Return the value of each job by its index."""
+    def match(self, jobs: Mapping[int, Pair], encoded: Mapping[str, Encoded]) -> None:
+        """Add the value of each job."""
         weighed: dict[str, _Weighed] = {}
         for text, row in encoded.items():
             # The share of its tokens outside the vocabulary; all look alike to the model.
             ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
             unknown = ids.count(self._unknown) / len(ids) if ids else 0.0
             weighed[text] = _Weighed(row, self._weights(row.ids), unknown)
-        self.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
-        return {place: self._value(place, job, weighed) for place, job in jobs.items()}
+        self._measured.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
+        self._measured.values |= {n: self._value(n, job, weighed) for n, job in jobs.items()}
 
-    def _value(self, place: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | ModelError:
+    def _value(self, n: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | ModelError:
         output = texts[job.output]
         usable = [text for text in job.references if texts[text].usable]
         if not output.usable:
@@ -334,8 +308,8 @@ class _Matcher:
                 "UnknownText", "has an output and references without a word that the model knows: use another"
             )
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
-            self.long.add(place)
-            self.long_texts |= longer
+            self._measured.long.add(n)
+            self._measured.long_texts |= longer
         values = [greedy_match(output.row, output.weights, texts[text].row, texts[text].weights) for text in usable]
         if all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values):
             return best_reference(values)
@@ -403,25 +377,24 @@ class BertScore(Options):
         Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
         """
         _check_fit(self.fit, samples)
-        scored = {n: targets for n, s in enumerate(samples) if s.output.strip() and (targets := references(s))}
-        jobs = [Pair(samples[n].output, reference_texts) for n, reference_texts in scored.items()]
+        jobs = {
+            n: Pair(s.output, texts) for n, s in enumerate(samples) if s.output.strip() and (texts := references(s))
+        }
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self, self._cache, self.progress, documents)
-        values = dict(zip(scored, measured.values, strict=True))
-        places = dict(zip(scored, range(len(jobs)), strict=True))
-        score_range = _ScoreRange.from_options(self, samples, values)
+        score_range = _ScoreRange.from_options(self, samples, measured.values)
         long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
         for n, sample in enumerate(samples):
             if not references(sample):
                 rows += [no_reference(sample, column) for column in COLUMNS]
                 continue
-            value = values.get(n) or ModelError("EmptyOutput", _EMPTY)
+            value = measured.values.get(n) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
                 rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
                 continue
             p, r, f = rescaled(value, measured.baseline.values) if measured.baseline else value
-            provenance = Provenance("metric", note=long_note if places[n] in measured.long else None)
+            provenance = Provenance("metric", note=long_note if n in measured.long else None)
             columns = {_F: f, _P: p, _R: r}
             if not score_range.why:
                 columns[_CORRECTED] = rescale_linear(value.fmeasure, score_range.low, score_range.high)
@@ -500,7 +473,7 @@ def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:
     )
 
 
-def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample], *, scaled: bool = True) -> str:
+def _signature(options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True) -> str:
     rescale = [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
     parts = [
         measured.model.signed,
@@ -517,10 +490,11 @@ def _signature(options: Options, measured: BatchResult, samples: Sequence[Sample
     return "|".join(parts)
 
 
-def _notes(options: Options, measured: BatchResult) -> list[str]:
+def _notes(options: Options, measured: Measured) -> list[str]:
     notes = []
     if measured.long_texts:
-        many = f"{measured.long_texts:,} text{'s are' if measured.long_texts > 1 else ' is'} longer than the model's"
+        number = len(measured.long_texts)
+        many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
         done = (
             "cut there, and nothing after that counts"
             if options.long == "cut"
@@ -528,9 +502,10 @@ def _notes(options: Options, measured: BatchResult) -> list[str]:
         )
         notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
     if measured.unknown_texts:
-        many = f"{measured.unknown_texts:,} text{'s have' if measured.unknown_texts > 1 else ' has'}"
+        number = len(measured.unknown_texts)
+        many = f"{number:,} text{'s have' if number > 1 else ' has'}"
         notes.append(
-            f"bertscore: {many} more than half of {'their' if measured.unknown_texts > 1 else 'its'} words outside the "
+            f"bertscore: {many} more than half of {'their' if number > 1 else 'its'} words outside the "
             "model's vocabulary: use a model of that language."
         )
     if measured.trouble:
