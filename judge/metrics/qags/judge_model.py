@@ -318,11 +318,12 @@ class _Stage:
         text = self._prompt.template.render(texts | self._prompt.words).strip()
         return ModelQuestion(text, _TOKEN_LIMIT[self.name], read)
 
-    def _replies(self, requests: Mapping[int, ModelQuestion], count: int) -> list[str | ModelError]:
-        """Ask the requests by place and return `count` replies; a place without a request gets an empty text."""
-        replies = dict(zip(requests, self._ask(list(requests.values())), strict=True)) if requests else {}
+    def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
+        """Return the reply to each request, an empty text for None."""
+        asked = [request for request in requests if request]
+        replies = iter(self._ask(asked) if asked else ())
         self.signature = self._signed()
-        return [replies.get(place, "") for place in range(count)]
+        return [next(replies) if request else "" for request in requests]
 
 
 _NO_THEMES = ModelError("NoThemes", "is not measured: the judge listed no themes to ask about")
@@ -335,21 +336,14 @@ class ModelThemes(_Stage):
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         nothing = self._prompt.words["nothing"]
-        requests = {
-            place: self._question(partial(themes, output=output, nothing=nothing), text=output)
-            for place, output in enumerate(outputs)
-            if says(output)
-        }
-        replies = self._replies(requests, len(outputs))
-        results: list[list[str] | ModelError] = []
-        for place, reply in enumerate(replies):
-            if isinstance(reply, ModelError):
-                results.append(reply)
-            elif reply:
-                results.append(reply.split("\n"))
-            else:
-                results.append(_NO_THEMES if place in requests else [])
-        return results
+        requests = [
+            self._question(partial(themes, output=output, nothing=nothing), text=output) if says(output) else None
+            for output in outputs
+        ]
+        return [
+            reply if isinstance(reply, ModelError) else reply.split("\n") if reply else _NO_THEMES if request else []
+            for reply, request in zip(self._replies(requests), requests, strict=True)
+        ]
 
 
 class ModelQuestions(_Stage):
@@ -359,8 +353,7 @@ class ModelQuestions(_Stage):
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         read = partial(question, words=self._prompt.words)
-        requests = {n: self._question(read, text=output, theme=theme) for n, (theme, output) in enumerate(pairs)}
-        return self._replies(requests, len(pairs))
+        return self._replies([self._question(read, text=output, theme=theme) for theme, output in pairs])
 
 
 class ModelAnswers(_Stage):
@@ -369,16 +362,15 @@ class ModelAnswers(_Stage):
     name = "answer"
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        requests = {
-            place: self._question(
-                partial(answer, question=question, text=text, words=self._prompt.words),
-                text=text,
-                question=question,
-            )
-            for place, (question, text) in enumerate(pairs)
-            if says(text)
-        }
-        return self._replies(requests, len(pairs))
+        words = self._prompt.words
+        return self._replies(
+            [
+                self._question(partial(answer, question=asked, text=text, words=words), text=text, question=asked)
+                if says(text)
+                else None
+                for asked, text in pairs
+            ]
+        )
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -301,20 +301,18 @@ def ask(
     answers = _ask_distinct(to_answer, stages.answers.answers)
     tell(3, 4)
     attempts = [[_attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]] for job in jobs]
-    language_of = dict(zip(jobs, languages([job.source for job in jobs]), strict=True))
-    attempted = ((job, attempt.line) for job, listed in zip(jobs, attempts, strict=True) for attempt in listed)
-    counted = [(language_of[job], counted_line) for job, counted_line in attempted if not counted_line.left_out]
-    pairs = [(line.from_source, line.from_output) for _, line in counted]
-    values = iter(alike.compare(pairs, [language for language, _ in counted]))
-    compared = [
-        [
-            attempt if attempt.line.left_out else attempt._replace(line=replace(attempt.line, similarity=next(values)))
-            for attempt in listed
-        ]
-        for listed in attempts
+    counted = [
+        (attempt.line, language)
+        for listed, language in zip(attempts, languages([job.source for job in jobs]), strict=True)
+        for attempt in listed
+        if not attempt.line.left_out
     ]
+    pairs = [(line.from_source, line.from_output) for line, _ in counted]
+    values = alike.compare(pairs, [language for _, language in counted])
+    for (line, _), similarity in zip(counted, values, strict=True):
+        line.similarity.update(similarity)
     tell(4, 4)
-    return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, compared, strict=True)]
+    return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, attempts, strict=True)]
 
 
 def spread(themes: Sequence[str], most: int) -> list[str]:
