@@ -16,11 +16,16 @@ from judge.audits.card import (
     ORIGINAL,
     AuditData,
     BiasFinding,
+    CandidateFinding,
     JudgeCard,
     SensitivityCell,
+    apply_holm,
     chance,
     is_majority,
+    is_significant,
+    min_items_for_significance,
     places,
+    sensitivity_table,
 )
 from judge.audits.probes import (
     COPIED,
@@ -35,15 +40,6 @@ from judge.audits.probes import (
     self_preference,
     verbosity_bias,
     wording_sensitivity,
-)
-from judge.audits.sensitivity import (
-    CandidateFinding,
-    apply_holm,
-    detection_threshold,
-    is_significant,
-    min_items_for_significance,
-    score_changes,
-    sensitivity_table,
 )
 from judge.core.format import listed, number, percent, plural, signed
 from judge.core.records import Column, Estimate
@@ -367,9 +363,7 @@ def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collec
     table, reasons = evidence.changed, dict[str, str]()
     present = [name for name in names if name in table.systems] if ORIGINAL in table.systems else []
     columns = {name: column for name, column in evidence.columns.items() if name not in scoreless}
-    scored = (
-        {name: ~np.isnan(score_changes(table, column, present)) for name, column in columns.items()} if present else {}
-    )
+    scored = {name: ~np.isnan(evidence.changes(column, present)) for name, column in columns.items()} if present else {}
     for at, name in enumerate(present):
         without = [criterion for criterion, rows in scored.items() if not rows[at].any()]
         if without:
@@ -406,11 +400,9 @@ def _notes(
             "All numbers are about the others only."
         )
     endless = [name for name, column in evidence.columns.items() if column.low is None or column.high is None]
-    if endless and (tested["sensitivity"] or tested["injection"]) and ORIGINAL in evidence.changed.systems:
-        place = evidence.changed.systems.index(ORIGINAL)
+    if (tested["sensitivity"] or tested["injection"]) and ORIGINAL in evidence.changed.systems:
         for name in endless:
-            column = evidence.columns[name]
-            least = detection_threshold(column, evidence.changed.matrix(column.name)[place])
+            least = evidence.least_change(evidence.columns[name])
             digits = places(None, [least])
             half = f"{number(least, digits)} points, half the originals' standard deviation"
             yield f"The scale of {name} has no ends: a change counts from {half}."

@@ -21,25 +21,20 @@ from judge.audits.card import (
     FEWEST,
     ORIGINAL,
     AuditData,
+    CandidateFinding,
     SensitivityCell,
+    agreement_with_mean,
     change,
     interval,
+    means,
     of_count,
     places,
-    share_percent,
-)
-from judge.audits.perturbations import CONTROL
-from judge.audits.sensitivity import (
-    CandidateFinding,
-    agreement_with_mean,
-    criteria,
-    means,
-    minimum_effect,
-    score_changes,
     sensitivity_table,
+    share_percent,
     suppress_small_samples,
     without_p,
 )
+from judge.audits.perturbations import CONTROL
 from judge.core.format import number, one_line
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
@@ -78,7 +73,7 @@ Text = tuple[str, str]
 def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """Measure how often the verdict on two texts flips with their order, and how often the first text wins."""
     table = evidence.pairs
-    for name, column in criteria(evidence, table) if table else ():
+    for name, column in evidence.criteria(table) if table else ():
         flips = list[bool]()
         leads = defaultdict[str, list[float]](list)  # by item: how far the text shown first is above a tie
         rows = table.column_scores(column.name) if table else ()
@@ -162,7 +157,7 @@ def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed
     table = evidence.changed
     present = [name for name in names if name in table.systems]
     for criterion, column in evidence.columns.items() if present and ORIGINAL in table.systems else ():
-        rows = score_changes(table, column, present)
+        rows = evidence.changes(column, present)
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
             if estimate is None or (name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)):
                 continue
@@ -175,7 +170,7 @@ def _neutral_changes(probe: str, evidence: AuditData, names: Sequence[str], seed
             better = (estimate.value > 0) != (column.better == "lower")
             harmful = better or not any(_is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING)
             otherwise = f"{criterion}: no significant effect of “{name}”: {change(estimate, digits)}"
-            hits = agreement_with_mean(row, minimum_effect(evidence, column))
+            hits = agreement_with_mean(row, evidence.least_change(column))
             yield CandidateFinding(
                 probe,
                 criterion,
@@ -215,7 +210,7 @@ def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_Tex
         for sample, feature in zip(table.samples, measured(table.samples), strict=True)
         if feature.words
     }
-    for name, column in criteria(evidence, table):
+    for name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
             if feature := features.get((row.item, row.system)):
@@ -376,7 +371,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
         for text, name in generators.items()
         if isinstance(name, str) and name.strip()
     }
-    for name, column in criteria(evidence, table):
+    for name, column in evidence.criteria(table):
         values = {(row.item, row.system): row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
         rated_items = _lead_by_item({text: value for text, value in values.items() if text in ratings}, is_own)
@@ -392,7 +387,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
         differences = np.array(list(ahead.values()))
         (estimate,) = means(differences[None], seed) if ahead else (None,)
         if estimate is not None:
-            hits = agreement_with_mean(differences, minimum_effect(evidence, column))
+            hits = agreement_with_mean(differences, evidence.least_change(column))
             yield _family_preference(name, estimate, hits, places(column), beside="few" if rated_items else "")
 
 
@@ -451,7 +446,7 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[CandidateFin
         others = [wording for wording in by_wording if wording != name]
         if name not in by_wording or not others:
             continue
-        items, digits, threshold = list(by_wording[name]), places(column), minimum_effect(evidence, column)
+        items, digits, threshold = list(by_wording[name]), places(column), evidence.least_change(column)
         shifts = np.array(
             [
                 [by_wording[o][i].value - by_wording[name][i].value if i in by_wording[o] else np.nan for i in items]
@@ -569,7 +564,7 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
         samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
         scores = tuple(replace(score, system=score.item) for score in table.scores)
         spreads = repeats(Table(samples, table.columns, scores))
-        for name, column in criteria(evidence, table):
+        for name, column in evidence.criteria(table):
             each = [spread.value for (_, of_column), spread in spreads.items() if of_column == column.name]
             if (sd := _root_mean_square(each, seed)) is not None:
                 digits = places(column)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.audits.card import ORIGINAL, AuditData, BiasFinding
+from judge.audits.card import ORIGINAL, AuditData, BiasFinding, CandidateFinding, apply_holm
 from judge.audits.probes import (
     copying_bias,
     model_family,
@@ -20,7 +20,6 @@ from judge.audits.probes import (
     verbosity_bias,
     wording_sensitivity,
 )
-from judge.audits.sensitivity import CandidateFinding, apply_holm
 from judge.core.records import IDENTICAL, Estimate, Provenance, Sample, Score
 from judge.metrics.text_features import measured
 from judge.stats.bootstrap import wilson_interval

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from judge.audits.card import ORIGINAL
+from judge.audits.card import ORIGINAL, sensitivity_table
 from judge.audits.perturbations import CONTROL
 from judge.audits.probes import injection_damage
-from judge.audits.sensitivity import sensitivity_table
 from judge.stats.bootstrap import wilson_interval
 
 

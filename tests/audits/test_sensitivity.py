@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.audits.card import ORIGINAL
-from judge.audits.sensitivity import detection_threshold, holm_corrected, min_items_for_significance, sensitivity_table
+from judge.audits.card import ORIGINAL, holm_corrected, min_items_for_significance, sensitivity_table
 from judge.core.records import Estimate
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import holm, sign_flip
@@ -58,7 +57,7 @@ def test_a_scale_without_ends_counts_half_a_standard_deviation(make: Any) -> Non
     least = float(np.std(original, ddof=1)) / 2
     table = make.table({ORIGINAL: original, "typos": [10 - least, 20 - 0.99 * least, 30, 0]}, endless)
     (cell,) = sensitivity_table(make.evidence(table), {"typos": ""})
-    assert detection_threshold(endless, np.array(original)) == pytest.approx(least)
+    assert make.evidence(table).least_change(endless) == pytest.approx(least)
     assert cell.rate == wilson_interval(2, 4, "rate")
 
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
-from judge.results.item import item_of
 
 from judge.core import plugins
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.views import items
 from judge.report.views.items import Items, Measure, rank_gaps
-from judge.results.result import Result
+from judge.results.result import Result, item_of
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
