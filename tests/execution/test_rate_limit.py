@@ -11,7 +11,7 @@ import pytest
 
 from judge.core.errors import Refused, Transient
 from judge.core.records import Request, Response, Usage
-from judge.execution.rate_limit import RateLimiter, seconds
+from judge.execution.rate_limit import RateLimiter, parse_headers, seconds
 from judge.execution.retry import Policy, Retrier
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?" * 20},))
@@ -348,3 +348,13 @@ def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
 )
 def test_times_in_headers(text: str | None, value: float | None) -> None:
     assert seconds(text) == value
+
+
+@pytest.mark.parametrize("missing", ["limit", "remaining", "reset"])
+def test_headers_that_lack_a_part_say_nothing(missing: str) -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "12", "x-ratelimit-reset-requests": "30s",
+    }  # fmt: skip
+    assert parse_headers(headers, "requests") == (60.0, 12.0, 30.0)
+    headers.pop(f"x-ratelimit-{missing}-requests")
+    assert parse_headers(headers, "requests") is None

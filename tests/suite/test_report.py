@@ -172,3 +172,12 @@ def test_latex_has_every_case(outcomes: list[Outcome]) -> None:
 def test_another_format_is_refused(outcomes: list[Outcome]) -> None:
     with pytest.raises(ConfigError, match="unknown format 'junt'; did you mean 'junit'"):
         Outcomes(outcomes).report("junt")
+
+
+@pytest.mark.parametrize(("status", "tail"), [("error", "ParseError: the reply is empty"), ("failed", "ParseError")])
+def test_an_error_is_shown_with_the_first_line_of_its_message(status: Any, tail: str) -> None:
+    verdict = replace(
+        PASSED, status=status, met=False, found="", reason="ParseError", detail="ParseError: the reply is empty\nraw: x"
+    )
+    lines = [line.strip() for line in console(Outcome(BARE, (verdict,))).splitlines()]
+    assert any(line.endswith(f"found {tail}") for line in lines)

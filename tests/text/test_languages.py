@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import text
+from judge.text.languages import _frequent_characters
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)  # lone surrogates as well
 
@@ -76,3 +77,16 @@ def test_tokens_of_any_text_hold_all_its_letters_and_no_space(line: str) -> None
     normal = unicodedata.normalize("NFKC", line).lower()
     assert [c for c in "".join(found) if c.isalnum()] == [c for c in normal if c.isalnum()]
     assert all(token and not re.search(r"\s", token) for token in found)
+
+
+def test_the_frequent_characters_are_the_standards_first_level() -> None:
+    found = {
+        writing: {c for c in letters if "\u4e00" <= c <= "\u9fff"}
+        for writing, letters in _frequent_characters().items()
+    }
+    assert {writing: len(letters) for writing, letters in found.items()} == {
+        "ja": 2_965, "Simplified": 3_755, "Traditional": 5_401,
+    }  # fmt: skip
+    assert "腕" in found["ja"]  # the last of JIS X 0208's level 1
+    assert "座" in found["Simplified"]
+    assert "籲" in found["Traditional"]
