@@ -195,7 +195,7 @@ class JudgedScore(float):
     def of(cls, result: Result, criterion: str) -> JudgedScore:
         """Return the score of the only text of a result. Raises JudgmentFailed."""
         try:
-            scored = CaseScores.for_criterion(result, criterion, [_TEXT])
+            scored = CaseScores.for_criterion(result, Path(criterion).stem, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])

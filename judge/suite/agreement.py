@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from judge.core.errors import ConfigError
 from judge.core.format import format_interval, format_p, number, signed
@@ -25,16 +25,17 @@ from judge.stats.correlation import (
 from judge.stats.power import ALPHA, items_needed
 from judge.stats.power import MIN_ITEMS as FEWEST
 from judge.suite.case import (
+    AnyOf,
     Case,
     CaseContext,
     Decision,
     Keys,
     Number,
     Status,
-    at_least_one_of,
     display_name,
     joined,
     short,
+    worst,
 )
 from judge.suite.evidence import NEAR, CaseScores, Undecidable, format_estimate, needs
 
@@ -48,10 +49,10 @@ class Minimum(Keys):
     min: Annotated[Number, Field(ge=-1, le=1)]
 
 
-class Coefficients(Keys):
+class Coefficients(AnyOf):
     """Minimal correlations of the scores with human ratings of that name."""
 
-    model_config = at_least_one_of("spearman", "kendall", "pearson")
+    hint = "write spearman, kendall or pearson, such as {spearman: {min: 0.4}}"
 
     spearman: Minimum | None = None
     kendall: Minimum | None = None
@@ -66,12 +67,6 @@ class Coefficients(Keys):
     def minima(self) -> dict[Coefficient, float]:
         minima = ((name, getattr(self, name)) for name in get_args(Coefficient))
         return {name: minimum.min for name, minimum in minima if minimum is not None}
-
-    @model_validator(mode="after")
-    def _check_coefficients(self) -> Coefficients:
-        if not self.minima:
-            raise ValueError("write spearman, kendall or pearson, such as {spearman: {min: 0.4}}")
-        return self
 
 
 class Agreement(Case):
@@ -109,11 +104,12 @@ class Agreement(Case):
         if not rated:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
         lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
-        lacking, detail = scored.describe_missing(lost) if lost else ("", "")
+        lacking, detail = scored.describe_missing(lost)
         level = self.human.level or usual_level(rated)
-        values = {(s.item, s.system): score.value for s in rated if (score := scored.score(s.item, s.system))}
         ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
-        correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(matrix(rated, values))
+        correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(
+            matrix(rated, scored.values(rated))
+        )
         if level in correlation.lacking:
             raise Undecidable(correlation.lacking[level], detail)
         minima = self.human.minima
@@ -122,12 +118,10 @@ class Agreement(Case):
             raise Undecidable("a coefficient is undefined on these texts", detail)
         items = len({sample.item for sample in rated})
         decisions = [_decide_coefficient(e, minima[name], level, items) for name, e in estimates.items()]
-        statuses = {decision.status for decision in decisions}
-        status: Status = next((s for s in ("failed", "undecided") if s in statuses), "passed")
         first = next(iter(estimates.values()))
         over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
         return Decision(
-            status,
+            worst(decisions).status,
             joined(*dict.fromkeys(decision.reason for decision in decisions), over, lacking),
             ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
             estimate=first,
@@ -180,9 +174,7 @@ def agreement_change(
         scores = [CaseScores.for_criterion(run, criterion, {s.item for s in rated}) for run in (baseline, result)]
     except Undecidable:
         return None
-    old, new = (
-        {(s.item, s.system): score.value for s in rated if (score := side.score(s.item, s.system))} for side in scores
-    )
+    old, new = (side.values(rated) for side in scores)
     level = usual_level(rated)
     change = change_in_agreement(
         rated, criterion, old, new, levels=(level,), seed=seed, confidence=1 - ALPHA / criteria

@@ -32,7 +32,6 @@ from judge.suite.evidence import (
     pair_runs,
     values,
 )
-from judge.suite.load import Key
 from judge.suite.schema import Suite, nearby
 from judge.table import RUN, Table, split_rows
 
@@ -55,7 +54,7 @@ class Baseline:
 
 
 def locate(
-    suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Key] | None = None
+    suite: Suite, samples: Sequence[Sample], *, folder: Path | None, update: bool, known: Collection[Text] | None = None
 ) -> Baseline:
     """Locate the baseline of a suite; `samples` are the texts that it scores.
 
@@ -158,7 +157,7 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, t
     return before, tuple(notes)
 
 
-def _warn_of_missing_texts(before: Result, known: Collection[Key]) -> tuple[str, ...]:
+def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str, ...]:
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
     here = {(whole(item), whole(system)) for item, system in known}
     gone = [sample for sample in before.table.samples if _key(sample) not in here]

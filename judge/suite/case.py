@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -29,7 +29,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.data import samples
 from judge.results.result import Result
-from judge.suite.evidence import CaseScores, Parts, Text, Undecidable
+from judge.suite.evidence import NEAR, CaseScores, MeanTest, Text, Undecidable
 
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]
@@ -106,9 +106,27 @@ def required_keys(model: type[BaseModel]) -> list[str]:
     return [name for name, field in model.model_fields.items() if field.is_required()]
 
 
-def at_least_one_of(*names: str) -> ConfigDict:
-    """Return the schema's rule that one of these keys is required."""
-    return ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in names]})
+class AnyOf(Keys):
+    """Keys of which at least one is required: those without a default, apart from `level`."""
+
+    hint: ClassVar[str]
+    """The message if there is none."""
+
+    model_config = ConfigDict(
+        json_schema_extra=lambda schema, model: schema.update(
+            anyOf=[{"required": [name]} for name in cast(type[AnyOf], model).choices()]
+        )
+    )
+
+    @classmethod
+    def choices(cls) -> list[str]:
+        return [name for name in cls.model_fields if name != "level"]
+
+    @model_validator(mode="after")
+    def _check_one(self) -> Self:
+        if all(getattr(self, name) is None for name in self.choices()):
+            raise ValueError(self.hint)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +178,20 @@ class Decision:
         met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
         fields = {key: getattr(self, key) for key in self.__dataclass_fields__}
         return Verdict(name, line, kind, criterion, met=met, expected=expected, **fields)
+
+
+def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
+    """Decide whether a mean is on the side `sign` of a limit, which has a name; `beyond` names the other side."""
+    if test.significant_direction == -sign:
+        return Decision("failed", f"{beyond}{test.tested}")
+    if min(sign * end for end in test.ends) < -NEAR:
+        return Decision("undecided", f"no significant difference from {limit}{test.items_needed}")
+    return Decision("passed")
+
+
+def worst(decisions: Iterable[Decision]) -> Decision:
+    """Return the first failed decision, else the first undecided one, else the first."""
+    return min(decisions, key=lambda decision: ("failed", "undecided", "passed").index(decision.status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,37 +379,6 @@ class Case(Keys):
 def quoted(text: str) -> str:
     """Return the beginning of a text in quotes."""
     return f"“{one_line(text, _CLIP)}”"
-
-
-def of_items(scored: CaseScores, by_item: dict[str, list[str]]) -> tuple[list[Parts], str, str]:
-    """Return every item's mean over its systems, a note on texts without a score, and the first failure.
-
-    Raises Undecidable if no text has a score.
-    """
-    items: list[Parts] = []
-    lost = []
-    for item, systems in by_item.items():
-        each = [parts for system in systems if (parts := scored.parts(item, system))]
-        lost += [(item, system, "") for system in systems if scored.score(item, system) is None]
-        if each:
-            items.append([(c / len(each), evidence) for parts in each for c, evidence in parts])
-    return items, *missing(scored, lost, items)
-
-
-def missing(
-    scored: CaseScores, lost: Sequence[tuple[str, str, str]], scored_items: Sequence[object]
-) -> tuple[str, str]:
-    """Describe rows without a score, and the first failure. Raises Undecidable if there are no scored items."""
-    message, detail = scored.describe_missing(lost) if lost else ("", "")
-    if not scored_items:
-        raise Undecidable(message if len(lost) > 1 else detail.partition(":")[0], detail)
-    return message, detail
-
-
-def missing_texts(scored: CaseScores, texts: Sequence[Text]) -> tuple[str, str]:
-    """As `missing`, for texts."""
-    without = [(*text, "") for text in texts if scored.score(*text) is None]
-    return missing(scored, without, [text for text in texts if (*text, "") not in without])
 
 
 def flaky(odds: float) -> bool:

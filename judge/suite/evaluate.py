@@ -135,7 +135,7 @@ def evaluate_case(
     (`judge.suite.evidence`). Shares of labels and flips are counted. A text without a score is an `error`, never met;
     among several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
     """
-    context = CaseContext(case.criterion, texts, result, ranked, baseline, seed)
+    context = CaseContext(case.stem(), texts, result, ranked, baseline, seed)
     try:
         decision, scored = case.decide(context), context.scored()
         rows = [(item, system, "") for item, system in context.texts]

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from math import fsum, sqrt
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from judge.core.errors import CriterionError
 from judge.core.format import format_interval, format_p, number, one_line, plural, signed
-from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Score
-from judge.criteria.template import read_header
+from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.results.result import Result
 from judge.stats.agreement import label_values
 from judge.stats.bootstrap import Floats
@@ -51,25 +47,12 @@ Parts = Sequence[tuple[float, ScoreEvidence]]
 """The terms of a weighted sum: each score's factor and its evidence."""
 
 
-def counts(column: Column, info: Mapping[str, Any]) -> Mapping[str, float]:
-    """Return the value of each label of a column: from its criterion's header in a run's `info`, else from the labels.
+def counts(column: Column) -> Mapping[str, float]:
+    """Return the value of each label of a column, empty if they are unknown.
 
-    Without a header, it is unknown which of two labels is the high one; `flip_probability` does not depend on it. Empty
-    if the labels are not numbers.
+    A column without values does not say which of two labels is the high one; `flip_probability` does not depend on it.
     """
-    of_run = (info.get("criteria") or {}).get(column.criterion or column.name) or {}
-    if declared := _values_in_header(next(iter((of_run.get("templates") or {}).values()), "")):
-        return declared
-    return label_values(column)
-
-
-@lru_cache(maxsize=256)
-def _values_in_header(template: str) -> Mapping[str, float]:
-    try:
-        scale = read_header("", template).scale
-    except CriterionError:
-        return {}
-    return dict(zip(scale.labels, scale.values, strict=True))
+    return dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
 
 
 def shares(score: Score) -> dict[str, float]:
@@ -162,10 +145,15 @@ class MeanTest:
         return f"all {e.n:,} alike" if self.unit == "item" else f"{e.n:,} of {e.n:,} draws alike"
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The interval; of a single reply, its value twice."""
+        e = self.estimate
+        return e.value if e.low is None else e.low, e.value if e.high is None else e.high
+
+    @property
     def direction(self) -> int:
         """1 if the whole interval is above the limit, −1 if it is below, else 0. A single reply counts by its value."""
-        e = self.estimate
-        low, high = (e.value if end is None else end for end in (e.low, e.high))
+        low, high = self.ends
         return 1 if low > NEAR else -1 if high < -NEAR else 0
 
     @property
@@ -280,6 +268,15 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     return [MeanTest(e, sd, "item", items=len(items)) for e in mean_differences(rows, seed=seed) if e is not None]
 
 
+def item_means(texts: Iterable[Text], parts_of: Callable[[str, str], Parts]) -> list[Parts]:
+    """Return each item's mean over its systems, from the terms of each text; texts without terms are left out."""
+    by_item: dict[str, list[Parts]] = {}
+    for item, system in texts:
+        if parts := parts_of(item, system):
+            by_item.setdefault(item, []).append(parts)
+    return [[(c / len(each), evidence) for parts in each for c, evidence in parts] for each in by_item.values()]
+
+
 def values(items: Sequence[Parts]) -> Floats:
     """Return the value of each item."""
     return np.array([fsum(c * evidence.value for c, evidence in parts) for parts in items])
@@ -317,11 +314,6 @@ class Undecidable(Exception):
         self.message, self.detail = message, detail
 
 
-def criterion_name(criterion: str) -> str:
-    """Return the name of a criterion, which a file gives by name or path."""
-    return PurePath(criterion).stem
-
-
 def columns(result: Result) -> dict[str, Column]:
     """Return the deciding column of each criterion: the judge's, the mean of a panel, or scores from elsewhere."""
     deciding = [
@@ -344,11 +336,10 @@ class CaseScores:
     @classmethod
     def for_criterion(cls, result: Result | None, criterion: str, items: Collection[str]) -> CaseScores:
         """Collect the rows of these items. Raises Undecidable for a criterion that was not judged."""
-        name = criterion_name(criterion)
-        column = columns(result).get(name) if result else None
+        column = columns(result).get(criterion) if result else None
         if result is None or column is None:
-            raise Undecidable(f"{one_line(name)} was not judged in this run")
-        judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == name]
+            raise Undecidable(f"{one_line(criterion)} was not judged in this run")
+        judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == criterion]
         case_scores = cls(result, column, judges)
         names = {judge.name for judge in (column, *judges)}
         wanted_items = frozenset(items)
@@ -364,6 +355,11 @@ class CaseScores:
         row = self.rows.get((item, system, rival), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
+    def values(self, samples: Iterable[Sample]) -> dict[Text, float]:
+        """Return the deciding scores of these texts."""
+        scores = {(sample.item, sample.system): self.score(sample.item, sample.system) for sample in samples}
+        return {text: score.value for text, score in scores.items() if score}
+
     def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
         """Return the scores behind the deciding one, with their columns: those of a panel's judges, or itself."""
         score = self.score(item, system, rival)
@@ -376,7 +372,7 @@ class CaseScores:
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
         """Return the terms of a score, one per judge of a panel; empty without a score."""
         scored = self.each(item, system, rival)
-        return [(1 / len(scored), reading(score, counts(column, self.result.info))) for score, column in scored]
+        return [(1 / len(scored), reading(score, counts(column))) for score, column in scored]
 
     def difference(self, item: str, better: str, worse: str) -> Parts:
         """Return the terms of `better` minus `worse`, turned if lower is better; empty if one is missing."""
@@ -408,12 +404,19 @@ class CaseScores:
         scored = self.each(item, system)
         return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
-    def describe_missing(self, rows: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-        """Describe rows without a score, and return the first one's message and reply.
+    def missing_texts(self, texts: Sequence[Text]) -> tuple[str, str]:
+        """Describe those of the texts that have no score. Raises Undecidable if none has one."""
+        lost = [(*text, "") for text in texts if self.score(*text) is None]
+        return self.describe_missing(lost, fatal=len(lost) == len(texts))
 
-        Raises Undecidable for rows that were not judged at all: the limit on failed judgments does not cover them.
+    def describe_missing(self, rows: Sequence[tuple[str, str, str]], *, fatal: bool = False) -> tuple[str, str]:
+        """Describe rows without a score, and return the first one's message and reply; two empty texts for none.
+
+        Raises Undecidable if the lack is `fatal`, and for rows that were not judged at all: the limit on failed
+        judgments does not cover them.
         """
-        rows = list(rows)
+        if not rows:
+            return "", ""
         not_judged = [row for row in rows if self.column.name not in self.rows.get(row, {})]
         if not_judged:
             listed = ", ".join(
@@ -424,7 +427,10 @@ class CaseScores:
         # A panel's judges come before their mean, whose failure follows from theirs.
         by_column = (self.rows.get(row, {}).get(column.name) for row in rows for column in (*self.judges, self.column))
         first = next((row for row in by_column if isinstance(row, Failure)), None)
-        return f"{plural(len(rows), 'text')} without a score", describe_failure(first) if first else ""
+        message, detail = f"{plural(len(rows), 'text')} without a score", describe_failure(first) if first else ""
+        if fatal:
+            raise Undecidable(message if len(rows) > 1 else detail.partition(":")[0], detail)
+        return message, detail
 
 
 def describe_failure(failure: Failure) -> str:
@@ -451,13 +457,12 @@ class PairedRuns:
 
     def items(self) -> list[Parts]:
         """Return the difference of each item, after minus before, averaged over its systems."""
-        by_item: dict[str, list[Parts]] = {}
-        for text in self.texts:
-            sides = [(1, self.after.parts(*text)), (-1, self.before.parts(*text))]
-            by_item.setdefault(text[0], []).append(
-                [(sign * c, evidence) for sign, parts in sides for c, evidence in parts]
-            )
-        return [[(c / len(each), evidence) for parts in each for c, evidence in parts] for each in by_item.values()]
+
+        def change(item: str, system: str) -> Parts:
+            before, after = self.before.parts(item, system), self.after.parts(item, system)
+            return [*after, *((-c, evidence) for c, evidence in before)]
+
+        return item_means(self.texts, change)
 
     @property
     def some(self) -> str:
@@ -467,11 +472,7 @@ class PairedRuns:
 
     def mean_before(self) -> float:
         """Return the mean of the items' means in the baseline."""
-        by_item: dict[str, list[float]] = {}
-        for text in self.texts:
-            by_item.setdefault(text[0], []).extend(score.value for score in [self.before.score(*text)] if score)
-        means = [sum(values) / len(values) for values in by_item.values()]
-        return sum(means) / len(means)
+        return float(values(item_means(self.texts, self.before.parts)).mean())
 
     def changed(self) -> str:
         """Write `24 of 36 labels flipped`, or how many scores changed if no label did; empty if none changed."""
@@ -504,7 +505,7 @@ def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence
     try:
         scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
     except Undecidable:
-        raise Undecidable(f"{one_line(criterion_name(criterion), 60)} is not in the baseline: {_REMAKE}") from None
+        raise Undecidable(f"{one_line(criterion, 60)} is not in the baseline: {_REMAKE}") from None
     old_scale, new_scale = (
         "open" if column.low is None or column.high is None else f"{column.low:g} to {column.high:g}".replace("-", "−")
         for column in (scores_before.column, after.column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Annotated, Any, ClassVar, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -18,6 +18,7 @@ from judge.stats.pairwise import verdict
 from judge.suite.agreement import Agreement
 from judge.suite.case import (
     STATUS,
+    AnyOf,
     Case,
     CaseContext,
     Decision,
@@ -28,19 +29,16 @@ from judge.suite.case import (
     Policy,
     Share,
     Side,
-    Status,
-    at_least_one_of,
+    decide_limit,
     display_name,
     flaky,
     joined,
-    missing,
-    missing_texts,
     most,
-    of_items,
     percentage,
     places,
     quoted,
     short,
+    worst,
 )
 from judge.suite.evidence import (
     NEAR,
@@ -52,24 +50,23 @@ from judge.suite.evidence import (
     flip_probability,
     format_change,
     format_estimate,
+    item_means,
     likeliest,
     mean,
     pair_runs,
 )
 
 
-class Range(Keys):
+class Range(AnyOf):
     """Scale points from `min` to `max`; None leaves an end open."""
 
-    model_config = at_least_one_of("min", "max")
+    hint = "write min, max or both; or label"
 
     min: Number | None = Field(default=None, description="The score, or the mean over the texts, is at least this.")
     max: Number | None = Field(default=None, description="The score, or the mean over the texts, is at most this.")
 
     @model_validator(mode="after")
     def _check_ends(self) -> Range:
-        if self.min is None and self.max is None:
-            raise ValueError("write min, max or both; or label")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min:g} is above max {self.max:g}")
         return self
@@ -80,8 +77,12 @@ class Range(Keys):
         return f"{short(self.min)} to {short(self.max)}" if self.min < self.max else f"= {short(self.min)}"
 
     def __contains__(self, value: float) -> bool:
-        above = self.min is None or value >= self.min - NEAR
-        return above and (self.max is None or value <= self.max + NEAR)
+        return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
+
+    @property
+    def ends(self) -> list[tuple[float, int]]:
+        """The limits, each with the side on which scores must be: 1 above, −1 below."""
+        return [(end, sign) for end, sign in ((self.min, 1), (self.max, -1)) if end is not None]
 
 
 class ScoreRange(Case):
@@ -98,31 +99,33 @@ class ScoreRange(Case):
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         scale = criterion.scale
-        for name, end in (("min", self.expect.min), ("max", self.expect.max)):
-            if end is not None and not scale.low <= end <= scale.high:
-                raise ConfigError(
-                    f"{name}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
-                )
+        for end, sign in self.expect.ends:
+            if not scale.low <= end <= scale.high:
+                on = f"not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
+                raise ConfigError(f"{'min' if sign > 0 else 'max'}: {end:g} is {on}")
 
     def describe(self) -> str:
-        both = self.expect.min is not None and self.expect.max is not None and self.expect.min < self.expect.max
-        return f"{self.about()}{':' if both else ''} {self.expect}"
+        return f"{self.about()}{':' if ' to ' in str(self.expect) else ''} {self.expect}"
 
     def expected(self, context: CaseContext) -> str:
         return str(self.expect)
 
     def decide(self, context: CaseContext) -> Decision:
         scored = context.scored()
-        items, lacking, detail = of_items(scored, context.by_item)
+        lacking, detail = scored.missing_texts(context.texts)
+        items = item_means(context.texts, scored.parts)
         lone = context.texts[0] if len(context.texts) == 1 else None
-        ends = [end for end in (self.expect.min, self.expect.max) if end is not None]
-        means = mean(items, *ends, seed=context.seed)
-        estimate, column = means[0].moved(ends[0]), scored.column
+        ends = self.expect.ends
+        means = mean(items, *(end for end, _ in ends), seed=context.seed)
+        estimate, column = means[0].moved(ends[0][0]), scored.column
         if estimate.low is not None and estimate.high is not None:
             # An interval does not leave the scale.
             low, high = (-inf if column.low is None else column.low), (inf if column.high is None else column.high)
             estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
-        decision = self._decide_ends(means)
+        decision = worst(
+            decide_limit(test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end))
+            for test, (end, sign) in zip(means, ends, strict=True)
+        )
         odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
         reason = joined(
             decision.reason,
@@ -135,24 +138,10 @@ class ScoreRange(Case):
             decision.status, reason, format_estimate(estimate, places(column)), odds, estimate, detail=detail
         )
 
-    def _decide_ends(self, means: Sequence[MeanTest]) -> Decision:
-        """Pass if every end holds; the reason is about the end that does not, or not for certain."""
-        ends = [(end, sign) for end, sign in ((self.expect.min, 1), (self.expect.max, -1)) if end is not None]
-        doubt = ""
-        for test, (end, sign) in zip(means, ends, strict=True):
-            e = test.estimate
-            least = min(sign * (e.value if x is None else x) for x in (e.low, e.high))
-            if test.significant_direction == -sign:
-                return Decision("failed", f"{'below' if sign > 0 else 'above'} {short(end)}{test.tested}")
-            if least < -NEAR:
-                doubt = doubt or f"no significant difference from {short(end)}{test.items_needed}"
-        return Decision("undecided", doubt) if doubt else Decision("passed")
-
     def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
         """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
         each = [
-            flip_probability(score, self.expect.__contains__, counts(column, scored.result.info))
-            for score, column in scored.each(*text)
+            flip_probability(score, self.expect.__contains__, counts(column)) for score, column in scored.each(*text)
         ]
         known = [p for p in each if p is not None]
         if not known or len(known) < len(each):
@@ -211,7 +200,7 @@ class Label(Case):
     def decide(self, context: CaseContext) -> Decision:
         scored = context.scored()
         shares_by_text = {text: scored.shares(*text) for text in context.texts}
-        lacking, detail = missing_texts(scored, context.texts)
+        lacking, detail = scored.missing_texts(context.texts)
         if not any(shares_by_text.values()):
             raise Undecidable(f"scores of {display_name(scored.column.name)} are not made of labels: expect min or max")
         if len(shares_by_text) == 1:
@@ -289,14 +278,16 @@ class Order(Case):
             self.mistake("better and worse name the systems; leave system out", "system")
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
-        sides = (("better", self.better), ("worse", self.worse))
-        return {name: self.text | columns for name, columns in sides if isinstance(columns, dict)}
+        return {name: self.text | columns for name, columns in self._sides.items() if isinstance(columns, dict)}
 
     @property
     def systems(self) -> tuple[str, ...]:
         """The systems of the two sides; texts inside the case are called `better` and `worse`."""
-        sides = (("better", self.better), ("worse", self.worse))
-        return tuple(side if isinstance(side, str) else name for name, side in sides)
+        return tuple(side if isinstance(side, str) else name for name, side in self._sides.items())
+
+    @property
+    def _sides(self) -> dict[str, Any]:
+        return {"better": self.better, "worse": self.worse}
 
     def select(self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]) -> list[Sample]:
         """Return the texts of items that have both."""
@@ -334,20 +325,17 @@ class Order(Case):
         both = [item for item, systems in context.by_item.items() if {better, worse} <= {*systems}]
         if not both:
             raise Undecidable(f"no item has texts of both {display_name(better)} and {display_name(worse)}")
-        parts_of_item = scored.preference if pairwise else scored.difference
-        parts_by_item = {item: parts_of_item(item, better, worse) for item in both}
-        items = [parts for parts in parts_by_item.values() if parts]
+        parts_of = scored.preference if pairwise else scored.difference
+        items = {item: parts for item in both if (parts := parts_of(item, better, worse))}
         rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
-        without_parts = [item for item, parts in parts_by_item.items() if not parts]
-        lost = [(item, *row) for item in without_parts for row in rows if scored.score(item, *row) is None]
-        lacking, detail = missing(scored, lost, items)
+        lost = [(i, *row) for i in both if i not in items for row in rows if scored.score(i, *row) is None]
+        lacking, detail = scored.describe_missing(lost, fatal=not items)
         even = _EVEN if pairwise else 0.0
-        margin, zero = mean(items, even + self.margin, even, seed=context.seed)
+        margin, zero = mean([*items.values()], even + self.margin, even, seed=context.seed)
         estimate = margin.moved(even + self.margin)
         flips = ""
         if pairwise:
-            answered = (item for item, parts in parts_by_item.items() if parts)
-            answers = [verdict(*(scored.score(item, *row) for row in rows)) for item in answered]
+            answers = [verdict(*(scored.score(item, *row) for row in rows)) for item in items]
             if n_flips := sum(answer.flipped is True for answer in answers):
                 flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
         side = _side(margin)
@@ -412,33 +400,16 @@ def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
     return format_change(e, places(column))
 
 
-_WORST: tuple[Status, ...] = ("failed", "undecided", "passed")
-
-
-class Moves(Keys):
+class Moves(AnyOf):
     """Limits of the change from the baseline."""
 
-    model_config = at_least_one_of("max_shift", "max_drop", "max_flips")
+    hint = "write max_shift, max_drop or max_flips"
 
     max_shift: Points | None = Field(
         default=None, description="Change of the mean, up or down, in points of the scale."
     )
     max_drop: Points | None = Field(default=None, description="Worsening of the mean, in points of the scale.")
     max_flips: Share | None = Field(default=None, description="Share of the texts whose likeliest label changes.")
-
-    @model_validator(mode="after")
-    def _check_limits(self) -> Moves:
-        if self.max_shift is None and self.max_drop is None and self.max_flips is None:
-            raise ValueError("write max_shift, max_drop or max_flips")
-        return self
-
-
-class _Limit(NamedTuple):
-    """A limit on a change: `sign` is 1 for a fall and −1 for a rise, `verb` names a larger change."""
-
-    sign: int
-    most: float
-    verb: str
 
 
 class Drift(Case):
@@ -470,15 +441,21 @@ class Drift(Case):
         if context.baseline is None:
             raise Undecidable("no baseline: name one with --baseline, or make one with --update-baseline")
         scored = context.scored()
-        lacking, detail = missing_texts(scored, context.texts)
-        runs = pair_runs(context.baseline, scored, self.criterion, context.texts)
-        limits: list[_Limit] = []
+        lacking, detail = scored.missing_texts(context.texts)
+        runs = pair_runs(context.baseline, scored, context.criterion, context.texts)
+        # The side on which the change must be of minus the limit on that side, and what a larger one is called.
+        limits: list[tuple[int, float, str]] = []
         if (shift := self.drift.max_shift) is not None:
-            limits += [_Limit(1, shift, "changed"), _Limit(-1, shift, "changed")]
+            limits += [(1, shift, "changed"), (-1, shift, "changed")]
         if (drop := self.drift.max_drop) is not None:
-            limits.append(_Limit(-1 if scored.column.better == "lower" else 1, drop, "fell"))
-        still, *means = mean(runs.items(), 0.0, *(-limit.sign * limit.most for limit in limits), seed=context.seed)
-        decisions = [_check_limit(test, limit) for test, limit in zip(means, limits, strict=True)]
+            limits.append((-1 if scored.column.better == "lower" else 1, drop, "fell"))
+        still, *means = mean(runs.items(), 0.0, *(-sign * limit for sign, limit, _ in limits), seed=context.seed)
+        decisions = [
+            Decision("undecided", test.too_few_reason)
+            if test.too_few_reason
+            else decide_limit(test, sign, f"{verb} by more than {short(limit)}", f"a change of {short(-sign * limit)}")
+            for test, (sign, limit, verb) in zip(means, limits, strict=True)
+        ]
         decimals, n, measured, remarks = places(scored.column), len(runs.texts), [], []
         if limits:
             measured.append(format_change(still.estimate, decimals))
@@ -495,27 +472,13 @@ class Drift(Case):
             estimate = still.estimate if limits else wilson_interval(len(flips), n)
         reason = dict.fromkeys(decision.reason for decision in decisions)
         return Decision(
-            min((decision.status for decision in decisions), key=_WORST.index),
+            worst(decisions).status,
             joined(*reason, *remarks, runs.some, lacking),
             ", ".join(measured),
             estimate=estimate,
             before=number(runs.mean_before(), decimals),
             detail=detail,
         )
-
-
-def _check_limit(test: MeanTest, limit: _Limit) -> Decision:
-    if test.too_few_reason:
-        return Decision("undecided", test.too_few_reason)
-    if test.significant_direction == -limit.sign:
-        return Decision("failed", f"{limit.verb} by more than {short(limit.most)}{test.tested}")
-    e = test.estimate
-    if min(limit.sign * (e.value if x is None else x) for x in (e.low, e.high)) < -NEAR:
-        return Decision(
-            "undecided",
-            f"no significant difference from a change of {short(-limit.sign * limit.most)}{test.items_needed}",
-        )
-    return Decision("passed")
 
 
 def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:

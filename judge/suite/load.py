@@ -25,6 +25,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.data import samples
 from judge.suite.case import Case
+from judge.suite.evidence import Text
 from judge.suite.expectations import Expectation
 from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, nearby, unknown_key
 
@@ -155,15 +156,12 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
 
 # Texts
 
-Key = tuple[str, str]
-"""A text: its item and system."""
-
 
 class AskedTexts(NamedTuple):
     """The texts of one run, and those of each criterion by its name."""
 
     samples: tuple[Sample, ...]
-    wanted: Mapping[str, frozenset[Key]]
+    wanted: Mapping[str, frozenset[Text]]
 
 
 class SuiteTexts(NamedTuple):
@@ -176,7 +174,7 @@ class SuiteTexts(NamedTuple):
 
     criteria: Mapping[str, Criterion]
     asked: Mapping[bool, AskedTexts]
-    about: Mapping[str, tuple[Key, ...]]
+    about: Mapping[str, tuple[Text, ...]]
 
 
 def read(suite: Suite) -> list[Sample]:
@@ -251,10 +249,10 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
         by_item[sample.item].append(sample)
     systems = {sample.system: None for sample in data}
     position = {_key(sample): place for place, sample in enumerate(data)}
-    texts_asked: dict[bool, dict[Key, Sample]] = {False: {}, True: {}}
-    wanted: dict[bool, dict[str, frozenset[Key]]] = {False: {}, True: {}}
-    about: dict[str, tuple[Key, ...]] = {}
-    checked: set[tuple[str, Key]] = set()
+    texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
+    wanted: dict[bool, dict[str, frozenset[Text]]] = {False: {}, True: {}}
+    about: dict[str, tuple[Text, ...]] = {}
+    checked: set[tuple[str, Text]] = set()
     wrong = Mistakes(suite.path)
     for case in suite.cases:
         criterion = criteria[case.criterion]
@@ -302,7 +300,7 @@ def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
             raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")
 
 
-def _key(sample: Sample) -> Key:
+def _key(sample: Sample) -> Text:
     return sample.item, sample.system
 
 
