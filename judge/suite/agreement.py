@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, get_args
+from typing import Annotated, get_args
 
 from pydantic import Field
 
@@ -72,8 +72,8 @@ class Coefficients(AnyOf):
 class Agreement(Case):
     """The scores correlate with human ratings of the criterion."""
 
-    kind: ClassVar[str] = "agreement"
-    needs_ratings: ClassVar[bool] = True
+    kind = "agreement"
+    needs_ratings = True
 
     human: Coefficients
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -26,7 +26,6 @@ from judge.suite.case import (
     Name,
     Number,
     Points,
-    Policy,
     Share,
     Side,
     decide_limit,
@@ -88,7 +87,7 @@ class Range(AnyOf):
 class ScoreRange(Case):
     """The score of a text, or the mean over the texts, lies in a range."""
 
-    kind: ClassVar[str] = "score_range"
+    kind = "score_range"
 
     expect: Range
 
@@ -172,7 +171,7 @@ class LikeliestLabel(Keys):
 class Label(Case):
     """The likeliest label of a text, or of a share of several texts, is this one."""
 
-    kind: ClassVar[str] = "label"
+    kind = "label"
 
     expect: LikeliestLabel
 
@@ -253,8 +252,8 @@ class Order(Case):
     With a pairwise criterion, `better` wins more than half of the comparisons.
     """
 
-    kind: ClassVar[str] = "order"
-    compares_texts: ClassVar[bool] = True
+    kind = "order"
+    compares_texts = True
 
     better: Side = Field(description="A system of the data, or the columns of a text.")
     worse: Side = Field(description="The system or text that must score lower.")
@@ -415,9 +414,9 @@ class Moves(AnyOf):
 class Drift(Case):
     """The scores stay near the baseline; flipped labels are counted, not estimated."""
 
-    kind: ClassVar[str] = "drift"
-    undecided_is: ClassVar[Policy] = "pass"
-    needs_baseline: ClassVar[bool] = True
+    kind = "drift"
+    undecided_is = "pass"
+    needs_baseline = True
 
     drift: Moves
 
