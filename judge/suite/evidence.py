@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from judge.core.format import format_interval, format_p, number, one_line, plural, signed
-from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
+from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
 from judge.stats.agreement import label_values
 from judge.stats.bootstrap import Floats
@@ -68,10 +68,21 @@ def shares(score: Score) -> dict[str, float]:
 
 def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     """Return a score as evidence; `values` are those of its labels. A score without a judge has no uncertainty."""
-    p = score.provenance
+    value, p = score.value, score.provenance
     if p.method not in _JUDGED:
-        return ScoreEvidence(score.value, score.value, score.value)
-    return _evidence_of_replies(score.value, p, shares(score), values)
+        return ScoreEvidence(value, value, value)
+    if p.method != "samples":
+        single = p.method == "single" or p.low is None or p.high is None
+        return ScoreEvidence(value, None, None) if single else ScoreEvidence(value, p.low, p.high)
+    probabilities = shares(score)
+    if p.n < 2 or probabilities.keys() - values.keys():
+        return ScoreEvidence(value, None, None, n=p.n)
+    mean = fsum(share * values[label] for label, share in probabilities.items())
+    if len(values) > 2 and abs(mean - value) > _MEAN_TOLERANCE:
+        return ScoreEvidence(value, None, None, n=p.n)
+    squares = fsum(share * (values[label] - mean) ** 2 for label, share in probabilities.items())
+    low, high = (value if end is None else end for end in (p.low, p.high))
+    return ScoreEvidence(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
 
 
 def likeliest(shares: Mapping[str, float]) -> str:
@@ -85,29 +96,8 @@ def label_margin(score: Score, label: str, rival: str) -> ScoreEvidence:
     value = probabilities.get(label, 0.0) - probabilities.get(rival, 0.0)
     mass = 1.0 if p.mass is None else min(p.mass, 1.0)
     seen = replace(p, low=value * mass - (1 - mass), high=value * mass + (1 - mass))
-    return _evidence_of_replies(
-        value,
-        seen,
-        probabilities,
-        {label: 1.0, rival: -1.0} | dict.fromkeys(probabilities.keys() - {label, rival}, 0.0),
-    )
-
-
-def _evidence_of_replies(
-    value: float, p: Provenance, probabilities: Mapping[str, float], values: Mapping[str, float]
-) -> ScoreEvidence:
-    if p.method != "samples":
-        single = p.method == "single" or p.low is None or p.high is None
-        return ScoreEvidence(value, None, None) if single else ScoreEvidence(value, p.low, p.high)
-    if p.n < 2 or probabilities.keys() - values.keys():
-        return ScoreEvidence(value, None, None, n=p.n)
-    counted = {label: values[label] for label in probabilities}
-    mean = fsum(share * counted[label] for label, share in probabilities.items())
-    if len(values) > 2 and abs(mean - value) > _MEAN_TOLERANCE:
-        return ScoreEvidence(value, None, None, n=p.n)
-    squares = fsum(share * (counted[label] - mean) ** 2 for label, share in probabilities.items())
-    low, high = (value if end is None else end for end in (p.low, p.high))
-    return ScoreEvidence(value, low, high, sqrt(squares * p.n / (p.n - 1)), p.n)
+    others = dict.fromkeys(probabilities.keys() - {label, rival}, 0.0)
+    return reading(replace(score, value=value, provenance=seen), {label: 1.0, rival: -1.0, **others})
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,11 +388,6 @@ class CaseScores:
             label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
             for label in order
         }
-
-    def leads(self, item: str, system: str, label: str, rival: str) -> Parts:
-        """Return the terms of how much likelier a label is than another."""
-        scored = self.each(item, system)
-        return [(1 / len(scored), label_margin(score, label, rival)) for score, _ in scored]
 
     def missing_texts(self, texts: Sequence[Text]) -> tuple[str, str]:
         """Describe those of the texts that have no score. Raises Undecidable if none has one."""

@@ -50,6 +50,7 @@ from judge.suite.evidence import (
     format_change,
     format_estimate,
     item_means,
+    label_margin,
     likeliest,
     mean,
     pair_runs,
@@ -228,7 +229,8 @@ class Label(Case):
         label = self.expect.label
         rivals = {name: shares.get(name, 0.0) for name in (*scored.column.labels, *shares) if name != label}
         rival = max(rivals, key=rivals.__getitem__)
-        (lead,) = mean([scored.leads(*text, label, rival)], 0.0)
+        scores = [score for score, _ in scored.each(*text)]
+        (lead,) = mean([[(1 / len(scores), label_margin(score, label, rival)) for score in scores]], 0.0)
         top = likeliest(shares)
         side = (1 if top == label else -1) if lead.single else lead.significant_direction
         doubt = "" if side else f"no significant difference from {display_name(rival)}{lead.items_needed}"
