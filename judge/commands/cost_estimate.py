@@ -15,7 +15,7 @@ from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.messages import option
 from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usage
-from judge.criteria.render import TemplateLimitError
+from judge.criteria.render import TemplateLimitError, render_repair_question
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Bundles, Judgment, PendingRequest
@@ -32,7 +32,7 @@ from judge.results.planning import (
 )
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
-from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnusableReply
+from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnreadReply, UnusableReply
 
 SAMPLED_JUDGMENTS = 400
 """Judgments of each judge that an estimate before a run looks at."""
@@ -251,6 +251,7 @@ class _RequestCounter:
     ignore_cache: bool
     lines: dict[str, CriterionEstimate] = field(init=False)
     renderers: dict[str, PromptRenderer] = field(init=False)
+    questions: dict[str, str] = field(init=False)
     cached: set[str] = field(default_factory=set)
     pending: dict[str, tuple[str, Strategy]] = field(default_factory=dict)
     room: float = 0.0
@@ -262,6 +263,8 @@ class _RequestCounter:
     def __post_init__(self) -> None:
         self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
         self.renderers = make_renderers(self.criteria)
+        asks = self.settings.repair and not self.provider.decides
+        self.questions = {c.name: render_repair_question(c) for c in self.criteria if asks}
 
     def add_item(self, judgments: Sequence[Judgment]) -> None:
         """Count the requests of one item's judgments, and the tokens that their prompts share."""
@@ -332,7 +335,11 @@ class _RequestCounter:
             last = strategy == ladder[-1]
             settled = None
             if len(stored) == len(requests):
-                settled = self._settles(strategy, list(stored.values()), judgment, last)
+                settled = self._settles(strategy, list(stored.values()), judgment, prompt, last)
+            if isinstance(settled, UnreadReply):
+                yield from self._repair(prompt, criterion, settled, line)
+                if not self.ignore_cache:
+                    return
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
                 line.cached += not self.ignore_cache
                 return
@@ -358,10 +365,27 @@ class _RequestCounter:
             if "samples" not in ladder:
                 return  # the text of that reply is read instead
 
-    def _requests(self, prompt: Prompt, criterion: Criterion, strategy: Strategy) -> dict[str, Request]:
-        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution
+    def _repair(
+        self, prompt: Prompt, criterion: Criterion, unread: UnreadReply, line: CriterionEstimate
+    ) -> Iterator[PendingRequest]:
+        """Yield the question for the score alone, after a cached reply without one, unless it has a cached answer."""
+        second, alone, ladder = strategies.repair(prompt, criterion, unread, self.questions[criterion.name])
+        requests = self._requests(second, alone, ladder[0], unread)
+        if not self.ignore_cache and self.cache.get_many(list(requests)):
+            line.cached += 1
+            return
+        line.equal += not self.ignore_cache and requests.keys() <= self.pending.keys()
+        for key in requests.keys() - self.pending.keys():
+            self.pending[key] = criterion.name, ladder[0]
+            yield PendingRequest(key, requests[key])
+
+    def _requests(
+        self, prompt: Prompt, criterion: Criterion, strategy: Strategy, unread: UnreadReply | None = None
+    ) -> dict[str, Request]:
+        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution and not unread
+        settings = unread.settings(self.settings) if unread else self.settings
         requests = strategies.requests(
-            prompt, criterion, strategy, self.settings, exact=exact, model=provider.model, endpoint=provider.endpoint
+            prompt, criterion, strategy, settings, exact=exact, model=provider.model, endpoint=provider.endpoint
         )
         return {request.key(): request for request in requests}
 
@@ -388,16 +412,23 @@ class _RequestCounter:
         if sent and kind[1] == "samples" and len(stored) == len(requests):
             self.size = min(self.size, math.ceil(len(stored) / sent))
 
-    def _settles(self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, last: bool) -> bool:
-        """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does."""
+    def _settles(
+        self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, prompt: Prompt, last: bool
+    ) -> bool | UnreadReply:
+        """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does.
+
+        A reply without a score that is followed by the question for it alone is returned itself.
+        """
         try:
             judged = judgment.judged(self.settings)
             strategies.score_reply(strategy, answers, judgment.criterion, self.settings, judged=judged)
-        except UnusableReply as error:
-            self.traits.learn(strategy, error)
-            return last
-        except ParseError:
-            return True
+        except ParseError as error:
+            if isinstance(error, UnusableReply):
+                self.traits.learn(strategy, error)
+                if not (last and strategy == "samples"):
+                    return last
+            unread = strategies.unread_reply(answers, prompt, strategy, error) if self.questions else None
+            return unread or True
         self.traits.proven.add(strategy)
         return True
 

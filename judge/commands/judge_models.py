@@ -36,9 +36,9 @@ UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
 """Placeholder for an Azure address that is not set: enough to find a price."""
 _ADDRESS_KEYS = ("base_url", "key_env")
 _REQUEST_KEYS = (
-    *_ADDRESS_KEYS, "weighting", "draws", "min_mass", "reply", "structured", "merge_criteria", "temperature",
-    "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine",
-    "ray_workers",
+    *_ADDRESS_KEYS, "weighting", "draws", "min_mass", "reply", "strict", "repair", "structured", "merge_criteria",
+    "temperature", "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline", "budget",
+    "engine", "ray_workers",
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from judge.core.format import plural, to_json
 from judge.core.messages import option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
-from judge.criteria import multi_criteria_layout, sandbox, template_texts
+from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Judgment
 from judge.execution.progress import JudgeProgress, Progress
@@ -233,9 +233,13 @@ def signed_column(
         parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
         parts += [f"reply={criterion.reply}"] if config.reply else []
         parts += ["json"] if config.structured else []
+        parts += ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
+        question = shared_layout(criterion, "repair") if prepared.settings.repair else ""
+        if question and not is_packaged("layouts/repair.jinja", question):
+            parts.append(f"repair@{hashlib.sha256(question.encode()).hexdigest()[:6]}")
         for group in prepared.merged:
             if criterion.name in (c.name for c in group):  # a score depends on what is asked beside it
-                texts = [c.digest for c in group] + [multi_criteria_layout(group[0])]
+                texts = [c.digest for c in group] + [shared_layout(group[0], "merged")]
                 parts.append(f"merged={len(group)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}")
         parts.append(config.weighting)
         parts += [f"draws={config.draws}"] if config.weighting in ("auto", "samples") else []
@@ -321,6 +325,8 @@ def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
             "cached": counts.cached,
             "failed_cached": counts.failed_cached,
             "shared": counts.shared,
+            "unread": counts.unread,
+            "repaired": counts.repaired,
             "retried": counts.retried,
             "timeouts": counts.timeouts,
             "failed": counts.refused,

@@ -15,7 +15,7 @@ from judge.criteria.loading import (
     paraphrase,
     validate_name,
 )
-from judge.criteria.template import builtin_prompts, multi_criteria_layout, template_bodies, template_texts
+from judge.criteria.template import builtin_prompts, is_packaged, shared_layout, template_bodies, template_texts
 
 __all__ = [
     "HIDDEN",
@@ -25,11 +25,12 @@ __all__ = [
     "check_samples",
     "drafting",
     "finalize",
+    "is_packaged",
     "languages",
     "load",
-    "multi_criteria_layout",
     "paraphrase",
     "read_steps",
+    "shared_layout",
     "template_bodies",
     "template_texts",
     "validate_name",

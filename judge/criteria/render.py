@@ -41,13 +41,12 @@ from judge.criteria.sandbox import (
     render_here,
     strings,
 )
-from judge.criteria.template import is_packaged, parse_cached
+from judge.criteria.template import is_packaged, parse_cached, shared_layout
 
 _PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
 """What differs from sample to sample in most templates."""
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 """What may do something with a text after it was printed."""
-_JOINT = "layouts/merged.jinja"
 _WINDOWS_SECONDS = 30
 _ENDED = "ended the process that renders it"
 _START = """
@@ -279,21 +278,26 @@ def template_variables(sample: Sample, this: CriterionView, rival: Sample | None
     return known
 
 
-class MultiCriterionLayout:
-    """The layout that puts the questions of several criteria after one material; `layout` is its text."""
+class SharedLayout:
+    """A layout whose text holds no sample's texts (`criteria.shared_layout`)."""
 
-    def __init__(self, layout: str) -> None:
-        packaged = is_packaged(_JOINT, layout)
-        self._templates = Templates(_JOINT, ((_JOINT, layout, _JOINT),), packaged)
+    def __init__(self, criterion: Criterion, name: str) -> None:
+        self._file, text = f"layouts/{name}.jinja", shared_layout(criterion, name)
+        self._templates = Templates(self._file, ((self._file, text, self._file),), is_packaged(self._file, text))
 
-    def render(self, prompts: Sequence[Prompt]) -> str:
-        """The material that these prompts share, and their questions. Raises CriterionError."""
-        questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
+    def render(self, **variables: Any) -> str:
+        """Return the text. Raises CriterionError."""
         try:
-            text = _render(self._templates, {"questions": questions}).strip()
+            return _render(self._templates, variables).strip()
         except RenderError as error:
-            raise CriterionError(f"{error.place or _JOINT}: {error}") from error
-        return f"{prompts[0].messages[0]['content']}\n\n{text}"
+            raise CriterionError(f"{error.place or self._file}: {error}") from error
+
+
+def render_repair_question(criterion: Criterion) -> str:
+    """Return the question for the score alone, in the criterion's language. Raises CriterionError."""
+    name = criterion.name if criterion.merged else criterion.title  # merged criteria are asked for by their names
+    layout = SharedLayout(criterion, "repair")
+    return layout.render(this=_view_of(criterion), pairwise=criterion.pairwise, name=name)
 
 
 def render_step_drafting_prompt(criterion: Criterion, templates: Mapping[str, str]) -> Prompt:

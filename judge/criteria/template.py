@@ -157,7 +157,6 @@ def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> Crite
 
 
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
-_JOINT = "layouts/merged.jinja"
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 
 
@@ -217,10 +216,13 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
     return {name: template_body(text) for name, text in template_texts(criterion).items()}
 
 
-def multi_criteria_layout(criterion: Criterion) -> str:
-    """The layout in which a criterion is asked together with others, in its language. Raises CriterionError."""
-    asking = replace(criterion, template=f'{{% extends "{_JOINT}" %}}')
-    return template_body(read_layouts(asking)[_JOINT])
+def shared_layout(criterion: Criterion, name: str) -> str:
+    """Return `layouts/NAME.jinja`, the criterion's own or that of its language. Raises CriterionError.
+
+    `merged` asks for several criteria together, `repair` for the score alone after a reply without one.
+    """
+    file = f"layouts/{name}.jinja"
+    return template_body(read_layouts(replace(criterion, template=f'{{% extends "{file}" %}}'))[file])
 
 
 def own_name(criterion: Criterion) -> str:

@@ -23,7 +23,8 @@ class JudgeProgress:
 
     Judgments: `total`, `done` (scored or failed), `failed`, `cached` (answered from the cache alone), `failed_cached`
     (failed on stored replies without a score, also those of metrics), `shared` (answered by an equal request of this
-    run). Requests: `sent` (every try), `answered`, `refused` (given up).
+    run), `unread` (asked for the score alone, after a reply without one), `repaired` (scored by the answer to that).
+    Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
     `retried` counts the tries after a first one, `timeouts` those after a time-out. `slowest` has the ten requests with
     the longest time from first try to answer: seconds and purpose, longest first. `in_flight` maps those in flight to
@@ -38,6 +39,8 @@ class JudgeProgress:
     cached: int = 0
     failed_cached: int = 0
     shared: int = 0
+    unread: int = 0
+    repaired: int = 0
     sent: int = 0
     answered: int = 0
     refused: int = 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from judge.cache import Cache
 from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
-from judge.core.records import Criterion, Failure, Request, Response, Score
+from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
+from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
 from judge.execution.pending import (
@@ -29,7 +31,7 @@ from judge.providers import Capabilities, Provider
 from judge.providers.recording import Recorder
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers
-from judge.scoring.strategies import Answer, ModelTraits, SamplingOptions, UnusableReply
+from judge.scoring.strategies import Answer, ModelTraits, SamplingOptions, UnreadReply, UnusableReply
 
 _CHUNK = 64
 _LOOK_AHEAD = 4
@@ -87,6 +89,8 @@ class JudgeRun:
         for judgment in judgments:
             self._first_judgments.setdefault(judgment.criterion.name, judgment)
         self._renderers = make_renderers(criteria or [first.criterion for first in self._first_judgments.values()])
+        asks = [first.criterion for first in self._first_judgments.values() if settings.repair and not provider.decides]
+        self._questions = {criterion.name: render_repair_question(criterion) for criterion in asks}
         self._groups = by_prompt(self._cases())
         self._all_taken = False
         self._retried: deque[list[PendingJudgment]] = deque()
@@ -100,6 +104,7 @@ class JudgeRun:
         self._retry_failed = retry_failed
         self._outdated: dict[str, Answer | None] = {}
         """Stored replies that are asked for again, by key; None once there is a new one."""
+        self._repairs: dict[PendingJudgment, UnreadReply] = {}
         self._rows: deque[Row] = deque()
         self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
@@ -115,6 +120,8 @@ class JudgeRun:
             ):
                 await self._engine(self._round(), self._ask, self._answered, concurrency=self._concurrency)
         finally:
+            for case, unread in self._repairs.items():  # the question for the score alone was not answered
+                self._fail(case.judgment, "parse", unread.trouble, unread.strategy)
             try:
                 self._commit.flush()
             finally:
@@ -200,8 +207,10 @@ class JudgeRun:
         while cases:
             for case in cases:
                 wanted = strategies.requests(
-                    case.prompt, case.judgment.criterion, case.strategies[0], self._settings, exact=self._exact,
-                    model=provider.model, endpoint=provider.endpoint, prefix=case.prefix,
+                    case.prompt, case.judgment.criterion, case.strategies[0],
+                    case.unread.settings(self._settings) if case.unread else self._settings,
+                    exact=self._exact and not case.unread, model=provider.model, endpoint=provider.endpoint,
+                    prefix=case.prefix,
                 )  # fmt: skip
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}
             keys = {key for case in cases for key in case.requests} - self._pending.keys()
@@ -218,15 +227,15 @@ class JudgeRun:
                             case.answers[key] = response
                 if len(case.answers) == len(case.requests):
                     self._score(case)
-                elif (why := self._traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
+                elif case.unread or not (why := self._traits.lacking.get(case.strategies[0])):
+                    new += self._subscribe(case)
+                elif len(case.strategies) > 1:
                     case.notes.append(why)
                     case.strategies.pop(0)
                     without_strategy.append(case)
-                elif why:
+                else:
                     unasked = ParseError(f"not asked: {why}; --weighting auto does without")
                     self._fail(case.judgment, "request", unasked)
-                else:
-                    new += self._subscribe(case)
             cases = without_strategy
         self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
 
@@ -244,7 +253,7 @@ class JudgeRun:
         ready = []
         for pending in requests:
             pending.state = State.LEASED
-            if all(case.strategies[0] in self._traits.lacking for case in pending.subscribers):
+            if all(not case.unread and case.strategies[0] in self._traits.lacking for case in pending.subscribers):
                 del self._pending[pending.key]
                 self._leases.abandon([pending.key])
                 for case in pending.subscribers:
@@ -342,12 +351,19 @@ class JudgeRun:
             )
         except ParseError as error:
             last = not isinstance(error, UnusableReply) or len(case.strategies) == 1
+            # Of the unusable replies, only draws are so because none has a score.
+            unread = not isinstance(error, UnusableReply) or (last and case.strategies[0] == "samples")
+            trouble = ParseError(str(error), error.raw)
+            if unread and self._repair(case, answers, trouble):
+                return
             if last and self._retry_failed and not case.waited and not case.asked_again:
-                case.asked_again, case.strategies, case.notes = True, list(self._strategies), []
-                case.fallback = None
                 for key, answer in case.answers.items():
                     self._outdated.setdefault(key, answer)
                 self._leave(case)
+                self._repairs.pop(case, None)
+                case = case.first or case
+                case.asked_again, case.strategies, case.notes = True, list(self._strategies), []
+                case.fallback = None
                 self._retried.append([case])
                 return
             if isinstance(error, UnusableReply):
@@ -356,22 +372,56 @@ class JudgeRun:
                 self._fall_back(case, error, answers)
                 return
             self.counts.failed_cached += not case.waited
-            self._fail(judgment, "parse", ParseError(str(error), error.raw), case.strategies[0])
+            self._give_up(case, answers, trouble)
         except ProviderError as error:
             if case.fallback is not None and len(case.strategies) > 1:
                 self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
                 return
-            self._fail(judgment, "request", error)
+            self._give_up(case, answers, error)
         else:
             self._traits.proven.add(case.strategies[0])
             if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
                 self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
+            if case.unread:
+                provenance = case.unread.provenance(answers, provenance)
+                self.counts.unread, self.counts.repaired = self.counts.unread + 1, self.counts.repaired + 1
+                del self._repairs[case]
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
         self._leave(case)
         self.counts.cached += not case.waited
         self.counts.shared += case.waited and not case.requested_here
+
+    def _repair(self, case: PendingJudgment, answers: Sequence[Answer], trouble: ParseError) -> bool:
+        """Have the judge asked for the score alone, after a reply without one; return False if it cannot be asked."""
+        if not self._questions or case.unread:
+            return False
+        unread = strategies.unread_reply(answers, case.prompt, case.strategies[0], trouble)
+        if unread is None:
+            return False
+        self._leave(case)
+        judgment, criterion = case.judgment, case.judgment.criterion
+        prompt, criterion, ladder = strategies.repair(case.prompt, criterion, unread, self._questions[criterion.name])
+        second = replace(
+            case, judgment=replace(judgment, criterion=criterion), prompt=prompt, strategies=ladder,
+            notes=[*case.notes], requests={}, answers={}, fallback=None, unread=unread, first=case,
+        )  # fmt: skip
+        self._repairs[second] = unread
+        self._retried.append([second])
+        return True
+
+    def _give_up(self, case: PendingJudgment, answers: Sequence[Answer], error: JudgeError) -> None:
+        """Fail a judgment that has no score, also after the question for it alone."""
+        if (unread := case.unread) is None:
+            method = None if isinstance(error, ProviderError) else case.strategies[0]
+            self._fail(case.judgment, "parse" if method else "request", error, method)
+            return
+        del self._repairs[case]
+        self.counts.unread += 1
+        replies = [answer for answer in answers if isinstance(answer, Response)]
+        reading: Reading | None = "repaired" if replies else None
+        self._fail(case.judgment, "parse", unread.failure(replies, error), unread.strategy, reading)
 
     def _fall_back(self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]) -> None:
         if case.strategies.pop(0) == "logprobs":
@@ -402,11 +452,18 @@ class JudgeRun:
             self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
 
-    def _fail(self, judgment: Judgment, stage: str, error: JudgeError, method: str | None = None) -> None:
+    def _fail(
+        self,
+        judgment: Judgment,
+        stage: str,
+        error: JudgeError,
+        method: str | None = None,
+        reading: Reading | None = None,
+    ) -> None:
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
         column, kind = judgment.criterion.name + self._suffix, type(error).__name__
-        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method))
+        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method, reading))
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)

@@ -495,6 +495,8 @@ class ReplayProvider(Provider):
         each = [replace(request, params={"questions": [q]}) for q in questions] if len(questions) > 1 else [request]
         responses = [response for part in each for response in self._recorded.find(part)]
         if len(responses) < (len(questions) if self.decides else 1):
+            if any(message["role"] == "assistant" for message in request.messages):
+                raise Unrecorded(f"{self._path.name} does not hold the reply to it")
             self._explained += 1
             why = f"another prompt was recorded, or none (the first {_MAX_EXPLAINED} failures say what differs)"
             if self._explained <= _MAX_EXPLAINED:

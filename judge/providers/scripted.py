@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.config import RunConfig
 from judge.core import yaml_lines
-from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused
+from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused, Unrecorded
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers import Provider
 
@@ -70,7 +70,8 @@ class ScriptedProvider(Provider):
         """Return a provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
 
         A rule answers the prompts that hold all its texts, one without `when` every prompt; the first such rule counts.
-        If the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
+        A second question, after a reply without a score, is only answered by a rule with a text of that question. If
+        the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
         """
         try:
             data, line = Path(path).read_bytes(), 1
@@ -90,12 +91,13 @@ class ScriptedProvider(Provider):
             ) from error
 
         def script(request: Request) -> Reply:
-            prompt = "\n".join(m["content"] for m in request.messages)
+            turns = [m["content"] for m in request.messages]
+            prompt, second = "\n".join(turns), len(turns) > 1
             for number, (texts, reply) in enumerate(rules, 1):
-                if all(text in prompt for text in texts):
+                if all(text in prompt for text in texts) and (not second or any(text in turns[-1] for text in texts)):
                     provider.unused.pop(number, None)
                     return reply
-            return Refused(f"{path} holds no reply for this prompt")
+            return (Unrecorded if second else Refused)(f"{path} holds no reply for this prompt")
 
         provider = cls(script, model=Path(path).name, endpoint=f"scripted:{hashlib.sha256(data).hexdigest()[:12]}")
         provider.notice = note or cls.notice

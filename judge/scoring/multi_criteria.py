@@ -6,14 +6,15 @@ request, and the reply is one JSON object with a key for each.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Choice, Criterion, Prompt, Sample, Token
-from judge.criteria import multi_criteria_layout, template_bodies
-from judge.criteria.render import MultiCriterionLayout, Renderer
+from judge.criteria import template_bodies
+from judge.criteria.render import Renderer, SharedLayout
 from judge.scoring import parse
 
 
@@ -79,7 +80,7 @@ class _Merger:
         self._scales = {c.name: c.scale for c in criteria}
         self._each = {c.name: Renderer(c, template_bodies(c)) for c in criteria}
         self._alone = {c.name: Renderer(replace(c, merged=False), template_bodies(c)) for c in criteria}
-        self._joint = MultiCriterionLayout(multi_criteria_layout(criteria[0]))
+        self._joint = SharedLayout(criteria[0], "merged")
         self._last: tuple[Sample, Mapping[str, Prompt | CriterionError]] | None = None
 
     def prompts(self, sample: Sample) -> Mapping[str, Prompt | CriterionError]:
@@ -99,7 +100,9 @@ class _Merger:
                     name = prompts[0].criterion
                     prompts_by_name[name] = self._alone[name].render(sample)
                     continue
-                messages = ({"role": "user", "content": self._joint.render(prompts)},)
+                questions = [{"name": p.criterion, "key": json.dumps(p.criterion), "text": p.question} for p in prompts]
+                text = f"{prompts[0].messages[0]['content']}\n\n{self._joint.render(questions=questions)}"
+                messages = ({"role": "user", "content": text},)
                 merged = tuple((p.criterion, self._scales[p.criterion]) for p in prompts)
                 for p in prompts:
                     prompts_by_name[p.criterion] = replace(p, messages=messages, question="", merged=merged)

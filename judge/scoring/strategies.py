@@ -7,14 +7,15 @@ for typed questions), `samples` (the mean over several sampled replies; Liu et a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from judge.core.errors import ConfigError, ParseError, ProviderError
+from judge.core.errors import ConfigError, JudgeError, ParseError, ProviderError
 from judge.core.messages import option
-from judge.core.records import Choice, Criterion, Prompt, Provenance, Reading, Request, Response, Scale
+from judge.core.records import Choice, Criterion, Prompt, Provenance, Reading, Request, Response, Scale, whole
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -28,6 +29,8 @@ LABELS = "labels"
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
+_NOT_REPAIRED = ("refusal", "content_filter", "abort")
+"""Finish reasons after which no question for the score alone is asked."""
 _ROUNDING = 0.001
 """How far outside its bounds a value may lie, as a share of the scale: less than a table prints."""
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
@@ -144,6 +147,78 @@ def requests(
             }[criterion.reply]
             params["response_format"] = _response_format("judgment", properties)
     return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadReply:
+    """A reply without a readable score: what is sent back of it, the reply, its error and the strategy."""
+
+    text: str
+    choice: Choice
+    trouble: ParseError
+    strategy: Strategy
+
+    def settings(self, settings: SamplingOptions) -> SamplingOptions:
+        """Return how to ask for the score alone. A judge that writes down its thinking gets room to do so again."""
+        thinks = whole(self.choice.text).strip() not in self.text
+        limit = _TOKEN_LIMIT["reason_then_score" if thinks else "score"]
+        return replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit)
+
+    def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
+        """Return the provenance of a score that was read in the answer to the question for it."""
+        note = f"asked again for the score alone: {self.trouble}"
+        note = f"{provenance.note}; {note}" if provenance.note else note
+        raw = parse.join_replies([self.choice, *_choices(answers)])
+        return replace(provenance, reading="repaired", reason=first_text(self.choice), raw=raw, note=note)
+
+    def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
+        """Return the error of a judgment that has no score after that question either."""
+        if not answers:
+            trouble = f"{self.trouble}; the question for the score alone was not answered: {error}"
+            return ParseError(trouble, self.trouble.raw)
+        trouble = f"{self.trouble}; the answer to the question for the score alone has none either: {error}"
+        return ParseError(trouble, parse.join_replies([self.choice, *_choices(answers)]))
+
+
+def _choices(answers: Iterable[Answer]) -> list[Choice]:
+    """Return the first reply of each answer that has one."""
+    return [answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices]
+
+
+def first_text(choice: Choice) -> str:
+    """Return the text of a reply, finished or not, without its thinking. Raises ParseError if nothing is left."""
+    return parse.reply_text(replace(choice, finish_reason="stop"))
+
+
+def unread_reply(
+    answers: Iterable[Answer], prompt: Prompt, strategy: Strategy, trouble: ParseError
+) -> UnreadReply | None:
+    """Return the first reply after which the judge can be asked for the score alone, if there is one.
+
+    Not after a refusal, what a filter or server broke off, an empty reply, one that ended inside its thinking, or the
+    answer to a typed question. Only the finish reason says that a reply is a refusal.
+    """
+    for choice in _choices(answers):
+        if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
+            continue
+        try:
+            text = whole(first_text(choice))
+        except ParseError:
+            continue
+        if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the criterion's part of a reply
+            text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
+        return UnreadReply(text, choice, trouble, strategy)
+    return None
+
+
+def repair(
+    prompt: Prompt, criterion: Criterion, unread: UnreadReply, question: str
+) -> tuple[Prompt, Criterion, list[Strategy]]:
+    """Return what asks for the score alone: the conversation so far with the question, and how to read the answer."""
+    turns = ({"role": "assistant", "content": unread.text}, {"role": "user", "content": question})
+    ladder: list[Strategy] = ["logprobs", "single"] if unread.strategy == "logprobs" else ["single"]
+    alone = replace(criterion, reply="score", form="text", merged=False)
+    return replace(prompt, messages=(*prompt.messages, *turns), merged=()), alone, ladder
 
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:

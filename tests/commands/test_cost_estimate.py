@@ -383,8 +383,8 @@ def test_criteria_that_nobody_named_are_named() -> None:
 
 
 def test_a_ranking_is_foreseen_too() -> None:
-    counted = totals(make_forecast(prepared(Asked(), pairwise=True, criteria=["overall"])))
-    assert counted["requests"] == run(prepared(Asked(), pairwise=True, criteria=["overall"]))["sent"] == 18
+    ready = prepared(Asked(reply={"A": 1.0}), pairwise=True, criteria=["overall"])
+    assert totals(make_forecast(ready))["requests"] == run(ready)["sent"] == 18
 
 
 def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
 
 
 def test_a_tie_is_no_answer_where_none_is_allowed() -> None:
-    result = judge.rank(ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single")
+    result = judge.rank(ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single", repair="off")
     assert {(f.stage, f.error, f.raw) for f in result.failures} == {("parse", "ParseError", "C")}
     assert len(result.failures) == 6
     assert result.table.scores == ()

@@ -15,7 +15,7 @@ from judge.core.records import Request, Response
 from judge.results.result import load
 
 ROWS = [{"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(4) for s in "ab"]
-PLAN: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single"}
+PLAN: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single", "repair": "off"}
 
 
 def script(*failing: str, reply: str = "2") -> judge.ScriptedProvider:

@@ -182,7 +182,7 @@ def test_a_refused_request_fails_all_its_criteria_once() -> None:
 
 
 def evaluate(model: Any, **options: Any) -> judge.Result:
-    given = {"metrics": [], "cache": False, "weighting": "single", "merge_criteria": True, **options}
+    given = {"metrics": [], "cache": False, "weighting": "single", "repair": "off", "merge_criteria": True, **options}
     return judge.evaluate(ROWS, given.pop("criteria", THREE), model=model, **given)
 
 

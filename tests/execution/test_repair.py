@@ -1,0 +1,371 @@
+"""One question for the score alone, after a reply that has none: when it is asked, what it holds, what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge import criteria
+from judge.cache import NoCache
+from judge.core.errors import ProviderError, Reached, Refused
+from judge.core.records import Choice, Failure, Request, Response, Sample, Usage
+from judge.criteria.render import render_repair_question
+from judge.execution.pending import Judgment, Row
+from judge.execution.retry import Retrier
+from judge.execution.scheduler import JudgeRun
+from judge.results.result import load
+from judge.scoring.strategies import SamplingOptions
+
+ROWS = [{"item": "1", "system": "s", "source": "Snow has shut the pass.", "output": "The pass is shut."}]
+MANY = [ROWS[0] | {"item": str(n), "output": f"The pass is shut, day {n}."} for n in range(12)]
+UNREAD = "It follows the text. I would call it good."
+Answer = str | Response | ProviderError | dict[str, float]
+
+
+def reply(text: str, finish: str = "stop") -> Response:
+    return Response((Choice(text, finish),))
+
+
+class Asked(judge.ScriptedProvider):
+    """A judge that answers a prompt with `first` and a question after that with `second`."""
+
+    notice = ""
+
+    def __init__(
+        self, first: Answer | Callable[[Request], Answer] = UNREAD, second: Answer = "4", *, endpoint: str = ""
+    ) -> None:
+        def script(request: Request) -> Any:
+            if len(request.messages) > 1:
+                return second
+            answer = first(request) if callable(first) else first
+            return Response(answer.choices * request.params.get("n", 1)) if isinstance(answer, Response) else answer
+
+        super().__init__(script, endpoint=endpoint)
+
+    @property
+    def questions(self) -> list[Request]:
+        return [request for request in self.seen if len(request.messages) > 1]
+
+
+def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
+    given = {"metrics": [], "cache": False, "weighting": "single", "reply": "reason_then_score"} | options
+    return judge.evaluate(rows, given.pop("criteria", ["relevance"]), model=provider, **given)
+
+
+def only(result: judge.Result) -> Any:
+    """The only row of a run: its score, or its failure."""
+    (row,) = (*result.table.scores, *result.failures)
+    return row
+
+
+# --------------------------------------------------------------------------------------------------------- the question
+
+
+@pytest.mark.parametrize("language", criteria.languages())
+@pytest.mark.parametrize("pairwise", [False, True])
+def test_the_question_names_the_criterion_and_its_labels_in_the_language_of_the_prompt(
+    language: str, pairwise: bool, golden: Callable[[str, str], None]
+) -> None:
+    criterion = criteria.load("relevance", language=language, pairwise=pairwise)
+    text = render_repair_question(criterion)
+    assert criterion.title in text
+    assert all(label in text for label in criterion.scale.labels)
+    golden(f"repair_{language}{'_pairwise' * pairwise}.txt", text + "\n")
+
+
+def test_a_long_scale_is_named_by_its_ends() -> None:
+    criterion = judge.load_criterion(text="---\nscale: [0, 100]\n---\n{{ output }}", name="worth")
+    assert "one whole number from 0 to 100" in render_repair_question(criterion)
+
+
+def test_a_question_of_ones_own_is_asked_and_signed(tmp_path: Path) -> None:
+    (tmp_path / "layouts").mkdir()
+    (tmp_path / "polite.jinja").write_text("---\nscale: [1, 5]\n---\n{{ output }}")
+    plain = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
+    assert "repair" not in plain.table.columns[0].signature
+    (tmp_path / "layouts" / "repair.jinja").write_text("La note seule, de {{ this.lowest }} à {{ this.highest }} ?")
+    result = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
+    assert provider.questions[0].messages[-1]["content"] == "La note seule, de 1 à 5 ?"
+    assert "|repair@" in result.table.columns[0].signature
+
+
+@pytest.mark.parametrize("language", criteria.languages())
+def test_a_reply_without_a_score_is_followed_by_one_question_and_scored_by_its_answer(
+    language: str, chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    texts = {"en": UNREAD, "ja": "原文に沿っています。", "ko": "원문을 잘 따릅니다.", "zh": "忠于原文。"}
+    chat_server.answer = lambda body: (
+        200, {}, make_completion(texts[language] if len(body["messages"]) == 1 else "3"),
+    )  # fmt: skip
+    result = run("m", base_url=chat_server.url, language=language)
+    first, second = chat_server.bodies
+    assert second["messages"][:1] == first["messages"]
+    assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
+    assert second["messages"][1]["content"] == texts[language]
+    assert (second["temperature"], second["max_completion_tokens"]) == (0, 64)
+    p = only(result).provenance
+    assert (only(result).value, p.method, p.reading, p.argmax) == (3.0, "single", "repaired", "3")
+    assert json.loads(p.raw) == [texts[language], "3"]
+    assert p.reason == texts[language]
+    assert "asked again for the score alone: the reply does not end with" in p.note
+
+
+@pytest.mark.parametrize("weighting", ["auto", "logprobs"])
+def test_the_answers_token_probabilities_weigh_the_score(weighting: str) -> None:
+    provider = Asked(second={"4": 0.6, "5": 0.4})
+    p = only(run(provider, weighting=weighting)).provenance
+    assert only(run(Asked(second={"4": 0.6, "5": 0.4}), weighting=weighting)).value == pytest.approx(4.4)
+    assert (p.method, p.reading, p.mass) == ("logprobs", "repaired", pytest.approx(1.0))
+    assert provider.questions[0].params["top_logprobs"] == 20
+
+
+def test_an_answer_without_token_probabilities_is_read_itself() -> None:
+    provider = Asked()
+    p = only(run(provider, weighting="auto", temperature=0)).provenance
+    assert (p.method, p.reading, len(provider.seen)) == ("single", "repaired", 2)
+    assert "without token probabilities" in p.note
+
+
+def test_draws_are_repaired_only_if_none_has_a_score() -> None:
+    provider = Asked()
+    p = only(run(provider, weighting="samples", draws=3)).provenance
+    assert (p.method, p.reading, len(provider.questions)) == ("single", "repaired", 1)
+    assert "none of 3 draws has a score" in p.note
+    some = Asked(lambda r: Response((Choice(UNREAD), Choice("Good.\nScore: 4"))[: r.params["n"]]))
+    assert only(run(some, weighting="samples", draws=2)).provenance.method == "samples"
+    assert some.questions == []
+
+
+def test_a_comparison_is_repaired_too() -> None:
+    rows = [*ROWS, ROWS[0] | {"system": "t", "output": "Shut."}]
+    provider = Asked(second="A")
+    result = judge.rank(rows, model=provider, weighting="single", repair="on", cache=False)
+    assert len(provider.questions) == 2
+    assert {s.provenance.reading for s in result.table.scores} == {"repaired"}
+
+
+def test_a_criterion_that_a_merged_reply_lacks_is_asked_for_alone() -> None:
+    provider = Asked('{"relevance": 4, "consistency": "high"}', "2")
+    names = ["relevance", "coherence", "consistency"]
+    result = run(provider, criteria=names, merge_criteria=True, reply=None)
+    assert {s.column: (s.value, s.provenance.reading) for s in result.table.scores} == {
+        "relevance": (4.0, "strict"), "coherence": (2.0, "repaired"), "consistency": (2.0, "repaired"),
+    }  # fmt: skip
+    missing, unread = provider.questions
+    assert missing.messages[1]["content"] == '{"relevance": 4, "consistency": "high"}'
+    assert unread.messages[1]["content"] == '{"consistency": "high"}'
+    assert "coherence" in missing.messages[2]["content"]
+    assert "consistency" in unread.messages[2]["content"]
+    assert "response_format" not in missing.params
+
+
+def test_structured_replies_are_repaired_in_words_or_json() -> None:
+    provider = Asked('{"reason": "Good."}', '{"score": 4}')
+    row = only(run(provider, structured=True))
+    assert (row.value, row.provenance.reading) == (4.0, "repaired")
+    assert "response_format" not in provider.questions[0].params
+
+
+def test_thinking_is_not_sent_back_and_has_room() -> None:
+    provider = Asked("<think>Is it a 2? A 3?</think>\nGood.", "<think>A 4.</think>4")
+    row = only(run(provider))
+    assert (row.value, row.provenance.reason) == (4.0, "Good.")
+    assert json.loads(row.provenance.raw)[0].startswith("<think>")
+    (question,) = provider.questions
+    assert question.messages[1]["content"] == "Good."
+    assert question.params["max_tokens"] == 1024
+
+
+@pytest.mark.parametrize("text", ["Good, though it leaves out", '{"reason": "It leaves out'])
+def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
+    row = only(run(Asked(reply(text, "length"))))
+    assert (row.value, row.provenance.reason) == (4.0, text)
+    assert json.loads(row.provenance.raw) == [[text, "length"], "4"]
+
+
+# ------------------------------------------------------------------------------------------------------- when it is not
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        reply("I cannot rate this.", "refusal"), reply(UNREAD, "content_filter"), reply(UNREAD, "abort"), reply(""),
+        reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), Refused("no"),
+    ],
+)  # fmt: skip
+def test_no_question_follows_a_refusal_a_filter_or_an_empty_reply(first: Answer) -> None:
+    provider = Asked(first)
+    assert isinstance(only(run(provider)), Failure)
+    assert len(provider.seen) == 1
+
+
+@pytest.mark.parametrize(("option", "part"), [({"repair": "off"}, "repair=off"), ({"strict": True}, "read=strict")])
+def test_it_can_be_turned_off_and_the_column_says_so(option: dict[str, Any], part: str) -> None:
+    provider = Asked()
+    result = run(provider, **option)
+    assert (only(result).reading, only(result).raw, len(provider.seen)) == (None, UNREAD, 1)
+    assert f"|{part}|" in result.table.columns[0].signature
+    assert "repair" not in run(Asked()).table.columns[0].signature
+    assert run(Asked()).table.columns[0].signature.replace("|single", f"|{part}|single") == (
+        result.table.columns[0].signature
+    )
+
+
+def test_an_endpoint_of_typed_questions_is_never_asked_again() -> None:
+    provider = judge.ScriptedProvider(lambda _: Response((Choice("I pass."),)), decides=True)
+    assert isinstance(only(run(provider, weighting="auto", reply=None)), Failure)
+    assert len(provider.seen) == 1
+
+
+# ----------------------------------------------------------------------------------------------------------- what fails
+
+
+def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
+    provider = Asked(second="Good, as I said.")
+    failure = only(run(provider))
+    assert (failure.stage, failure.error, failure.method, failure.reading) == (
+        "parse", "ParseError", "single", "repaired",
+    )  # fmt: skip
+    assert json.loads(failure.raw) == [UNREAD, "Good, as I said."]
+    assert "the answer to the question for the score alone has none either: not a score alone" in failure.message
+    assert len(provider.seen) == 2
+
+
+def test_a_question_that_is_refused_leaves_the_first_trouble() -> None:
+    failure = only(run(Asked(second=Refused("no second turn here"))))
+    assert (failure.stage, failure.error, failure.raw, failure.reading) == ("parse", "ParseError", UNREAD, None)
+    assert failure.message.startswith("the reply does not end with")
+    assert failure.message.endswith("was not answered: no second turn here")
+
+
+def stopped(provider: Asked, folder: Path, **limit: Any) -> judge.Result:
+    """What a run kept that came to a limit."""
+    with pytest.raises(Reached):
+        run(provider, MANY[:1], out=folder / "run", cache=folder / "cache", **limit)
+    return load(folder / "run")
+
+
+def test_a_budget_that_ends_before_the_question_leaves_the_first_trouble(tmp_path: Path) -> None:
+    costly = Response((Choice(UNREAD),), Usage(4_900, 90))
+    provider = Asked(costly, endpoint="https://judge.invalid/v1")
+    failure = only(stopped(provider, tmp_path, budget="5000tokens"))
+    assert (failure.raw, failure.reading, len(provider.seen)) == (UNREAD, None, 1)
+    assert failure.message == only(run(Asked(), MANY[:1], repair="off")).message
+    again = Asked(costly, endpoint="https://judge.invalid/v1")
+    result = run(again, MANY[:1], cache=tmp_path / "cache", budget="50000tokens")
+    assert (only(result).value, len(again.seen), len(again.questions)) == (4.0, 1, 1)
+
+
+def test_a_deadline_that_ends_before_the_answer_leaves_the_first_trouble(tmp_path: Path) -> None:
+    class Slow(Asked):
+        async def complete(self, request: Request) -> Response:
+            if len(request.messages) > 1:
+                await asyncio.sleep(60.0)
+            return await super().complete(request)
+
+    failure = only(stopped(Slow(endpoint="x"), tmp_path, deadline=0.5))
+    assert (failure.raw, failure.message.startswith("the reply does not end")) == (UNREAD, True)
+
+
+# ----------------------------------------------------------------------------------------------- what is paid, and when
+
+
+def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_path: Path) -> None:
+    def first(request: Request) -> str:
+        return UNREAD if "day 1" in request.messages[0]["content"] else "Good.\nScore: 3"
+
+    provider = Asked(first, endpoint="x")
+    result = run(provider, MANY, cache=tmp_path, max_concurrency=3)
+    unread = [row for row in MANY if "day 1" in row["output"]]
+    assert len(provider.seen) == len(MANY) + len(unread)
+    assert Counter(s.provenance.reading for s in result.table.scores) == {"strict": 9, "repaired": len(unread)}
+    (judged,) = result.info["judges"].values()
+    assert (judged["requests"]["unread"], judged["requests"]["repaired"]) == (3, 3)
+    again = Asked(first, endpoint="x")
+    assert run(again, MANY, cache=tmp_path).table.scores == result.table.scores
+    assert again.seen == []
+
+
+def test_an_answer_without_a_score_is_not_paid_again_until_failures_are_retried(tmp_path: Path) -> None:
+    kept = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
+    first = Asked(second="Good.", endpoint="x")
+    failure = only(run(first, **kept))
+    again = Asked(endpoint="x")
+    assert only(run(again, **kept)) == failure
+    assert again.seen == []
+    retried = Asked(endpoint="x")
+    assert only(run(retried, **kept, retry_failed=True)).value == 4.0
+    assert len(retried.seen) == 2
+
+
+def test_equal_judgments_share_the_question(tmp_path: Path) -> None:
+    provider = Asked(endpoint="x")
+    result = run(provider, cache=tmp_path, rows=[row | {"output": "Shut."} for row in MANY])
+    assert {s.value for s in result.table.scores} == {4.0}
+    assert len(result.table.scores) == len(MANY)
+    assert len(provider.questions) == 1
+
+
+def test_questions_follow_in_a_second_batch(tmp_path: Path) -> None:
+    rounds: list[list[int]] = []
+
+    class Gathering:
+        """An engine that takes all requests of a round before it answers them."""
+
+        gathers = True
+
+        async def __call__(self, requests: Any, ask: Any, done: Any, *, concurrency: int) -> None:
+            taken = [request async for request in requests]
+            rounds.append([len(request.messages) for request in taken])
+            for request in taken:
+                await done(request, await ask(request))
+
+    rows: list[Row] = []
+    samples = [Sample(row["item"], "s", row["output"], row["source"]) for row in MANY]
+    judged = JudgeRun(
+        [Judgment(sample, replace(criteria.load("relevance"), reply="reason_then_score")) for sample in samples],
+        Asked(endpoint="x"), SamplingOptions("single", repair=True), cache=NoCache(), retrier=Retrier(),
+        emit=rows.append, engine=Gathering(),
+    )  # fmt: skip
+    asyncio.run(judged())
+    assert rounds == [[1] * 12, [3] * 12]
+    assert len(rows) == 12
+
+
+# ---------------------------------------------------------------------------------------- recorded and scripted replies
+
+
+def test_a_recorded_run_is_replayed_with_its_answers(tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+    recorded = run(Asked(second="2"), MANY, record=file)
+    replayed = run(None, MANY, replay=file)
+    assert replayed.table.scores == recorded.table.scores
+    assert {s.provenance.reading for s in replayed.table.scores} == {"repaired"}
+
+
+def test_a_recording_without_answers_fails_as_it_did(tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+    before = run(Asked(), MANY, record=file, repair="off")
+    for _ in range(2):  # the second time, all but the questions is answered by the cache
+        after = run(None, MANY, replay=file, cache=tmp_path / "cache")
+        assert [(f.item, f.raw, f.error, f.reading) for f in after.failures] == [
+            (f.item, f.raw, f.error, f.reading) for f in before.failures
+        ]
+        told = "; the question for the score alone was not answered: calls.jsonl does not hold the reply to it"
+        assert {f.message for f in after.failures} == {before.failures[0].message + told}
+
+
+def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "replies.yaml"
+    file.write_text(f"- reply: {UNREAD}\n")
+    assert isinstance(only(run(f"scripted/{file}")), Failure)
+    file.write_text(f"- {{when: The pass is shut, reply: {UNREAD}}}\n- {{when: score alone, reply: 2}}\n")
+    assert only(run(f"scripted/{file}")).provenance.reading == "repaired"
