@@ -237,7 +237,7 @@ def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
     environment = Sandbox(FunctionLoader(texts.get), _Placeholder if templates.draft else StrictUndefined)
     if templates.draft:
-        environment.filters["fenced"] = lambda text, label: str(text)
+        environment.filters["fenced"] = pass_context(lambda _, text, label: str(text))
     return environment.get_template(templates.first)
 
 

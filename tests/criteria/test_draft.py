@@ -63,6 +63,13 @@ def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
     assert "Which of the two texts is better by this criterion, A or B?" in asked
 
 
+def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> None:
+    criterion = criteria.load(write(f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}"))
+    asked_of(criterion)
+    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(Sample("i", "s", "Good morning.", "It dawns."))
+    assert "Good morning." in prompt.messages[0]["content"]
+
+
 @pytest.mark.parametrize("language", criteria.languages())
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: bool) -> None:
