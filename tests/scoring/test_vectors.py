@@ -269,4 +269,4 @@ def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
 
 def test_every_rule_of_the_file_is_on_the_page() -> None:
     page = (Path(judge.__file__).parents[1] / "docs/vectors.md").read_text("utf-8")
-    assert {v["rule"] for v in VECTORS} == set(re.findall(r"^\| `([a-z-]+)` \|", page.partition("## Rules")[2], re.M))
+    assert {v["rule"] for v in VECTORS} == set(re.findall(r"^- `([a-z-]+)`:", page.partition("## Rules")[2], re.M))
