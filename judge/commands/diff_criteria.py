@@ -189,7 +189,9 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
 
 def _header_fields(criterion: Criterion) -> dict[str, str]:
     labels, values = criterion.scale.labels, criterion.scale.values
-    if labels != tuple(f"{value:g}" for value in values):
+    if criterion.scale.halves:
+        scale = f"{labels[0]}–{labels[-1]}, half points allowed"
+    elif labels != tuple(f"{value:g}" for value in values):
         scale = ", ".join(f"{label} ({value:g})" for label, value in zip(labels, values, strict=True))
     elif len(labels) == values[-1] - values[0] + 1:
         scale = f"{labels[0]}–{labels[-1]}"

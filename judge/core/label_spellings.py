@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -12,7 +13,10 @@ from judge.core import records
 from judge.core.records import Scale
 
 # Marks of direction, which stand around numbers in Arabic and Hebrew, and the box of the keycap emoji.
-_UNSEEN = dict.fromkeys(map(ord, "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u20e3"))
+_FOLDED: dict[int, str | None] = dict.fromkeys(
+    map(ord, "\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u20e3")
+)
+_FOLDED[ord("½")] = ".5"  # NFKC would make "41⁄2" of "4½"
 _DECIMAL_SIGN = "\u066b"
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 
@@ -45,7 +49,7 @@ def fold(text: str) -> str:
     """Apply `records.fold` and convert the decimal digits of every script to ASCII. Idempotent."""
     if text.isascii():
         return text
-    folded = records.fold(text.translate(_UNSEEN)).replace(_DECIMAL_SIGN, ".")
+    folded = records.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
     return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), folded)
 
 
@@ -90,7 +94,17 @@ class LabelIndex:
         if label := self.labels.get(self.key(text)):
             return label
         key = signed(text.strip()).casefold()
-        return self.words.get(key) or self.counted.get(key) or self.numbers.get(format_decimal(key))
+        number = format_decimal(key.replace(",", "."))
+        return self.words.get(key) or self.counted.get(key) or self.numbers.get(number)
+
+    def is_half(self, text: str) -> bool:
+        """Return whether folded text is a number halfway between two labels that are next to each other."""
+        number = signed(text.strip())
+        return (
+            is_number(number) is not None
+            and float(number) % 1 == 0.5
+            and all(str(math.floor(float(number)) + more) in self.numbers for more in (0, 1))
+        )
 
 
 @lru_cache(maxsize=256)

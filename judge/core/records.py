@@ -75,16 +75,25 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The answers that a criterion allows: `labels` as the judge writes them, and their numeric `values`."""
+    """The answers that a criterion allows: `labels` as the judge writes them, and their numeric `values`.
+
+    With `halves`, every second label is a half point: it counts if the judge writes it, but is not asked for.
+    """
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
+    halves: bool = False
 
     @classmethod
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
         """Return the scale low, low + step, …, high."""
         numbers = range(low, high + 1, step)
         return cls(tuple(str(n) for n in numbers), tuple(float(n) for n in numbers))
+
+    @property
+    def asked(self) -> Scale:
+        """The scale that the judge is asked to use."""
+        return Scale(self.labels[::2], self.values[::2]) if self.halves else self
 
     @property
     def question(self) -> Question:
@@ -159,7 +168,8 @@ class Criterion:
     @property
     def told(self) -> tuple[Any, ...]:
         """The parts of the prompt that are not in the templates."""
-        return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply
+        halves = ("allow_half",) if self.scale.halves else ()
+        return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply, *halves
 
     @property
     def digest(self) -> str:

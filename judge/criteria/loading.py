@@ -348,7 +348,7 @@ def finalize(criterion: Criterion) -> Criterion:
     result = result if result.title else replace(result, title=result.name)
     if front_matter(result.template):
         header = read_header(result.path, result.template)
-        says = header.scale.labels, header.scale.values, tuple(header.steps), header.reply
+        says = replace(result, scale=header.scale, steps=tuple(header.steps), reply=header.reply).told[2:]
         if says not in (result.told[2:], result.said[2:]):
             raise CriterionError(
                 f"{result.path}: the header of its template says another scale, steps or reply than the Criterion has; "

@@ -131,7 +131,7 @@ def _render(templates: Templates, variables: Mapping[str, Any]) -> str:
 
 
 def _view_of(criterion: Criterion) -> CriterionView:
-    scale = criterion.scale
+    scale = criterion.scale.asked
     return CriterionView(
         title=criterion.title,
         description=criterion.description,

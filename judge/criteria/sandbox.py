@@ -283,7 +283,8 @@ def pack(templates: Templates, variables: Mapping[str, Any]) -> bytes:
 def _unpack(data: bytes) -> tuple[Templates, dict[str, Any]]:
     (first, texts, *rest), variables, views, slots = json.loads(data)
     for name, fields in views.items():
-        scale, steps = Scale(*map(tuple, fields.pop("scale").values())), tuple(fields.pop("steps"))
+        labels, numbers, _ = fields.pop("scale").values()
+        scale, steps = Scale(tuple(labels), tuple(numbers)), tuple(fields.pop("steps"))
         variables[name] = CriterionView(**fields, scale=scale, steps=steps)
     variables |= {name: Slot(*slot) for name, slot in slots.items()}
     return Templates(first, tuple(map(tuple, texts)), *rest), variables

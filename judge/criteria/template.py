@@ -9,16 +9,26 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
-from judge.core.label_spellings import fold
+from judge.core.label_spellings import fold, format_decimal
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
@@ -73,16 +83,18 @@ def _scale(raw: Any) -> Scale:
     raise ValueError(f"{raw!r:.100} is not a scale; write {_SCALES}")
 
 
-def _number_scale(low: Any, high: Any, step: Any) -> Scale:
-    if not all(type(n) is int and abs(n) <= _LARGEST for n in (low, high, step)):
-        raise ValueError(f"a scale runs between whole numbers up to {_LARGEST:,}; write {_SCALES}")
+def _number_scale(*ends_and_step: Any) -> Scale:
+    if not all(type(n) in (int, float) and abs(n) <= _LARGEST and round(n, 3) == n for n in ends_and_step):
+        raise ValueError(f"a scale runs between numbers up to {_LARGEST:,} of at most 3 decimals; write {_SCALES}")
+    low, high, step = (Decimal(str(n)) for n in ends_and_step)
     if low >= high:
         raise ValueError(f"{low} is not below {high}; the lowest score comes first")
-    if step < 1 or (high - low) % step:
+    if step <= 0 or (high - low) % step:
         raise ValueError(f"steps of {step} do not lead from {low} to {high}; a step divides {high - low}")
-    if (count := (high - low) // step + 1) > MAX_LABELS:
+    if (count := int((high - low) / step) + 1) > MAX_LABELS:
         raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
-    return Scale.integers(low, high, step)
+    labels = [format_decimal(f"{low + n * step:f}") for n in range(count)]
+    return Scale(tuple(labels), tuple(map(float, labels)))
 
 
 def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
@@ -92,13 +104,13 @@ def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_INTEGER = {"type": "integer"}
+_NUMBER = {"type": "number"}
 _LABELS = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2}
 _SCALE_SCHEMA = {
     "anyOf": [
-        {"type": "array", "items": _INTEGER, "minItems": 2, "maxItems": 2},
-        _object(("min", "max"), min=_INTEGER, max=_INTEGER, step=_INTEGER),
-        _object(("labels", "values"), labels=_LABELS, values={"type": "array", "items": {"type": "number"}}),
+        {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2},
+        _object(("min", "max"), min=_NUMBER, max=_NUMBER, step=_NUMBER),
+        _object(("labels", "values"), labels=_LABELS, values={"type": "array", "items": _NUMBER}),
     ]
 }
 
@@ -113,10 +125,19 @@ class Header(BaseModel):
     scale: Annotated[Scale, PlainValidator(_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
         description=f"Scores that a reply may have: {_SCALES}."
     )
+    allow_half: bool = Field(False, description="Whether a reply may be 4.5 on a scale of whole numbers.")
     reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
     weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score.")
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
+
+    @field_validator("allow_half")
+    @classmethod
+    def _check_whole_numbers(cls, value: bool, info: ValidationInfo) -> bool:
+        scale = info.data.get("scale")
+        if value and scale and scale != Scale.integers(round(scale.low), round(scale.high)):
+            raise ValueError("takes a scale of whole numbers in steps of 1, such as [1, 5]")
+        return value
 
 
 def read_header(label: str, text: str) -> Header:
@@ -136,9 +157,13 @@ def read_header(label: str, text: str) -> Header:
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
     try:
-        return Header.model_validate({str(key): value for key, value in parsed.values.items()})
+        header = Header.model_validate({str(key): value for key, value in parsed.values.items()})
     except ValidationError as error:
         raise _bad_key(label, parsed.lines, error) from error
+    if header.allow_half:
+        with_halves = _number_scale(int(header.scale.low), int(header.scale.high), 0.5)
+        header = header.model_copy(update={"scale": replace(with_halves, halves=True)})
+    return header
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

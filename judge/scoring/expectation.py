@@ -203,6 +203,7 @@ def _spellings_of(scale: Scale) -> _Spellings:
         spellings |= {f"+{number}": label for number, label in index.numbers.items() if not number.startswith("-")}
     if index.ends[1] == "100":
         spellings |= {f"{number}%": label for number, label in index.numbers.items()}
+    spellings |= {number.replace(".", ","): label for number, label in index.numbers.items()}
     number_words = dict(index.words)
     number_words |= {
         word + gap + unit: label for word, label in index.counted.items() for gap in ("", " ") for unit in UNITS

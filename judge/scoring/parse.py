@@ -273,7 +273,10 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     # A score has its unit, and the scale's ends with it.
     labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
     counted = "|".join([*index.counted, "(?!)"])
-    stated = "|".join([_NUMBER, *index.words])
+    # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
+    decimals = r"(?:\.[0-9]++|,[0-9]{1,2}(?![0-9]))?"
+    number = f"[0-9]++{decimals}" if any("." in text for text in index.numbers) else _NUMBER
+    stated = "|".join([number, *index.words])
     count = rf"{stated}|(?:{counted})(?=\s*+[{UNITS}])"
     stated = rf"(?:{stated}|{counted})"
     plus = "+" if index.below_zero else ""
@@ -475,8 +478,10 @@ def _score_of_match(
             if label is None or label != names.ends[group != "low"]:
                 raise ParseError(f"{written} out of {stated} is off the scale ({grammar.expected})", text)
     label = names.label(written)
-    if label is None:
-        raise ParseError(f"{written} is off the scale ({grammar.expected})", text, start)
+    if label is None or ("," in written and "," not in text[start:end]):  # 4，5 is a list
+        hint = "; half points are not allowed, unless the criterion says `allow_half: true` or has `step: 0.5`"
+        hint *= names.is_half(written)
+        raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
     return Found(label, start, end)
 
 

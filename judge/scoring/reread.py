@@ -37,7 +37,8 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
     name = column.criterion or column.name
     stored = (info.get("criteria") or {}).get(name) or {}
     try:
-        scale = Scale(**{key: tuple(v) if isinstance(v, list) else v for key, v in stored["scale"].items()})
+        labels, values = stored["scale"]["labels"], stored["scale"]["values"]
+        scale = Scale(tuple(labels), tuple(values), stored["scale"].get("halves", False))
         return Criterion(name, "", scale, stored["reply"], title=stored["title"], language=stored["language"])
     except (AttributeError, KeyError, TypeError):
         raise ConfigError(_OLD) from None

@@ -118,7 +118,7 @@ def requests(
     params: dict[str, Any]
     count = 1
     if strategy == "decisions":
-        scale, kind = criterion.scale, criterion.scale.question
+        scale, kind = criterion.scale.asked, criterion.scale.asked.question
         # The labels of a predicate are the false one, then the true one.
         labels = sorted(scale.labels, key=scale.value) if kind == "predicate" else list(scale.labels)
         question = {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
@@ -133,7 +133,7 @@ def requests(
         if strategy == "logprobs":
             params["top_logprobs"] = _TOP_LOGPROBS
             if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
-                params[LABELS] = list(criterion.scale.labels)
+                params[LABELS] = list(criterion.scale.asked.labels)
         if prompt.merged:
             schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
             params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
@@ -382,6 +382,9 @@ def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _label_schema(scale: Scale) -> dict[str, Any]:
-    if all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in scale.labels):
-        return {"type": "integer", "enum": [int(text) for text in scale.labels]}
-    return {"type": "string", "enum": list(scale.labels)}
+    labels = scale.asked.labels
+    if all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in labels):
+        return {"type": "integer", "enum": [int(text) for text in labels]}
+    if all(re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", text) for text in labels):
+        return {"type": "number", "enum": [float(text) for text in labels]}
+    return {"type": "string", "enum": list(labels)}

@@ -16,8 +16,8 @@ from judge.core.records import Response, Usage
 from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import Result, load
-from judge.suite.evaluate import Outcome
 from judge.suite.case import Verdict
+from judge.suite.evaluate import Outcome
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
 POLITE = """---

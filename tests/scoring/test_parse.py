@@ -202,7 +202,7 @@ def test_every_kind_of_label_is_found_where_it_stands(text: str, scale: Scale, l
         ("minus two", SIGNED), ("-two", SIGNED), ("two", VERDICT), ("pass with", REMARKS), ("seventy", HUNDRED),
         ("합", PASSED), ("합격함", PASSED), ("可能", ALLOWED), ("不", ALLOWED), ("4", Scale(("4", "٤"), (1.0, 2.0))),
         ("", Scale(("", "1"), (0.0, 1.0))), ("Score:", Scale((" ", "1"), (0.0, 1.0))),
-        ("75", HUNDRED), ("0.7", HALVES), (".5", HALVES), ("0,5", HALVES),
+        ("75", HUNDRED), ("0.7", HALVES), (".5", HALVES), ("0，5", HALVES), ("0,500", HALVES),
         ("1e0", HALVES), ("Answer: mm", CASED), ("very", WORDS),
     ],
 )  # fmt: skip

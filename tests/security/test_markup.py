@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from judge.report.document import Details, Document, Paragraph
 from judge.report.renderers.markdown import escape, render
-from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.case import Verdict
+from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.schema import Suite
 
 HOSTILE = "</summary><img src=x onerror=alert(1)><b>"
