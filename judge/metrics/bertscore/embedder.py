@@ -104,37 +104,30 @@ class Store:
     def _rows(self, columns: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _MOST_PARAMETERS):
             part = keys[start : start + _MOST_PARAMETERS]
-            question = f"SELECT {columns} FROM texts WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
-            with self._guarded():
-                if self._database is not None:
-                    yield from self._database.execute(question, part)
+            yield from self._fetch(f"SELECT {columns} FROM texts WHERE key IN ({','.join('?' * len(part))})", part)  # noqa: S608
 
     def put(self, rows: Mapping[bytes, Encoded]) -> None:
         """Store these; they are on disk when this returns. An existing row is replaced, because it may be damaged."""
+        self._write("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _table_rows(rows))
+
+    def fact(self, name: str) -> str:
+        """Return what was stored under this name, or an empty text."""
+        return next((str(value) for (value,) in self._fetch("SELECT value FROM facts WHERE key = ?", [name])), "")
+
+    def save_fact(self, name: str, value: str) -> None:
+        """Store a text under a name."""
+        self._write("REPLACE INTO facts VALUES (?,?)", [(name, value)])
+
+    def _fetch(self, question: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._guarded():
+            return self._database.execute(question, parameters).fetchall() if self._database else []
+        return []
+
+    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._guarded():
             if self._database is not None:
                 with self._database as transaction:
-                    transaction.executemany("REPLACE INTO texts VALUES (?,?,?,?,?,?,?)", _table_rows(rows))
-
-    def metadata(self, name: str) -> dict[str, Any] | None:
-        """Return what was stored under this name, or None."""
-        with self._guarded():
-            if self._database is not None:
-                row = self._database.execute("SELECT value FROM facts WHERE key = ?", [name]).fetchone()
-                if row is not None:
-                    try:
-                        value = json.loads(row[0])
-                    except (TypeError, ValueError):
-                        return None
-                    return value if isinstance(value, dict) else None
-        return None
-
-    def save_metadata(self, name: str, value: Mapping[str, Any]) -> None:
-        """Store a JSON value under a name."""
-        with self._guarded():
-            if self._database is not None:
-                with self._database as transaction:
-                    transaction.execute("REPLACE INTO facts VALUES (?,?)", [name, json.dumps(dict(value))])
+                    transaction.executemany(statement, rows)
 
     def close(self) -> None:
         if self._database is not None:
@@ -243,10 +236,10 @@ class Embedder:
     def facts(self) -> TokenizerInfo:
         if self._facts is None:
             name = f"facts|{self._scheme}"
-            self._facts = TokenizerInfo.from_dict(self._store.metadata(name))
+            self._facts = TokenizerInfo.from_json(self._store.fact(name))
             if self._facts is None:
                 self._facts = self._encoder.facts
-                self._store.save_metadata(name, asdict(self._facts))
+                self._store.save_fact(name, json.dumps(asdict(self._facts)))
         return self._facts
 
     @property

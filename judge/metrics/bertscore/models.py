@@ -256,12 +256,12 @@ class TokenizerInfo:
         return self.limit - len(self.prefix) - len(self.suffix)
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any] | None) -> TokenizerInfo | None:
+    def from_json(cls, text: str) -> TokenizerInfo | None:
         """Return the information that `asdict` wrote as JSON; None for anything else."""
         try:
-            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in (fields or {}).items()}
-            return cls(**values)
-        except (AttributeError, TypeError):
+            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(text).items()}
+            return cls(**fields)
+        except (AttributeError, TypeError, ValueError):
             return None
 
 
@@ -440,7 +440,7 @@ class OnnxEncoder:
         self.batch_tokens = huggingface.batch_tokens("cuda" if providers[0] == "CUDAExecutionProvider" else "cpu")
 
     def _open(self, runtime: Any, providers: list[str]) -> None:
-        known = TokenizerInfo.from_dict(json.loads((self._place / "facts.json").read_text("utf-8")))
+        known = TokenizerInfo.from_json((self._place / "facts.json").read_text("utf-8"))
         if known is None:
             raise ValueError("damaged facts.json")
         self.facts: TokenizerInfo = known

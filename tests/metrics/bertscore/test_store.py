@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from judge.metrics.bertscore.embedder import Encoded, Store, key
+from judge.metrics.bertscore.models import TokenizerInfo
 
 
 def encoded(count: int = 4) -> Encoded:
@@ -20,7 +21,7 @@ def test_what_is_put_is_there_for_the_next_run(tmp_path: Path) -> None:
     keys = [key("scheme", f"text {n}") for n in range(700)]
     store = Store(tmp_path)
     store.put({name: encoded(n % 5 + 1) for n, name in enumerate(keys)})
-    store.save_metadata("model", {"limit": 512})
+    store.save_fact("model", "512 tokens")
     store.close()
     again = Store(tmp_path)
     found = again.get([*keys, key("scheme", "another text")])
@@ -31,8 +32,8 @@ def test_what_is_put_is_there_for_the_next_run(tmp_path: Path) -> None:
     assert row.vectors.tobytes() == wanted.vectors.tobytes()
     assert (row.length, row.windows) == (7, 2)
     assert again.ids(keys)[keys[4]].tolist() == wanted.ids.tolist()
-    assert again.metadata("model") == {"limit": 512}
-    assert again.metadata("other") is None
+    assert again.fact("model") == "512 tokens"
+    assert again.fact("other") == ""
     again.close()
 
 
@@ -63,14 +64,9 @@ def test_a_damaged_row_counts_as_absent_and_is_replaced(tmp_path: Path, damage: 
     store.close()
 
 
-def test_a_damaged_fact_counts_as_absent(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.save_metadata("model", {"limit": 512})
-    with sqlite3.connect(tmp_path / "embeddings.sqlite") as database:
-        database.execute("UPDATE facts SET value = '{'")
-    database.close()
-    assert store.metadata("model") is None
-    store.close()
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"limit": 512}', '{"other": 1}'])
+def test_a_damaged_fact_counts_as_absent(text: str) -> None:
+    assert TokenizerInfo.from_json(text) is None
 
 
 @pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 8000])
@@ -92,9 +88,9 @@ def test_a_folder_that_cannot_be_written_costs_the_store_and_not_the_run(tmp_pat
     store = Store(tmp_path / "file" / "cache")
     name = key("scheme", "text")
     store.put({name: encoded()})
-    store.save_metadata("model", {})
+    store.save_fact("model", "")
     assert store.get([name]) == {}
-    assert store.metadata("model") is None
+    assert store.fact("model") == ""
     assert "not kept" in store.trouble
     store.close()
 
