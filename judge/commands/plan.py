@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 _NOT_INCLUDED = (
-    "Not included: retries, hidden reasoning tokens, and rate limits of the server that are not set by --rpm or --tpm."
+    "Not included: retries, second questions (--repair), hidden reasoning tokens, and rate limits of the server that "
+    "are not set by --rpm or --tpm."
 )
 _ORDERS = {1: "one order", 2: "both orders"}
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from judge.cache import Cache
 from judge.core import plugins
-from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError
+from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError, Unrecorded
 from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
@@ -378,6 +378,10 @@ class JudgeRun:
                 self._fall_back(case, UnusableReply(f"the draws were not answered: {error}"), answers)
                 return
             self._give_up(case, answers, error)
+            if case.first and isinstance(error, Unrecorded):  # as if it had not been asked
+                self._leave(case)
+                case = case.first
+                self.counts.failed_cached += not case.waited
         else:
             self._traits.proven.add(case.strategies[0])
             if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
