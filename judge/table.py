@@ -311,7 +311,7 @@ class Table:
 
     @cached_property
     def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-        samples = {(s.item, s.system): place for place, s in enumerate(self.samples)}
+        samples = {s.key: place for place, s in enumerate(self.samples)}
         return samples, {c.name: place for place, c in enumerate(self.columns)}
 
     def _order(self, row: Score | Failure) -> tuple[int, int, int]:
@@ -371,7 +371,7 @@ class Table:
 
         if wide:
             values_by_key: dict[tuple[str, ...], float] = {}
-            keys: list[tuple[str, ...]] = [(s.item, s.system) for s in self.samples]
+            keys: list[tuple[str, ...]] = [s.key for s in self.samples]
             names = ["item", "system"]
             if any(row.rival for row in self.rows()):
                 keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
@@ -510,7 +510,7 @@ def recover(folder: Path) -> tuple[Table, dict[str, Any]]:
             return Table(samples, columns, scores, failures), info
         except StorageError:
             notes.append(f"The texts of this run cannot be read ({_START}).")
-    keys = dict.fromkeys((r.item, r.system) for r in rows)
+    keys = dict.fromkeys(r.key for r in rows)
     metrics = {s.column for s in scores if s.provenance.method == "metric"}
     names = dict.fromkeys(r.column for r in rows)
     columns = tuple(Column(name, "metric" if name in metrics else "criterion", "") for name in names)

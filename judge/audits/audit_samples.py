@@ -113,7 +113,7 @@ def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], langua
     for criterion, scale in scales.items():
         by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)
     changed_texts, names = list(base.changed), dict[str, str]()
-    texts_by_criterion = {criterion: {(s.item, s.system) for s in base.changed} for criterion in scales}
+    texts_by_criterion = {criterion: {s.key for s in base.changed} for criterion in scales}
     for number, (scale, criteria) in enumerate(by_scale.items(), 1):
         for attack in ATTACKS:
             name = attack.name if number == 1 else f"{attack.name} ({number})"
@@ -121,7 +121,7 @@ def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], langua
             attacked = [replace(inject(s, attack, scale, language), system=name) for s in base.originals]
             changed_texts += attacked
             for criterion in criteria:
-                texts_by_criterion[criterion] |= {(s.item, s.system) for s in attacked}
+                texts_by_criterion[criterion] |= {s.key for s in attacked}
     several = len(by_scale) > 1
     return replace(
         base,

@@ -231,7 +231,7 @@ def sensitivity_table(
     if not names or ORIGINAL not in table.systems:
         return ()
     # For each change, which items have a text of it.
-    existing = {(sample.item, sample.system) for sample in table.samples}
+    existing = {sample.key for sample in table.samples}
     texts = [np.array([(item, name) in existing for item in table.items]) for name in names]
     cells = []
     for criterion, column in evidence.columns.items():

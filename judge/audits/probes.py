@@ -206,14 +206,14 @@ def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_Tex
     if table is None:
         return
     features = {
-        (sample.item, sample.system): feature
+        sample.key: feature
         for sample, feature in zip(table.samples, measured(table.samples), strict=True)
         if feature.words
     }
     for name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
-            if feature := features.get((row.item, row.system)):
+            if feature := features.get(row.key):
                 copied = None if feature.novel2 is None else 1 - feature.novel2
                 texts.append(_TextMeasure(row.item, row.system, row.value, log2(feature.words), copied))
         yield name, column, texts
@@ -365,14 +365,14 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
     if table is None:
         return
     family = model_family(evidence.model)
-    generators = {(s.item, s.system): s.extra.get("generator") for s in table.samples}
+    generators = {s.key: s.extra.get("generator") for s in table.samples}
     is_own = {  # for every text with a known `generator`
         text: model_family(name) == family
         for text, name in generators.items()
         if isinstance(name, str) and name.strip()
     }
     for name, column in evidence.criteria(table):
-        values = {(row.item, row.system): row.value for row in table.column_scores(column.name)}
+        values = {row.key: row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
         rated_items = _lead_by_item({text: value for text, value in values.items() if text in ratings}, is_own)
         rows = [
@@ -393,7 +393,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
     """Return human ratings of the criterion; none if any is outside its scale."""
-    rated = {(s.item, s.system): s.human[name] for s in table.samples if name in s.human}
+    rated = {s.key: s.human[name] for s in table.samples if name in s.human}
     if column.low is None or column.high is None:
         return {}
     inside = all(column.low <= value <= column.high for value in rated.values())

@@ -338,7 +338,7 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
     if ends[0] != ends[1]:
         notes = ("The scales differ, so scores are compared as shares of their scale, 0 to 1.",)
         sides = _as_shares(before), _as_shares(after)
-    had, has = ({(s.item, s.system) for s in side.table.column_scores(column.name)} for side in sides)
+    had, has = ({s.key for s in side.table.column_scores(column.name)} for side in sides)
     comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
     old_ranks, new_ranks = (
         {r.system: (r.rank, r.low, r.high) for c in side.comparisons if c.column == column.name for r in c.ranks}

@@ -240,7 +240,7 @@ def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Co
         (whole(sample.item), whole(sample.system)): sample for sample in prepared.samples
     }
     for earlier_sample in earlier.table.samples:
-        current = current_samples.get((earlier_sample.item, earlier_sample.system))
+        current = current_samples.get(earlier_sample.key)
         name = f"item {earlier_sample.item}, system {earlier_sample.system}"
         if current is None:
             raise ConfigError(f"{_OPTION}: the run in {where} is of other data: {name} is not in this run's")
@@ -342,7 +342,7 @@ async def run_judges(
             judge_columns = {c.name: c.criterion for c in table_columns if c.judge or len(prepared.judges) == 1}
             texts = prepared.wanted_texts
             for tie in prepared.pairs.ties([*judge_columns]):
-                if texts is None or (tie.item, tie.system) in texts.get(judge_columns[tie.column], ()):
+                if texts is None or tie.key in texts.get(judge_columns[tie.column], ()):
                     keep(tie)
         runs = []
         for name, retrier in retriers.items():

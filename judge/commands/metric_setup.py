@@ -177,7 +177,7 @@ def _parameters(metric_class: Any) -> Mapping[str, inspect.Parameter]:
 def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) -> MetricResult:
     """Return the result. Raises ConfigError if rows are missing, repeated, or of unknown texts or columns."""
     columns = {column.name for column in result.columns}
-    texts = {(s.item, s.system) for s in samples} | {("", s.system) for s in samples}
+    texts = {s.key for s in samples} | {("", s.system) for s in samples}
     seen: set[tuple[str, str, str]] = set()
     for row in result.rows:
         key = row.item, row.system, row.column

@@ -84,7 +84,7 @@ def choose_pairs(samples: Sequence[Sample], *, orders: int, budget: int | None, 
     """
     systems = list(dict.fromkeys(s.system for s in samples))
     items = list(dict.fromkeys(s.item for s in samples))
-    texts = {(s.item, s.system): s for s in samples}
+    texts = {s.key: s for s in samples}
     by_systems = [
         [(texts[item, a], texts[item, b]) for item in items if (item, a) in texts and (item, b) in texts]
         for a, b in combinations(systems, 2)
@@ -486,7 +486,7 @@ def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
 def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:
     """Return whether the run judges this text on this criterion."""
     wanted_texts = prepared.wanted_texts
-    return wanted_texts is None or (sample.item, sample.system) in wanted_texts.get(criterion.name, ())
+    return wanted_texts is None or sample.key in wanted_texts.get(criterion.name, ())
 
 
 def reject_duplicate_columns(names: Sequence[str]) -> None:
@@ -526,7 +526,7 @@ def _load_criteria(
         )
         chosen.append(replace(configured(criterion, config), merged=config.merge_criteria))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
-        criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or (s.item, s.system) in texts])
+        criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])
     reject_duplicate_columns([c.name for c in chosen])
     if config.merge_criteria:
         if any(criterion.pairwise for criterion in chosen):

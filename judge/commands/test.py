@@ -124,9 +124,7 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     table, asked = result.table, suite_texts.asked[False]
     criteria = {column.name: column.criterion for column in table.columns}
     rows = (
-        row
-        for row in table.rows()
-        if (wanted := asked.wanted.get(criteria[row.column])) is None or (row.item, row.system) in wanted
+        row for row in table.rows() if (wanted := asked.wanted.get(criteria[row.column])) is None or row.key in wanted
     )
     return replace(result, table=Table(asked.samples, table.columns, *split_rows(rows)))
 
@@ -335,7 +333,7 @@ def _prepare_suite(
         for pairwise, texts in asked.items()
         if texts.samples
     }
-    known = [(sample.item, sample.system) for sample in (*data, *single)] if all_cases else None
+    known = [sample.key for sample in (*data, *single)] if all_cases else None
     return PreparedSuite(
         suite,
         suite_texts,

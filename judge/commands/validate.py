@@ -97,12 +97,12 @@ def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
 
 def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:
     """Return the judges of all runs on the first run's texts, under distinct names, and notes on other texts."""
-    texts = {(s.item, s.system): s.output for s in runs[0][1].table.samples}
+    texts = {s.key: s.output for s in runs[0][1].table.samples}
     rated: list[tuple[str, RatedColumn]] = []
     notes = []
     for place, (source, result) in enumerate(runs, 1):
         name = f"run {place}" if isinstance(source, Result) else str(source)
-        theirs = {(s.item, s.system): s.output for s in result.table.samples}
+        theirs = {s.key: s.output for s in result.table.samples}
         same = {key for key, output in theirs.items() if texts.get(key) == output}
         if not same:
             raise DataError(f"{name} shares no text with the first run (same item, system and output)")

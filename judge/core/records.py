@@ -72,6 +72,11 @@ class Sample:
     where: str = ""
     ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The text's item and system."""
+        return self.item, self.system
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -356,6 +361,11 @@ class Score:
     provenance: Provenance
     rival: str = ""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The text's item and system."""
+        return self.item, self.system
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -376,6 +386,11 @@ class Failure:
     rival: str = ""
     method: str | None = None
     reading: Reading | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The text's item and system."""
+        return self.item, self.system
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,7 @@ def stream(
             samples = _row_samples(row, number, mappings, systems, scores)
         for sample in filter(row_filter, samples):
             place = sample.where or f"row {number}"
-            key = hash((sample.item, sample.system))  # 64 bits in place of names: 10 million rows have no collision
+            key = hash(sample.key)  # 64 bits in place of names: 10 million rows have no collision
             if key in first:
                 other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
                 raise DataError(

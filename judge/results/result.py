@@ -217,10 +217,8 @@ class Result:
             lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
         else:
             lowest = [score for _, score, _ in plugins.report("worst_texts")(self, n)]
-        outputs = {(sample.item, sample.system): sample.output for sample in self.table.samples}
-        rows = [
-            (s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.item, s.system]) for s in lowest
-        ]
+        outputs = {sample.key: sample.output for sample in self.table.samples}
+        rows = [(s.item, s.system, s.column, s.value, s.provenance.reason or "", outputs[s.key]) for s in lowest]
         return pd.DataFrame(rows, columns=["item", "system", "column", "score", "reason", "output"])
 
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
@@ -376,7 +374,7 @@ def _check_same_run(
         named = [", ".join(column.name for column in group) for group in (table.columns, columns)]
         mismatch = "other signatures" if named[0] == named[1] else f"columns {named[0]}, not {named[1]}"
         raise StorageError(others.format(folder / SAMPLES, RUN, mismatch))
-    texts, names = {(s.item, s.system) for s in table.samples}, {column.name for column in columns}
+    texts, names = {s.key for s in table.samples}, {column.name for column in columns}
     for row in table.rows():
         sides = [name for name in (row.system, row.rival) if name]
         whole = not row.item and set(sides) <= set(table.systems)
@@ -398,21 +396,21 @@ def _keys_of_frame_rows(
 
     Raises DataError for a frame of other texts.
     """
-    texts = {(s.item, s.system): s.output for s in result.table.samples}
+    texts = {s.key: s.output for s in result.table.samples}
     read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
     each = max(len(systems), 1)
     partly = plan.get("limit") is not None or bool(plan.get("where"))
     keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]
-        keys = [(sample.item, sample.system) for sample in row]
-        lacking = [sample for sample in row if (sample.item, sample.system) not in texts]
+        keys = [sample.key for sample in row]
+        lacking = [sample for sample in row if sample.key not in texts]
         if lacking and not partly:
             raise DataError(
                 f"row {place // each}: the run has no text of item {row[0].item!r}; join the frame it judged"
             )
         for sample in row:
-            if texts.get((sample.item, sample.system), sample.output) != sample.output:
+            if texts.get(sample.key, sample.output) != sample.output:
                 raise DataError(
                     f"row {place // each}: item {sample.item!r} of {sample.system!r} is another text than the run "
                     "judged; join the frame it judged"
@@ -500,9 +498,9 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
 
 def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | Failure]:
     """Yield the rows of these texts, and the corpus-level rows of systems that keep all their texts."""
-    texts = {(sample.item, sample.system) for sample in matching}
+    texts = {sample.key for sample in matching}
     panels = {column.criterion for column in result.table.columns if column.judge}  # computed anew from their judges
-    incomplete = {sample.system for sample in result.table.samples if (sample.item, sample.system) not in texts}
+    incomplete = {sample.system for sample in result.table.samples if sample.key not in texts}
     systems = {system for _, system in texts} - incomplete
     for row in result.table.rows():
         sides = [name for name in (row.system, row.rival) if name]

@@ -275,7 +275,7 @@ class _RatedScores:
 
 def _calibrated(table: Table, column: Column) -> Calibrated:
     name = criterion(column)
-    ratings = matrix(table.samples, {(s.item, s.system): s.human.get(name) for s in table.samples}).T
+    ratings = matrix(table.samples, {s.key: s.human.get(name) for s in table.samples}).T
     rated_scores = _RatedScores(table.systems, ratings, table.matrix(column.name))
     means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
     values = np.full((len(table.systems), 1), np.nan)

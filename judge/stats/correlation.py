@@ -89,7 +89,7 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
     cells = np.full((len(down), len(across)), np.nan)
     for sample in samples:
-        value = values.get((sample.item, sample.system))
+        value = values.get(sample.key)
         cells[down[sample.item], across[sample.system]] = np.nan if value is None else value
     return cells
 
@@ -240,7 +240,7 @@ def change_in_agreement(
     `seed` sets resamples and tests, `confidence` is that of resampled intervals.
     """
     old, new = matrix(rated, before), matrix(rated, after)
-    ratings = matrix(rated, {(s.item, s.system): s.human[rating] for s in rated})
+    ratings = matrix(rated, {s.key: s.human[rating] for s in rated})
     shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
     against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence), (old, new))
     sides = against.correlate(old), against.correlate(new)

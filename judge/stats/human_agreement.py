@@ -127,8 +127,8 @@ def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
     """Return a column from its rows among those of several columns."""
     own = [row for row in rows if row.column == column.name]
-    values = {(row.item, row.system): row.value for row in own if isinstance(row, Score)}
-    failed = frozenset((row.item, row.system) for row in own if isinstance(row, Failure))
+    values = {row.key: row.value for row in own if isinstance(row, Score)}
+    failed = frozenset(row.key for row in own if isinstance(row, Failure))
     scale = column if column.kind == "criterion" else None
     return RatedColumn(name, column.signature, values, column.criterion, scale, failed)
 
@@ -196,7 +196,7 @@ def baselines_without_judge(
     Without `measure` the heuristic and ROUGE are left out unless the table has them.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    lengths = {(s.item, s.system): float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
+    lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
     existing = {column.criterion: column for column in table.columns if column.kind == "metric" and column.criterion}
     columns = [column_from_table(column, table, "heuristic") for name, column in existing.items() if name in criteria]
@@ -300,7 +300,7 @@ def _rated(
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
     texts = [sample for sample in samples if name in sample.human]
-    ratings = matrix(texts, {(s.item, s.system): s.human[name] for s in texts})
+    ratings = matrix(texts, {s.key: s.human[name] for s in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
     makers = [_scorer(column) for column in judges]
     below = [
@@ -431,7 +431,7 @@ def _judge_row(judge: RatedColumn, row: Row, values: Floats, ratings: Floats, bo
 
 def _rater_row(samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """Return the correlation of one rater with the others, or why it is unknown."""
-    ratings = {(s.item, s.system): s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
+    ratings = {s.key: s.ratings[criterion] for s in samples if s.ratings.get(criterion)}
     if not any(sum(vote is not None for vote in each) > 1 for each in ratings.values()):
         shortage = "one rating per text" if not ratings else "no text with ratings by two raters"
         return None, f'the data have {shortage}; write every rating, as in "human": {{"relevance": [4, 5, 3]}}'

@@ -144,7 +144,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         tuple(name for name in before.systems if name in set(after.systems)),
         tuple(name for name in before.items if name in set(after.items)),
     )
-    texts = {(s.item, s.system) for s in before.samples} & {(s.item, s.system) for s in after.samples}
+    texts = {s.key for s in before.samples} & {s.key for s in after.samples}
     columns, refused = _comparable_columns(before, after)
     tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
     compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
@@ -154,26 +154,21 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         [
             row
             for row in table.failures
-            if row.column in names and row.stage != "panel" and ((row.item, row.system) in texts or not row.item)
+            if row.column in names and row.stage != "panel" and (row.key in texts or not row.item)
         ]
         for table in (before, after)
     ]
     first, second = ({(row.item, row.system, row.column) for row in rows} for rows in failed)
     scored = [
-        {
-            (row.item, row.system, row.column)
-            for row in table.scores
-            if row.column in names and (row.item, row.system) in texts
-        }
+        {(row.item, row.system, row.column) for row in table.scores if row.column in names and row.key in texts}
         for table in (before, after)
     ]
-    texts_before = {(s.item, s.system): (s.output, s.source, s.references) for s in before.samples}
+    texts_before = {s.key: (s.output, s.source, s.references) for s in before.samples}
     return Runs(
         texts=len(texts),
         items=len(shared.items),
         edited=sum(
-            texts_before.get((s.item, s.system), (s.output, s.source, s.references))
-            != (s.output, s.source, s.references)
+            texts_before.get(s.key, (s.output, s.source, s.references)) != (s.output, s.source, s.references)
             for s in after.samples
         ),
         means=(

@@ -21,7 +21,7 @@ def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
     for sample, features in zip(samples, measured(samples), strict=True):
         length = log(features.words) if features.words else None
         copying = None if features.novel2 is None else 1 - features.novel2
-        features_by_text[sample.item, sample.system] = TextFeatures(length, copying, features.position)
+        features_by_text[sample.key] = TextFeatures(length, copying, features.position)
     return features_by_text
 
 
@@ -130,9 +130,9 @@ def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]
     """Yield every judge's column and every rated criterion: its name, whether it is people's, and the values."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     for column in columns:
-        yield column.name, False, {(s.item, s.system): s.value for s in table.column_scores(column.name)}
+        yield column.name, False, {s.key: s.value for s in table.column_scores(column.name)}
     for name in dict.fromkeys(map(criterion, columns)):
-        rated = {(s.item, s.system): s.human[name] for s in table.samples if name in s.human}
+        rated = {s.key: s.human[name] for s in table.samples if name in s.human}
         if rated:
             yield name, True, rated
 

@@ -100,13 +100,13 @@ class Agreement(Case):
         scored, criterion = context.scored(), self.stem()
         texts = {*context.texts}
         samples = scored.result.table.samples
-        rated = [s for s in samples if (s.item, s.system) in texts and criterion in s.human]
+        rated = [s for s in samples if s.key in texts and criterion in s.human]
         if not rated:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
         lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
         lacking, detail = scored.describe_missing(lost)
         level = self.human.level or usual_level(rated)
-        ratings = matrix(rated, {(s.item, s.system): s.human[criterion] for s in rated})
+        ratings = matrix(rated, {s.key: s.human[criterion] for s in rated})
         correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(
             matrix(rated, scored.values(rated))
         )

@@ -136,7 +136,7 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, t
 
     Raises ConfigError if it has other data: no common text, or half of them were edited.
     """
-    text_before = {(sample.item, sample.system): _text(sample) for sample in before.table.samples}
+    text_before = {sample.key: _text(sample) for sample in before.table.samples}
     shared = [sample for sample in samples if _key(sample) in text_before]
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
@@ -151,8 +151,8 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, t
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
     if edited:
         table, others = before.table, {_key(sample) for sample in edited}
-        rows = split_rows(row for row in table.rows() if (row.item, row.system) not in others)
-        kept = tuple(sample for sample in table.samples if (sample.item, sample.system) not in others)
+        rows = split_rows(row for row in table.rows() if row.key not in others)
+        kept = tuple(sample for sample in table.samples if sample.key not in others)
         before = replace(before, table=Table(kept, table.columns, *rows))
     return before, tuple(notes)
 
@@ -204,7 +204,7 @@ def compare_with_baseline(
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
     line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
-    texts = [(sample.item, sample.system) for sample in result.table.samples]
+    texts = [sample.key for sample in result.table.samples]
     rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
     changes = {name: _mean_change(result, baseline, name, texts, row) for name, row in rows.items()}
     compared = {name: change for name, change in changes.items() if isinstance(change, _MeanChange)}

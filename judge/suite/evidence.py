@@ -347,7 +347,7 @@ class CaseScores:
 
     def values(self, samples: Iterable[Sample]) -> dict[Text, float]:
         """Return the deciding scores of these texts."""
-        scores = {(sample.item, sample.system): self.score(sample.item, sample.system) for sample in samples}
+        scores = {sample.key: self.score(sample.item, sample.system) for sample in samples}
         return {text: score.value for text, score in scores.items() if score}
 
     def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:

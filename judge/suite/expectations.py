@@ -294,7 +294,7 @@ class Order(Case):
         """Return the texts of items that have both."""
         better, worse = self.systems
         matching = self.matching(by_item, systems)
-        there = {(sample.item, sample.system) for sample in matching}
+        there = {sample.key for sample in matching}
         if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
             raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
         matching = [sample for sample in matching if {(sample.item, better), (sample.item, worse)} <= there]

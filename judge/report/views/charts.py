@@ -120,11 +120,11 @@ def scatter_charts(result: Result) -> Iterator[Chart]:
     """Yield each judge's scores against people's ratings, criterion by criterion."""
     for rated in result.rated:
         name = rated.criterion
-        ratings = {(s.item, s.system): s.human[name] for s in result.table.samples if name in s.human}
+        ratings = {s.key: s.human[name] for s in result.table.samples if name in s.human}
         columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == name]
         for column, row in zip(columns, rated.judges, strict=False):
             scores = result.table.column_scores(column.name)
-            points = [(s.value, ratings[s.item, s.system]) for s in scores if (s.item, s.system) in ratings]
+            points = [(s.value, ratings[s.key]) for s in scores if s.key in ratings]
             rho = row.correlation.estimates.get(("item", "spearman"))
             if points:
                 title = f"Scores and ratings: {one_line(name)}, {one_line(row.name)}"

@@ -373,7 +373,7 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         }
         for result in (comparison.before, comparison.after)
     ]
-    outputs = {(s.item, s.system): s.output for s in comparison.after.table.samples}
+    outputs = {s.key: s.output for s in comparison.after.table.samples}
     for item in comparison.runs.changed_items[:_MAX_ITEMS]:
         blocks: list[Block] = []
         shown: set[str] = set()  # systems whose text is above

@@ -223,7 +223,7 @@ def _scored(result: Result) -> Items:
     measured = [shown for shown in columns.values() if shown.measure is not None]
     leads = [shown for shown in measured if shown.judged and not shown.judge]
     leads = leads or [shown for shown in measured if shown.column.better][:1]
-    texts = [(sample.item, sample.system) for sample in result.table.samples]
+    texts = [sample.key for sample in result.table.samples]
     measures = []
     for shown in measured:
         values = {text: _value(shown.column, rows.get((*text, shown.column.name))) for text in texts}

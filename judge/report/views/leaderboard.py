@@ -442,7 +442,7 @@ def worst_texts(result: Result, n: int, column: str = "") -> list[Text]:
         if score.column in columns and not score.rival:
             share = share_of_scale(columns[score.column], score.value)
             if share is not None:
-                shares.setdefault((score.item, score.system), []).append((share, score, columns[score.column]))
+                shares.setdefault(score.key, []).append((share, score, columns[score.column]))
     worst = [(min(texts, key=lambda t: t[0]), sum(t[0] for t in texts) / len(texts)) for texts in shares.values()]
     return [text for text, _ in sorted(worst, key=lambda pair: (pair[0][0], pair[1]))[:n]]
 
@@ -467,7 +467,7 @@ def _excerpt(result: Result, share: float, score: Score, column: Column) -> Exce
 
 def _output(result: Result, score: Score) -> str:
     """Return the beginning of the text that was scored."""
-    samples = (s for s in result.table.samples if (s.item, s.system) == (score.item, score.system))
+    samples = (s for s in result.table.samples if s.key == score.key)
     return next((one_line(sample.output, _MAX_TEXT) for sample in samples), "")
 
 
@@ -539,16 +539,16 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     empty: dict[str, Any] = {column.name: None for column in result.table.columns}
     empty |= {f"{name}_reason": None for name in reasons} | {"failures": ""}
     for sample in result.table.samples:
-        values[sample.item, sample.system] = {
+        values[sample.key] = {
             **{"item": sample.item, "system": sample.system, "output": sample.output},
             **empty,
         }
     for score in result.table.scores:
-        if (row := values.get((score.item, score.system))) is not None and not score.rival:
+        if (row := values.get(score.key)) is not None and not score.rival:
             row[score.column] = score.value
             if f"{score.column}_reason" in row:
                 row[f"{score.column}_reason"] = score.provenance.reason
     for failure in result.table.failures:
-        if (row := values.get((failure.item, failure.system))) is not None:
+        if (row := values.get(failure.key)) is not None:
             row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
     return ("item", "system", "output", *empty), list(values.values())
