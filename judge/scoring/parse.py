@@ -479,7 +479,7 @@ def _score_of_match(
                 raise ParseError(f"{written} out of {stated} is off the scale ({grammar.expected})", text)
     label = names.label(written)
     if label is None or ("," in written and "," not in text[start:end]):  # 4，5 is a list
-        hint = "; half points are not allowed, unless the criterion says `allow_half: true` or has `step: 0.5`"
+        hint = "; half points are not allowed without `allow_half: true` or `step: 0.5`"
         hint *= names.is_half(written)
         raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
     return Found(label, start, end)
