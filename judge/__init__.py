@@ -5,7 +5,8 @@
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
 - `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed texts.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` two wordings of a criterion.
-- `judge.load_result(...)` reads a stored run; `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
+- `judge.load_result(...)` reads a stored run, `judge.verify(...)` recomputes its numbers.
+- `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
 
 `help(judge.evaluate)` lists the options. Expected errors are kinds of `judge.JudgeError`. The other names are types of
 arguments and results. Importing this package loads nothing heavy: names are resolved at first use.
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from judge.commands.test import test as test
     from judge.commands.test import test_async as test_async
     from judge.commands.validate import validate as validate
+    from judge.commands.verify import Verification as Verification
+    from judge.commands.verify import verify as verify
     from judge.core.errors import JudgeError as JudgeError
     from judge.core.records import Criterion as Criterion
     from judge.core.records import Failure as Failure
@@ -70,6 +73,7 @@ _WHERE = {
     "Score": "judge.core.records:Score",
     "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
     "Validation": "judge.results.validation:Validation",
+    "Verification": "judge.commands.verify:Verification",
     "audit": "judge.commands.audit:audit",
     "audit_async": "judge.commands.audit:audit_async",
     "compare": "judge.commands.compare:compare",
@@ -87,6 +91,7 @@ _WHERE = {
     "test": "judge.commands.test:test",
     "test_async": "judge.commands.test:test_async",
     "validate": "judge.commands.validate:validate",
+    "verify": "judge.commands.verify:verify",
 }
 __all__ = ["__version__", *_WHERE]
 

@@ -54,6 +54,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "__version__",
         "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async", "load_criterion", "load_result",
         "load_samples", "metrics", "plan", "rank", "rank_async", "render", "test", "test_async", "validate",
+        "Verification", "verify",
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`judge report`, `compare` and `validate`: show a stored run again, or compare it with another or with people."""
+"""`judge report`, `verify`, `compare` and `validate`: show or check a stored run, or compare it with others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import check_outputs, print_report
+from judge.cli.terminal import BOTH, check_outputs, print_json, print_report, print_untrusted
 from judge.core.errors import ConfigError
 
 _DRAWN = ("svg", "png")
@@ -71,6 +71,42 @@ def report_command(
     if output is None and format == "html":
         output = run / "report.html"
     print_report(result, format, full=full, wide=wide, folder=run, output=output)
+
+
+_MOST_DIFFERENCES = 20
+
+
+def verify_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    *,
+    format: Annotated[str, format_option(*BOTH)] = "console",
+) -> None:
+    """Recompute every number of a stored run, offline.
+
+    Exits with 1 if a number differs."""
+    from dataclasses import asdict
+
+    from judge.commands.verify import verify
+    from judge.core.format import plural, seconds
+
+    verification = verify(run)
+    differences = verification.differences
+    if format == "json":
+        print_json(asdict(verification))
+    else:
+        count = f"{sum(verification.checked.values()):,} values recomputed, {plural(len(differences), 'difference')}"
+        lines = [f"{run}: {count} ({seconds(verification.seconds)})"]
+        for each in differences[:_MOST_DIFFERENCES]:
+            names = (("item", each.item), ("system", each.system), ("column", each.column))
+            place = ", ".join([*(f"{kind} {name}" for kind, name in names if name), each.place])
+            lines.append(f"  {place}: {each.stored} → {each.recomputed}")
+        if len(differences) > _MOST_DIFFERENCES:
+            lines.append(f"  and {len(differences) - _MOST_DIFFERENCES:,} more: --format json lists them")
+        lines += [f"{number:>9,}  {name}" for name, number in verification.checked.items()]
+        lines += [f"  not checked: {reason}" for reason in verification.unchecked]
+        print_untrusted("\n".join(lines))
+    if differences:
+        raise typer.Exit(1)
 
 
 PAGE = "compared.html"

@@ -69,7 +69,7 @@ class _Moments:
 
 
 @dataclass(slots=True)
-class _Seen:
+class Seen:
     """What a streamed run keeps in memory: the first texts with their rows, and counts and moments of all.
 
     `texts` counts by system, `failed` by stage and error, then by system and column. `examples` has the first failure
@@ -127,7 +127,7 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
     Intervals are normal ones; at this size they equal a bootstrap's. Memory does not grow with the data, except for
     the check that no item and system come twice. An error leaves no files.
     """
-    seen = _Seen()
+    seen = Seen()
     names = ["the judge"] * bool(judge) + list(prepared.metrics)
     results_by_metric: list[list[MetricResult]] = [[] for _ in names]
     writer = StreamingWriter(prepared.config.out) if prepared.config.out is not None else None

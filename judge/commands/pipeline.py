@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from judge.commands import judge_run, metric_setup, run_metadata
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
-from judge.config import RankConfig, RunConfig
+from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
 from judge.core.messages import in_python, option
 from judge.core.records import Column, Score
@@ -25,10 +25,7 @@ from judge.execution.progress import JudgeProgress, Progress
 from judge.metrics import Metric, MetricResult, asks_judge, parallel
 from judge.providers import Capabilities
 from judge.report.views import items
-from judge.results.result import Result
-from judge.stats import human_agreement
-from judge.stats.analyze import analyze
-from judge.stats.score_drivers import looks as looks_of
+from judge.results.result import Result, analyzed
 from judge.table import SCORES, delete_journal
 
 T = TypeVar("T")
@@ -182,8 +179,9 @@ async def _run_streamed(prepared: PreparedRun, progress: Progress, ledger: Budge
 def _complete_info(
     prepared: PreparedRun, info: dict[str, Any], columns: Sequence[Column], **more: Any
 ) -> dict[str, Any]:
-    """Add the signatures to the metadata of a run, and the prompts if it is complete."""
-    info = info | {"signatures": {c.name: c.signature for c in columns}} | more
+    """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
+    signatures = {c.name: c.signature for c in columns}
+    info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None} | more
     if info["status"] == "complete" and prepared.criteria:
         judgments_by_suffix = {
             column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges
@@ -197,15 +195,7 @@ def _build_result(
 ) -> Result:
     """Analyse the rows."""
     columns = [*judge_run.columns(prepared, progress), *measured]
-    config = prepared.config
-    orders = config.orders if isinstance(config, RankConfig) else None
-    judged = orders is None and bool(prepared.criteria)
-    looks = looks_of(prepared.samples) if judged and info["status"] == "complete" else None
-    analysis = analyze(
-        prepared.samples, columns, rows, orders=orders, seed=config.seed, looks=looks, people=config.calibrate
-    )
-    rated = human_agreement.of_run(analysis.table, info["model"], config.seed) if looks is not None else ()
-    return Result.of(analysis, _complete_info(prepared, info, columns), rated)
+    return analyzed(prepared.samples, columns, rows, _complete_info(prepared, info, columns))
 
 
 async def _run_in_thread(work: Callable[[], T]) -> T:

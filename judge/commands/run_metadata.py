@@ -184,9 +184,9 @@ def metadata_factory(
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),
-            "unmet": _sum(info["unmet"] for info in infos),
-            "usage": _sum(info["usage"] for info in infos),
-            "requests": _sum(info["requests"] for info in infos),
+            "unmet": add_counts(info["unmet"] for info in infos),
+            "usage": add_counts(info["usage"] for info in infos),
+            "requests": add_counts(info["requests"] for info in infos),
             "cost": total or {},
             "slowest": [
                 dict(zip(keys, (round(seconds, 3), *place), strict=True))
@@ -272,7 +272,7 @@ def _joined(texts: Any) -> str | None:
     return ", ".join(dict.fromkeys(text for text in texts if text)) or None
 
 
-def _sum(counted: Any) -> dict[str, int]:
+def add_counts(counted: Any) -> dict[str, int]:
     """Add up counts by name; the names keep the order of their first appearance."""
     total: Counter[str] = Counter()
     for counts in counted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -36,7 +37,6 @@ from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, re
 if TYPE_CHECKING:
     import pandas as pd
 
-    from judge.stats.analyze import Analysis
 
 _FORMAT = 1
 _LISTED = 20  # names in a message
@@ -88,11 +88,6 @@ class Result:
     calibrated: tuple[Calibrated, ...] = ()
     matrices: tuple[Matrix, ...] = ()
     rated: tuple[Rated, ...] = ()
-
-    @classmethod
-    def of(cls, found: Analysis, info: Mapping[str, Any], rated: tuple[Rated, ...] = ()) -> Result:
-        """Return the result of a finished run, from its analysis."""
-        return cls(**{name: getattr(found, name) for name in found.__slots__}, info=info, rated=rated)
 
     def __repr__(self) -> str:
         table = self.table
@@ -259,15 +254,14 @@ class Result:
         another run and `overwrite` is False.
         """
         folder = Path(folder)
-        content: dict[str, Any] = {"format": _FORMAT, "info": self.info, "columns": self.table.columns}
-        content |= {field.name: getattr(self, field.name) for field in fields(self)[1:] if field.name != "info"}
-        for name in ("estimates", "repeats"):
-            content[name] = [{"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()]
-        content["rated"] = list(map(flat, self.rated))
-        run = (json.dumps(to_json(content), ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+        tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
+        content = run_content(self)
+        digests = {name: hashlib.sha256(table).hexdigest() for name, table in tables.items()}
+        content["digests"] = digests or file_digests(folder)
+        content["digests"][RUN] = run_digest(content)
+        run = (json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
         if not overwrite and (folder / RUN).exists() and (folder / RUN).read_bytes() != run:
             raise StorageError(f"{folder} holds another run: name another folder, or save(..., overwrite=True)")
-        tables = {} if "streamed" in self.info else self.table.files()  # streamed ones are there, and have all rows
         store(folder, {**tables, RUN: run})
         delete_journal(folder)
         if not pages:
@@ -278,6 +272,50 @@ class Result:
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
         return plugins.fragment(self)
+
+
+def analyzed(
+    samples: Sequence[Sample], columns: Sequence[Column], rows: Sequence[Score | Failure], info: Mapping[str, Any]
+) -> Result:
+    """Return the result of a run's rows, without those of a panel's means, by the plan and the status in `info`."""
+    plan = info.get("plan") or {}
+    seed, orders = plan.get("seed", 0), plan.get("orders")
+    criteria = info.get("criteria", [column for column in columns if column.kind == "criterion"])
+    judged = bool(criteria) and orders is None and info["status"] == "complete"
+    people = plan.get("calibrate", False)
+    features = looks(samples) if judged else None
+    analysis = analyze(samples, columns, rows, orders=orders, seed=seed, looks=features, people=people)
+    rated = human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
+    return Result(**{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated)
+
+
+def run_content(result: Result) -> dict[str, Any]:
+    """Return what run.json holds of a result, without digests, as plain JSON."""
+    content: dict[str, Any] = {"format": _FORMAT, "info": result.info, "columns": result.table.columns}
+    content |= {field.name: getattr(result, field.name) for field in fields(result)[1:] if field.name != "info"}
+    for name in ("estimates", "repeats"):
+        content[name] = [{"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()]
+    content["rated"] = list(map(flat, result.rated))
+    return dict(to_json(content))
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """Return the sha256, in hex, of the tables of a folder. Raises StorageError."""
+    digests = {}
+    for name in (SCORES, SAMPLES):
+        try:
+            with (folder / name).open("rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise StorageError(f"cannot read {folder / name}: {error.strerror or error}") from error
+    return digests
+
+
+def run_digest(content: Mapping[str, Any]) -> str:
+    """Return the sha256, in hex, of the content of run.json without this digest, as canonical JSON."""
+    digests = {name: digest for name, digest in content["digests"].items() if name != RUN}
+    text = json.dumps({**content, "digests": digests}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load(folder: str | Path) -> Result:
@@ -291,6 +329,19 @@ def load(folder: str | Path) -> Result:
     journal = (folder / JOURNAL).exists()
     if journal and not ((folder / SCORES).exists() and (folder / RUN).exists()):
         return _partial(folder)
+    result = load_finished(folder)
+    if journal and read_journal(folder).rows:
+        partial = _partial(folder)
+        if _size(partial) > _size(result):
+            return partial
+    if journal:
+        note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
+        return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
+    return result
+
+
+def load_finished(folder: Path) -> Result:
+    """Load what a run stored at its end. Raises StorageError."""
     path = folder / RUN
     version = "unknown"
     try:
@@ -307,19 +358,11 @@ def load(folder: str | Path) -> Result:
         raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
-    del run["format"]
+    del run["format"], run["digests"]
     streamed = run["info"].get("streamed") or {}
     table = Table.load(folder, streamed.get("shown"))
-    _check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
-    result = Result(table, **run)
-    if journal and read_journal(folder).rows:
-        partial = _partial(folder)
-        if _size(partial) > _size(result):
-            return partial
-    if journal:
-        note = f"A later run in this folder was cut short; what it had is in {JOURNAL}."
-        return replace(result, info={**result.info, "notes": [*result.info.get("notes", ()), note]})
-    return result
+    check_same_run(folder, table, run.pop("columns"), {} if streamed else run["estimates"])
+    return Result(table, **run)
 
 
 def _size(result: Result) -> int:
@@ -331,17 +374,7 @@ def _partial(folder: Path) -> Result:
     # The journal was begun before the run ended: what it says of requests, cost and time is not the run's total.
     unknown = ("usage", "requests", "cost", "seconds", "slowest", "budget")
     info = {name: value for name, value in journal_info.items() if name not in unknown}
-    plan = info.get("plan") or {}
-    rows = list(table.rows())
-    analysis = analyze(
-        table.samples,
-        table.columns,
-        rows,
-        orders=plan.get("orders"),
-        seed=plan.get("seed", 0),
-        people=plan.get("calibrate", False),
-    )
-    return Result.of(analysis, {**info, "status": "partial"})
+    return analyzed(table.samples, table.columns, list(table.rows()), {**info, "status": "partial"})
 
 
 @cache
@@ -356,6 +389,7 @@ def _run_model() -> type[BaseModel]:
     }
     del stored["table"]
     fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
+    fields_of_run["digests"] = dict[str, str], {}  # older runs have none
     return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
 
 
@@ -363,7 +397,7 @@ def _reject_constant(constant: str) -> float:
     raise ValueError(f"it holds {constant}, which no run writes")
 
 
-def _check_same_run(
+def check_same_run(
     folder: Path, table: Table, columns: tuple[Column, ...], estimates: Mapping[tuple[str, str], Estimate]
 ) -> None:
     """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""
@@ -467,18 +501,6 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
     columns = [column for column in result.table.columns if column.name in columns_with_rows | panels]
     known = {column.name for column in columns}
-    orders = plan.get("orders") if result.rankings else None
-    judged = orders is None and any(column.kind == "criterion" and column.weight for column in columns)
-    seed = int(plan.get("seed") or 0)
-    analysis = analyze(
-        matching,
-        columns,
-        [row for row in rows if row.column in known],
-        orders=orders,
-        seed=seed,
-        looks=looks(matching) if judged and result.drivers else None,
-        people=bool(result.calibrated),
-    )
     dropped = [column.name for column in table.columns if column.name not in known]
     notes = [
         f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
@@ -489,11 +511,8 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
         notes.append(f"Left out, as measured over all texts of a system together: {', '.join(dropped)}.")
     info: Mapping[str, Any] = result.info
     where = {name: [*value] if isinstance(value, list | tuple) else [value] for name, value in values.items()}
-    return Result.of(
-        analysis,
-        {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}},
-        human_agreement.of_run(analysis.table, str(result.info.get("model") or ""), seed) if judged else (),
-    )
+    info = {**info, "notes": [*notes, *info.get("notes", ())], "where": {**info.get("where", {}), **where}}
+    return analyzed(matching, columns, [row for row in rows if row.column in known], info)
 
 
 def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | Failure]:

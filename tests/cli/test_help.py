@@ -35,7 +35,7 @@ def test_thirteen_commands_stand_under_four_headings() -> None:
     }
     assert groups == {
         "Evaluate": ["run", "rank", "plan"],
-        "Read": ["report", "compare", "validate", "power"],
+        "Read": ["report", "compare", "validate", "power", "verify"],
         "Gate": ["test", "audit"],
         "Set up": ["init", "vectors", "criteria", "doctor"],
     }
