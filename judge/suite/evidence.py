@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import fsum, sqrt
 from typing import Literal
 
@@ -331,13 +332,11 @@ class CaseScores:
             raise Undecidable(f"{one_line(criterion)} was not judged in this run")
         judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == criterion]
         case_scores = cls(result, column, judges)
-        names = {judge.name for judge in (column, *judges)}
-        wanted_items = frozenset(items)
-        rows: Iterable[Row] = (row for name in names for row in result.table.column_scores(name))
-        for group in (rows, (row for row in result.table.failures if row.column in names)):
-            for row in group:
-                if row.item in wanted_items:
-                    case_scores.rows.setdefault((row.item, row.system, row.rival), {})[row.column] = row
+        names, wanted_items = {judge.name for judge in (column, *judges)}, frozenset(items)
+        rows: Iterable[Row] = chain(*map(result.table.column_scores, names), result.table.failures)
+        for row in rows:
+            if row.item in wanted_items and row.column in names:
+                case_scores.rows.setdefault((row.item, row.system, row.rival), {})[row.column] = row
         return case_scores
 
     def score(self, item: str, system: str, rival: str = "") -> Score | None:
@@ -383,10 +382,10 @@ class CaseScores:
     def shares(self, item: str, system: str) -> dict[str, float]:
         """Return the probability of each label in a single reply, averaged over a panel, in the scale's order."""
         distributions = [shares(score) for score, _ in self.each(item, system)]
-        order = [label for label in self.column.labels if any(label in distribution for distribution in distributions)]
         return {
             label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
-            for label in order
+            for label in self.column.labels
+            if any(label in distribution for distribution in distributions)
         }
 
     def missing_texts(self, texts: Sequence[Text]) -> tuple[str, str]:
@@ -473,12 +472,11 @@ class PairedRuns:
 
     def flips(self) -> list[Text]:
         """Return the texts whose likeliest label changed. Raises Undecidable if scores are not made of labels."""
-        tops = [
-            (text, likeliest(self.before.shares(*text)), likeliest(self.after.shares(*text))) for text in self.texts
-        ]
-        if not all(before and after for _, before, after in tops):
+        sides = self.before, self.after
+        tops = {text: [likeliest(side.shares(*text)) for side in sides] for text in self.texts}
+        if not all(map(all, tops.values())):
             raise Undecidable("scores are not made of labels, so none can flip: limit the shift")
-        return [text for text, before, after in tops if before != after]
+        return [text for text, (before, after) in tops.items() if before != after]
 
 
 def pair_runs(before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]) -> PairedRuns:

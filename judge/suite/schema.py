@@ -44,11 +44,6 @@ def _parse_share(value: Any) -> tuple[float, bool]:
     return float(match[1]) / 100, True
 
 
-def _check_failures(value: Any) -> Any:
-    _parse_share(value)
-    return value
-
-
 def _parse_dollars(value: Any) -> Budget:
     try:
         budget = RunConfig.model_validate({"budget": value}).budget
@@ -65,7 +60,7 @@ Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_typ
 class Limits(Keys):
     """The limits of a whole suite."""
 
-    failures: Annotated[int | str, BeforeValidator(_check_failures)] = Field(
+    failures: Annotated[int | str, BeforeValidator(lambda value: _parse_share(value) and value)] = Field(
         default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
