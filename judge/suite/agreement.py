@@ -103,8 +103,7 @@ class Agreement(Case):
         rated = [s for s in samples if s.key in texts and criterion in s.human]
         if not rated:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
-        lost = [(s.item, s.system, "") for s in rated if scored.score(s.item, s.system) is None]
-        lacking, detail = scored.describe_missing(lost)
+        lacking, detail = scored.describe_missing([(*s.key, "") for s in rated if scored.score(*s.key) is None])
         level = self.human.level or usual_level(rated)
         ratings = matrix(rated, {s.key: s.human[criterion] for s in rated})
         correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(

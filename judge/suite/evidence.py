@@ -346,8 +346,7 @@ class CaseScores:
 
     def values(self, samples: Iterable[Sample]) -> dict[Text, float]:
         """Return the deciding scores of these texts."""
-        scores = {sample.key: self.score(sample.item, sample.system) for sample in samples}
-        return {text: score.value for text, score in scores.items() if score}
+        return {sample.key: score.value for sample in samples if (score := self.score(*sample.key))}
 
     def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
         """Return the scores behind the deciding one, with their columns: those of a panel's judges, or itself."""

@@ -248,7 +248,7 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     for sample in data:
         by_item[sample.item].append(sample)
     systems = {sample.system: None for sample in data}
-    position = {_key(sample): place for place, sample in enumerate(data)}
+    position = {sample.key: place for place, sample in enumerate(data)}
     texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
     wanted: dict[bool, dict[str, frozenset[Text]]] = {False: {}, True: {}}
     about: dict[str, tuple[Text, ...]] = {}
@@ -262,13 +262,11 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             if case.texts:
                 _check_inline(case.texts, criterion)
             elif criterion.template and (
-                new := [sample for sample in texts if (criterion.digest, _key(sample)) not in checked]
+                new := [sample for sample in texts if (criterion.digest, sample.key) not in checked]
             ):
                 criteria_module.check_samples(criterion, new)
-                checked.update((criterion.digest, _key(sample)) for sample in new)
-            if not criterion.pairwise and (
-                clash := next((text for text in case.texts if _key(text) in position), None)
-            ):
+                checked.update((criterion.digest, sample.key) for sample in new)
+            if not criterion.pairwise and (clash := next((text for text in case.texts if text.key in position), None)):
                 raise ConfigError(f"the data also has an {text_name(clash.item, clash.system)}; rename the case")
         except (ConfigError, CriterionError, DataError) as error:
             at = f"{suite.path}:{case.line}: "
@@ -276,14 +274,14 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
             continue
         if criterion.pairwise and not case.texts:
             texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
-        about[case.name] = tuple(map(_key, texts))
+        about[case.name] = tuple(text.key for text in texts)
         texts_asked[criterion.pairwise].update(zip(about[case.name], texts, strict=True))
         of_criterion = wanted[criterion.pairwise]
         of_criterion[criterion.name] = of_criterion.get(criterion.name, frozenset()).union(about[case.name])
     wrong.raise_if_any()
     asked = {}
     for pairwise, texts_by_key in texts_asked.items():
-        in_order = sorted(texts_by_key.values(), key=lambda sample: position.get(_key(sample), len(position)))
+        in_order = sorted(texts_by_key.values(), key=lambda sample: position.get(sample.key, len(position)))
         asked[pairwise] = AskedTexts(tuple(in_order), wanted[pairwise])
     return SuiteTexts(criteria, asked, about)
 
@@ -298,10 +296,6 @@ def _check_inline(texts: Sequence[Sample], criterion: Criterion) -> None:
             near = get_close_matches(lacking[0], sorted(has), n=1)
             hint = f"; is that {near[0]!r}?" if near else ""
             raise ConfigError(f"{criterion.name} reads {', '.join(lacking)}, which the text in the case lacks{hint}")
-
-
-def _key(sample: Sample) -> Text:
-    return sample.item, sample.system
 
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
