@@ -32,7 +32,7 @@ from judge.results.planning import (
 )
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
-from judge.scoring.strategies import ModelTraits, SamplingOptions, Strategy, UnreadReply, UnusableReply
+from judge.scoring.strategies import ModelTraits, Repair, SamplingOptions, Strategy, UnusableReply
 
 SAMPLED_JUDGMENTS = 400
 """Judgments of each judge that an estimate before a run looks at."""
@@ -318,17 +318,19 @@ class _RequestCounter:
         requests: dict[str, Request],
         known: Mapping[str, Response],
         counts: dict[tuple[str, ...], tuple[int, int]],
+        *,
+        repair: Repair | None = None,
     ) -> Iterator[PendingRequest]:
-        """Yield the requests that a judgment still takes.
+        """Yield the requests that a judgment, or its `repair`, still takes.
 
         Goes through the strategies as a run does; `requests` are those of the first, `known` the cached replies to it.
         """
         criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
-        ladder = strategies.strategies_for(self.settings, self.provider.decides)
+        ladder = repair.strategies if repair else strategies.strategies_for(self.settings, self.provider.decides)
         has_fallback = False
         for strategy in ladder:
             if strategy != ladder[0]:
-                requests = self._requests(prompt, criterion, strategy)
+                requests = self._requests(prompt, criterion, strategy, repair)
                 known = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
             stored = {key: known[key] for key in requests if key in known}
             self._note_cached(requests, stored, (criterion.name, strategy), counts)
@@ -336,8 +338,11 @@ class _RequestCounter:
             settled = None
             if len(stored) == len(requests):
                 settled = self._settles(strategy, list(stored.values()), judgment, prompt, last)
-            if isinstance(settled, UnreadReply):
-                yield from self._repair(prompt, criterion, settled, line)
+            if isinstance(settled, Repair):
+                second = self._requests(settled.prompt, settled.criterion, settled.strategies[0], settled)
+                known = self.cache.get_many(list(second))
+                asked = replace(judgment, criterion=settled.criterion)
+                yield from self._missing(asked, settled.prompt, second, known, counts, repair=settled)
                 if not self.ignore_cache:
                     return
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
@@ -365,25 +370,11 @@ class _RequestCounter:
             if "samples" not in ladder:
                 return  # the text of that reply is read instead
 
-    def _repair(
-        self, prompt: Prompt, criterion: Criterion, unread: UnreadReply, line: CriterionEstimate
-    ) -> Iterator[PendingRequest]:
-        """Yield the question for the score alone, after a cached reply without one, unless it has a cached answer."""
-        second, alone, ladder = strategies.repair(prompt, criterion, unread, self.questions[criterion.name])
-        requests = self._requests(second, alone, ladder[0], unread)
-        if not self.ignore_cache and self.cache.get_many(list(requests)):
-            line.cached += 1
-            return
-        line.equal += not self.ignore_cache and requests.keys() <= self.pending.keys()
-        for key in requests.keys() - self.pending.keys():
-            self.pending[key] = criterion.name, ladder[0]
-            yield PendingRequest(key, requests[key])
-
     def _requests(
-        self, prompt: Prompt, criterion: Criterion, strategy: Strategy, unread: UnreadReply | None = None
+        self, prompt: Prompt, criterion: Criterion, strategy: Strategy, repair: Repair | None = None
     ) -> dict[str, Request]:
-        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution and not unread
-        settings = unread.settings(self.settings) if unread else self.settings
+        provider, exact = self.provider, Capabilities.of(self.provider).full_distribution and not repair
+        settings = repair.settings if repair else self.settings
         requests = strategies.requests(
             prompt, criterion, strategy, settings, exact=exact, model=provider.model, endpoint=provider.endpoint
         )
@@ -414,10 +405,10 @@ class _RequestCounter:
 
     def _settles(
         self, strategy: Strategy, answers: Sequence[Response], judgment: Judgment, prompt: Prompt, last: bool
-    ) -> bool | UnreadReply:
+    ) -> bool | Repair:
         """Return whether cached replies settle a judgment, by a score or a failure; else the next strategy does.
 
-        A reply without a score that is followed by the question for it alone is returned itself.
+        The question for the score alone is returned if it follows.
         """
         try:
             judged = judgment.judged(self.settings)
@@ -427,8 +418,13 @@ class _RequestCounter:
                 self.traits.learn(strategy, error)
                 if not (last and strategy == "samples"):
                     return last
-            unread = strategies.unread_reply(answers, prompt, strategy, error) if self.questions else None
-            return unread or True
+            criterion, question = judgment.criterion, self.questions.get(judgment.criterion.name)
+            if not question or len(prompt.messages) > 1:
+                return True
+            asked = strategies.repair(
+                answers, prompt, criterion, strategy, settings=self.settings, trouble=error, question=question
+            )
+            return asked or True
         self.traits.proven.add(strategy)
         return True
 

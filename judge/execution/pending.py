@@ -23,7 +23,7 @@ from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
 from judge.scoring import multi_criteria
-from judge.scoring.strategies import MERGED, Answer, SamplingOptions, Strategy, UnreadReply
+from judge.scoring.strategies import MERGED, Answer, Repair, SamplingOptions, Strategy
 
 Row = Score | Failure
 _LONG = 1_024
@@ -52,7 +52,7 @@ class PendingJudgment:
     `fallback` is a reply to an earlier strategy from which the strategy `single` can be read. `waited` is True once the
     judgment has waited for a request, and `requested_here` if that was sent for it and not for an equal judgment.
     `asked_again` is True if it failed on stored replies, which are to be replaced. `prefix` is that of its requests.
-    If this asks for the score alone, `unread` is the reply that has none, and `first` the judgment as it was before.
+    In a `repair`, all else is about the question for the score alone, and `first` is the judgment as it was before.
     """
 
     judgment: Judgment
@@ -63,7 +63,7 @@ class PendingJudgment:
     requests: dict[str, Request] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
     fallback: Response | None = None
-    unread: UnreadReply | None = None
+    repair: Repair | None = None
     first: PendingJudgment | None = None
     waited: bool = False
     requested_here: bool = False

@@ -31,7 +31,7 @@ from judge.providers import Capabilities, Provider
 from judge.providers.recording import Recorder
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers
-from judge.scoring.strategies import Answer, ModelTraits, SamplingOptions, UnreadReply, UnusableReply
+from judge.scoring.strategies import Answer, ModelTraits, Repair, SamplingOptions, UnusableReply
 
 _CHUNK = 64
 _LOOK_AHEAD = 4
@@ -104,7 +104,7 @@ class JudgeRun:
         self._retry_failed = retry_failed
         self._outdated: dict[str, Answer | None] = {}
         """Stored replies that are asked for again, by key; None once there is a new one."""
-        self._repairs: dict[PendingJudgment, UnreadReply] = {}
+        self._repairs: dict[PendingJudgment, Repair] = {}
         self._rows: deque[Row] = deque()
         self._news = asyncio.Event()
         self._commit = GroupCommit(self._write)
@@ -120,8 +120,8 @@ class JudgeRun:
             ):
                 await self._engine(self._round(), self._ask, self._answered, concurrency=self._concurrency)
         finally:
-            for case, unread in self._repairs.items():  # the question for the score alone was not answered
-                self._fail(case.judgment, "parse", unread.trouble, unread.strategy)
+            for case, repair in self._repairs.items():  # the run ended before the answer
+                self._fail(case.judgment, "parse", repair.trouble, repair.strategy)
             try:
                 self._commit.flush()
             finally:
@@ -208,8 +208,8 @@ class JudgeRun:
             for case in cases:
                 wanted = strategies.requests(
                     case.prompt, case.judgment.criterion, case.strategies[0],
-                    case.unread.settings(self._settings) if case.unread else self._settings,
-                    exact=self._exact and not case.unread, model=provider.model, endpoint=provider.endpoint,
+                    case.repair.settings if case.repair else self._settings,
+                    exact=self._exact and not case.repair, model=provider.model, endpoint=provider.endpoint,
                     prefix=case.prefix,
                 )  # fmt: skip
                 case.answers, case.requests = {}, {request.key(): request for request in wanted}
@@ -227,7 +227,7 @@ class JudgeRun:
                             case.answers[key] = response
                 if len(case.answers) == len(case.requests):
                     self._score(case)
-                elif case.unread or not (why := self._traits.lacking.get(case.strategies[0])):
+                elif case.repair or not (why := self._traits.lacking.get(case.strategies[0])):
                     new += self._subscribe(case)
                 elif len(case.strategies) > 1:
                     case.notes.append(why)
@@ -253,7 +253,7 @@ class JudgeRun:
         ready = []
         for pending in requests:
             pending.state = State.LEASED
-            if all(not case.unread and case.strategies[0] in self._traits.lacking for case in pending.subscribers):
+            if all(not case.repair and case.strategies[0] in self._traits.lacking for case in pending.subscribers):
                 del self._pending[pending.key]
                 self._leases.abandon([pending.key])
                 for case in pending.subscribers:
@@ -388,8 +388,8 @@ class JudgeRun:
                 self.counts.unmet[_TEMPERATURE] += 1
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
-            if case.unread:
-                provenance = case.unread.provenance(answers, provenance)
+            if case.repair:
+                provenance = case.repair.provenance(answers, provenance)
                 self.counts.unread, self.counts.repaired = self.counts.unread + 1, self.counts.repaired + 1
                 del self._repairs[case]
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
@@ -399,33 +399,34 @@ class JudgeRun:
 
     def _repair(self, case: PendingJudgment, answers: Sequence[Answer], trouble: ParseError) -> bool:
         """Have the judge asked for the score alone, after a reply without one; return False if it cannot be asked."""
-        if not self._questions or case.unread:
-            return False
-        unread = strategies.unread_reply(answers, case.prompt, case.strategies[0], trouble)
-        if unread is None:
+        judgment, question = case.judgment, self._questions.get(case.judgment.criterion.name)
+        repair = None
+        if question and not case.repair:
+            repair = strategies.repair(
+                answers, case.prompt, judgment.criterion, case.strategies[0],
+                settings=self._settings, trouble=trouble, question=question,
+            )  # fmt: skip
+        if repair is None:
             return False
         self._leave(case)
-        judgment, criterion = case.judgment, case.judgment.criterion
-        prompt, criterion, ladder = strategies.repair(case.prompt, criterion, unread, self._questions[criterion.name])
         second = replace(
-            case, judgment=replace(judgment, criterion=criterion), prompt=prompt, strategies=ladder,
-            notes=[*case.notes], requests={}, answers={}, fallback=None, unread=unread, first=case,
+            case, judgment=replace(judgment, criterion=repair.criterion), prompt=repair.prompt, notes=[*case.notes],
+            strategies=[*repair.strategies], requests={}, answers={}, fallback=None, repair=repair, first=case,
         )  # fmt: skip
-        self._repairs[second] = unread
+        self._repairs[second] = repair
         self._retried.append([second])
         return True
 
     def _give_up(self, case: PendingJudgment, answers: Sequence[Answer], error: JudgeError) -> None:
-        """Fail a judgment that has no score, also after the question for it alone."""
-        if (unread := case.unread) is None:
+        """Fail a judgment that has no score."""
+        if (repair := self._repairs.pop(case, None)) is None:
             method = None if isinstance(error, ProviderError) else case.strategies[0]
             self._fail(case.judgment, "parse" if method else "request", error, method)
             return
-        del self._repairs[case]
         self.counts.unread += 1
         replies = [answer for answer in answers if isinstance(answer, Response)]
         reading: Reading | None = "repaired" if replies else None
-        self._fail(case.judgment, "parse", unread.failure(replies, error), unread.strategy, reading)
+        self._fail(case.judgment, "parse", repair.failure(replies, error), repair.strategy, reading)
 
     def _fall_back(self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]) -> None:
         if case.strategies.pop(0) == "logprobs":

@@ -87,7 +87,7 @@ def _value(
         parse.reply_text(second)  # raises for an unfinished reply
         alone = replace(source, raw=second.text, reading=None)
         value, provenance = _value(alone, replace(criterion, reply="score"), settings, judged)
-        return value, replace(provenance, raw=raw, reason=strategies.first_text(first), reading="repaired")
+        return value, replace(provenance, raw=raw, reason=strategies.text_alone(first), reading="repaired")
     if source.method == "samples":
         draws = [Response((draw,)) for draw in parse.split_replies(raw)]
         return strategies.score_reply("samples", draws, criterion, settings, judged=judged)

@@ -150,50 +150,46 @@ def requests(
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadReply:
-    """A reply without a readable score: what is sent back of it, the reply, its error and the strategy."""
+class Repair:
+    """The question for the score alone, and how its answer is read, after a `reply` without one.
 
-    text: str
-    choice: Choice
-    trouble: ParseError
+    `trouble` says why it has none, and `strategy` is the one that requested it.
+    """
+
+    prompt: Prompt
+    criterion: Criterion
+    settings: SamplingOptions
+    strategies: tuple[Strategy, ...]
+    reply: Choice
     strategy: Strategy
-
-    def settings(self, settings: SamplingOptions) -> SamplingOptions:
-        """Return how to ask for the score alone. A judge that writes down its thinking gets room to do so again."""
-        thinks = whole(self.choice.text).strip() not in self.text
-        limit = _TOKEN_LIMIT["reason_then_score" if thinks else "score"]
-        return replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit)
+    trouble: ParseError
 
     def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
-        """Return the provenance of a score that was read in the answer to the question for it."""
+        """Return the provenance of a score that was read in the answer."""
         note = f"asked again for the score alone: {self.trouble}"
         note = f"{provenance.note}; {note}" if provenance.note else note
-        raw = parse.join_replies([self.choice, *_choices(answers)])
-        return replace(provenance, reading="repaired", reason=first_text(self.choice), raw=raw, note=note)
+        raw = parse.join_replies([self.reply, *_choices(answers)])
+        return replace(provenance, reading="repaired", reason=text_alone(self.reply), raw=raw, note=note)
 
     def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
-        """Return the error of a judgment that has no score after that question either."""
-        if not answers:
-            trouble = f"{self.trouble}; the question for the score alone was not answered: {error}"
-            return ParseError(trouble, self.trouble.raw)
-        trouble = f"{self.trouble}; the answer to the question for the score alone has none either: {error}"
-        return ParseError(trouble, parse.join_replies([self.choice, *_choices(answers)]))
+        """Return the error of a judgment that still has no score."""
+        raw, outcome = self.trouble.raw, "was not answered"
+        if answers:
+            raw, outcome = parse.join_replies([self.reply, *_choices(answers)]), "did not help"
+        return ParseError(f"{self.trouble}; the question for the score alone {outcome}: {error}", raw)
 
 
-def _choices(answers: Iterable[Answer]) -> list[Choice]:
-    """Return the first reply of each answer that has one."""
-    return [answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices]
-
-
-def first_text(choice: Choice) -> str:
-    """Return the text of a reply, finished or not, without its thinking. Raises ParseError if nothing is left."""
-    return parse.reply_text(replace(choice, finish_reason="stop"))
-
-
-def unread_reply(
-    answers: Iterable[Answer], prompt: Prompt, strategy: Strategy, trouble: ParseError
-) -> UnreadReply | None:
-    """Return the first reply after which the judge can be asked for the score alone, if there is one.
+def repair(
+    answers: Iterable[Answer],
+    prompt: Prompt,
+    criterion: Criterion,
+    strategy: Strategy,
+    *,
+    settings: SamplingOptions,
+    trouble: ParseError,
+    question: str,
+) -> Repair | None:
+    """Return the question for the score alone after the first reply that allows it, None if there is none.
 
     Not after a refusal, what a filter or server broke off, an empty reply, one that ended inside its thinking, or the
     answer to a typed question. Only the finish reason says that a reply is a refusal.
@@ -202,23 +198,32 @@ def unread_reply(
         if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
             continue
         try:
-            text = whole(first_text(choice))
+            text = whole(text_alone(choice))
         except ParseError:
             continue
+        # A judge that writes down its thinking gets room to do so again.
+        limit = _TOKEN_LIMIT["score" if text == whole(choice.text).strip() else "reason_then_score"]
         if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):  # the criterion's part of a reply
             text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
-        return UnreadReply(text, choice, trouble, strategy)
+        turns = ({"role": "assistant", "content": text}, {"role": "user", "content": question})
+        return Repair(
+            replace(prompt, messages=(*prompt.messages, *turns), merged=()),
+            replace(criterion, reply="score", form="text", merged=False),
+            replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit),
+            ("logprobs", "single") if strategy == "logprobs" else ("single",),
+            choice, strategy, trouble,
+        )  # fmt: skip
     return None
 
 
-def repair(
-    prompt: Prompt, criterion: Criterion, unread: UnreadReply, question: str
-) -> tuple[Prompt, Criterion, list[Strategy]]:
-    """Return what asks for the score alone: the conversation so far with the question, and how to read the answer."""
-    turns = ({"role": "assistant", "content": unread.text}, {"role": "user", "content": question})
-    ladder: list[Strategy] = ["logprobs", "single"] if unread.strategy == "logprobs" else ["single"]
-    alone = replace(criterion, reply="score", form="text", merged=False)
-    return replace(prompt, messages=(*prompt.messages, *turns), merged=()), alone, ladder
+def text_alone(choice: Choice) -> str:
+    """Return the text of a reply, finished or not, without its thinking. Raises ParseError if nothing is left."""
+    return parse.reply_text(replace(choice, finish_reason="stop"))
+
+
+def _choices(answers: Iterable[Answer]) -> list[Choice]:
+    """Return the first reply of each answer that has one."""
+    return [answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices]
 
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:

@@ -235,7 +235,7 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
         "parse", "ParseError", "single", "repaired",
     )  # fmt: skip
     assert json.loads(failure.raw) == [UNREAD, "Good, as I said."]
-    assert "the answer to the question for the score alone has none either: not a score alone" in failure.message
+    assert "the question for the score alone did not help: not a score alone" in failure.message
     assert len(provider.seen) == 2
 
 
