@@ -389,15 +389,21 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
         end = item.end
     if score is None or place is None:
         return None
+    before = re.sub(r"```\w*\s*\Z", "", text[since : place.start]).strip(" \t\r\n`")
     if not _is_whole(text, start, place):
         _check_own(text[since : place.start], text[place.start : score.end], judged, text)
+        try:
+            stated = _find_strictly(before, 0, "reason_then_score", grammar).label if before else score.label
+        except ParseError:
+            stated = score.label
+        if stated != score.label:
+            raise ParseError("the reply has one score in its JSON object and another before it", text)
         after = fold(text[place.end :]).casefold()
         names = (name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii())
         words = re.findall(r"[0-9]|\w+", after)
         if any(word.isdigit() or grammar.names.label(word) for word in words) or any(name in after for name in names):
             raise ParseError("what follows the JSON object may be another score", text)
-    before = "" if lone else re.sub(r"```\w*\s*\Z", "", text[start : place.start]).strip(" \t\r\n`")
-    return replace(score, reason=score.reason or before or None)
+    return replace(score, reason=score.reason or (None if lone else before or None))
 
 
 def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
@@ -423,7 +429,7 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     """
     start = since = _reply_start(text)
     items = json_reply.objects(text, start)
-    strict = [item.strict and not item.broken and _is_whole(text, start, item) for item in items] == [True]
+    strict = len(items) == 1 and items[0].strict and not items[0].broken and _is_whole(text, start, items[0])
     strict = strict and (judged is None or any(member.key in names for member in items[0].members))
     if not strict and (judged is None or any(item.broken for item in items)):
         raise ParseError("the reply is not one JSON object", text)
