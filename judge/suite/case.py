@@ -381,9 +381,9 @@ def quoted(text: str) -> str:
     return f"“{one_line(text, _CLIP)}”"
 
 
-def flaky(odds: float) -> bool:
-    """Return whether a share of single replies is neither small nor nearly all."""
-    return _FLAKY[0] <= odds <= _FLAKY[1]
+def describe_flaky(odds: float, outcome: str) -> tuple[float | None, str]:
+    """Describe the share of single replies that turn a verdict; None and an empty text if it is small or nearly all."""
+    return (odds, f"flaky: {odds:.0%} of single replies {outcome}") if _FLAKY[0] <= odds <= _FLAKY[1] else (None, "")
 
 
 def joined(*parts: str) -> str:

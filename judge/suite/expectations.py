@@ -29,8 +29,8 @@ from judge.suite.case import (
     Share,
     Side,
     decide_limit,
+    describe_flaky,
     display_name,
-    flaky,
     joined,
     most,
     percentage,
@@ -148,8 +148,6 @@ class ScoreRange(Case):
             return None, ""
         outside, inside = sum(known) / len(known), estimate.value in self.expect
         turned = outside if inside else 1 - outside
-        if not flaky(turned):
-            return None, ""
         low, high = self.expect.min, self.expect.max
         if high is None and low is not None:
             where = f"{'fall below' if inside else 'reach'} {short(low)}"
@@ -157,7 +155,7 @@ class ScoreRange(Case):
             where = f"{'go above' if inside else 'stay within'} {short(high)}"
         else:
             where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
-        return turned, f"flaky: {turned:.0%} of single replies {where}"
+        return describe_flaky(turned, where)
 
 
 class LikeliestLabel(Keys):
@@ -234,12 +232,10 @@ class Label(Case):
         top = likeliest(shares)
         side = (1 if top == label else -1) if lead.single else lead.significant_direction
         doubt = "" if side else f"no significant difference from {display_name(rival)}{lead.items_needed}"
-        odds, flakiness = None, ""
         turned = 1 - shares.get(label, 0.0) if top == label else shares.get(label, 0.0)
-        if not lead.single and flaky(turned):
-            others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
-            answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
-            odds, flakiness = turned, f"flaky: {turned:.0%} of single replies say {answer}"
+        others = [display_name(name) for name, p in shares.items() if name != label and p > 0]
+        answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
+        odds, flakiness = (None, "") if lead.single else describe_flaky(turned, f"say {answer}")
         measured = display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
         reason = joined(doubt, "one reply" if lead.single else "", flakiness)
         return Decision(STATUS[side], reason, measured, odds, lead.estimate)
