@@ -345,7 +345,10 @@ async def run_judges(
                 if texts is None or tie.key in texts.get(judge_columns[tie.column], ()):
                     keep(tie)
         runs = []
+        scored = {score.column for score in earlier_scores}
         for name, retrier in retriers.items():
+            for criterion in prepared.criteria:
+                retrier.counts.trials[criterion.name].over = criterion.name + column_suffix(prepared, name) in scored
             remaining = remaining_judgments(judgments(prepared, name), earlier_scores, column_suffix(prepared, name))
             engine = await closing.enter_async_context(_engine(prepared, name, retrier))
             runs.append(_run(prepared, name, remaining, retrier, engine, cache=cache, emit=keep, flush=flush))

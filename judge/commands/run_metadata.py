@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.config import RankConfig
 from judge.core.errors import CriterionError
-from judge.core.format import plural, to_json
+from judge.core.format import listed, plural, to_json
 from judge.core.messages import option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
@@ -170,17 +170,10 @@ def metadata_factory(
         budget = {}
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
-        remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
-        if config.replay is None and (n := sum(counts.failed_cached for counts in progress.judges.values())):
-            remarks.append(
-                f"{plural(n, 'value')} failed again at no cost, because stored replies have no score. "
-                f"{option('retry_failed', True)} asks for new ones."
-            )
-        if status == "complete":
-            remarks += _unused_rules(prepared, progress)
+        unused = _unused_rules(prepared, progress) if status == "complete" else []
         return fixed | {
             "status": status,
-            "notes": [*prepared.notes, *remarks],
+            "notes": [*prepared.notes, *_remarks(prepared, progress), *unused],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),
@@ -197,6 +190,26 @@ def metadata_factory(
         }
 
     return now
+
+
+def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
+    """Return what engines remark, which criteria were asked no more, and how many stored replies failed again."""
+    remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
+    for judge, counts in progress.judges.items():
+        stopped: dict[str, list[str]] = {}
+        for criterion, trial in counts.trials.items():
+            if trial.unasked and trial.stopped:
+                stopped.setdefault(trial.reason, []).append(criterion)
+        for names in stopped.values():
+            columns = listed([f"{name}{column_suffix(prepared, judge)}" for name in names])
+            remarks.append(f"{columns}: {counts.trials[names[0]].stopped}.")
+    number = sum(counts.failed_cached for counts in progress.judges.values())
+    if number and prepared.config.replay is None:
+        remarks.append(
+            f"{plural(number, 'value')} failed again at no cost, because stored replies have no score. "
+            f"{option('retry_failed', True)} asks for new ones."
+        )
+    return remarks
 
 
 def _unused_rules(prepared: PreparedRun, progress: Progress) -> list[str]:

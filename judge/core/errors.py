@@ -7,6 +7,7 @@
     ├── MissingExtra      a package that is not installed: pip (the message has the line)
     ├── StorageError      the disk: a cache or run folder that cannot be read or written
     ├── ParseError        one reply without a usable score; becomes a Failure, never a number
+    ├── NotAsked          one judgment without a request, as others like it failed; becomes a Failure
     ├── ProviderError     the judge model's endpoint
     │   ├── Transient     worth asking again: 408, 409, 429, 5xx, time-outs, dropped connections
     │   └── Refused       not worth asking again: 400, 401, 403, 404, content policy, not an API
@@ -62,6 +63,10 @@ class ParseError(JudgeError):
     def __init__(self, message: str, raw: str = "", place: int | None = None) -> None:
         super().__init__(message)
         self.raw, self.place = raw, place
+
+
+class NotAsked(JudgeError):
+    """A judgment was not requested, because the requests before it all failed for one reason."""
 
 
 class ProviderError(JudgeError):

@@ -70,6 +70,11 @@ class PendingJudgment:
     asked_again: bool = False
 
     @property
+    def criteria(self) -> list[str]:
+        """The names of all criteria that its prompt asks about."""
+        return [name for name, _ in self.prompt.merged] or [self.judgment.criterion.name]
+
+    @property
     def size(self) -> int:
         """Bytes that its prompt takes in memory."""
         return sum(sys.getsizeof(message["content"]) for message in self.prompt.messages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -11,10 +11,33 @@ from typing import Self
 
 from judge.core.records import Usage
 
+FIRST = 20
+"""Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
 _SLOWEST_KEPT = 10
 
 Named = tuple[str, str, str]
 """What a request is for: item, system, criterion."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """The first judgments of a criterion, until one has a score or they fail for two reasons: then it is `over`.
+
+    `started` are the judgments under way, and `failed` the prompts of those that failed, all for one `reason`.
+    `stopped` tells why nothing more is asked, "" if it is; `unasked` is True once a judgment was not.
+    """
+
+    started: set[object] = field(default_factory=set)
+    failed: set[object] = field(default_factory=set)
+    reason: str = ""
+    over: bool = False
+    stopped: str = ""
+    unasked: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether no more judgments may start before those under way show whether the replies have scores."""
+        return not (self.over or self.stopped) and len(self.started) + len(self.failed) >= FIRST
 
 
 @dataclass(slots=True)
@@ -30,7 +53,8 @@ class JudgeProgress:
     the longest time from first try to answer: seconds and purpose, longest first. `in_flight` maps those in flight to
     the time of their first try; `blocked` counts those that wait for it. None is sent before `paused_until` (a time of
     `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
-    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`.
+    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `trials`
+    are by criterion.
     """
 
     total: int = 0
@@ -57,6 +81,7 @@ class JudgeProgress:
     batch_status: str = ""
     batched: Usage = field(default_factory=Usage)
     remarks: list[str] = field(default_factory=list)
+    trials: defaultdict[str, Trial] = field(default_factory=lambda: defaultdict(Trial))
 
     @property
     def waiting(self) -> tuple[float, Named] | None:

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from judge.cache import Cache
 from judge.core import plugins
-from judge.core.errors import CriterionError, JudgeError, ParseError, ProviderError, Unrecorded
+from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, Unrecorded
+from judge.core.format import one_line
+from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
@@ -25,10 +27,10 @@ from judge.execution.pending import (
     by_prompt,
 )
 from judge.execution.prefix_queue import ROOM, PrefixAwareQueue, prefix
-from judge.execution.progress import InFlight, JudgeProgress
+from judge.execution.progress import FIRST, InFlight, JudgeProgress
 from judge.execution.retry import Retrier
 from judge.providers import Capabilities, Provider
-from judge.providers.recording import Recorder
+from judge.providers.recording import Recorder, ReplayProvider
 from judge.scoring import strategies
 from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import Answer, ModelTraits, Repair, SamplingOptions, UnusableReply
@@ -48,6 +50,7 @@ class JudgeRun:
 
     Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With
     `retry_failed`, a judgment that fails on stored replies alone is asked again, and the new replies replace those.
+    Once the first 20 judgments of a criterion have failed for one reason, its others fail unless the cache has replies.
 
     A call finishes although judgments fail, and early once `counts.stopping`. It raises ProviderError if going on is
     pointless (wrong key, unknown model, unreachable endpoint) and StorageError if replies can no longer be stored.
@@ -83,7 +86,7 @@ class JudgeRun:
         self._complete: Ask = engine.complete if isinstance(engine, RemoteEngine) else provider.complete
         traits = Capabilities.of(provider)
         gathers = isinstance(engine, GatheringEngine) and engine.gathers
-        self._grouped = not provider.decides and not gathers
+        self._grouped, self._gathers = not provider.decides and not gathers, gathers
         self._strategies = strategies.strategies_for(settings, provider.decides)
         self._first_judgments: dict[str, Judgment] = {}
         for judgment in judgments:
@@ -169,7 +172,7 @@ class JudgeRun:
         known_lacking = len(self._traits.lacking)
         size = len(self._first_judgments) if self._provider.decides else 1
         while len(self._traits.lacking) == known_lacking and not self.counts.stopping and self._next_round_bytes < ROOM:
-            room = not queue.full and (bool(self._retried) or not self._all_taken)
+            room = not queue.full and self._may_start()
             look_ahead = room and queue.grouped and len(queue) < _LOOK_AHEAD * self._concurrency
             if self._leases.should_poll():
                 self._enqueue(self._pending[key] for key, _ in self._leases.poll())
@@ -180,22 +183,36 @@ class JudgeRun:
             elif room:
                 # About `size` judgments, those of one prompt together; judgments to be retried come first.
                 cases: list[PendingJudgment] = []
-                while len(cases) < size and not (self._all_taken and not self._retried):
+                while len(cases) < size and self._may_start():
                     group = self._retried.popleft() if self._retried else next(self._groups, None)
                     self._all_taken = self._all_taken or group is None
                     cases += group or ()
+                    for case in group or ():
+                        trial = self.counts.trials[case.judgment.criterion.name]
+                        if not (trial.over or trial.stopped):
+                            trial.started.add(case.first or case)
                 self._look_up(cases)
                 size = _CHUNK
                 await asyncio.sleep(0)
-            elif queue or (
-                self._leases.waiting
-                and not (self._retried or self._next_round)
-                and not any(pending.state is State.LEASED for pending in self._pending.values())
-            ):  # what is left for the next round goes before waiting for other processes
+            elif (
+                queue
+                or (
+                    self._leases.waiting
+                    and not (self._retried or self._next_round)
+                    and not any(pending.state is State.LEASED for pending in self._pending.values())
+                )
+                or (not self._all_taken and any(p.state is State.IN_FLIGHT for p in self._pending.values()))
+            ):
+                # what is left for the next round goes before waiting for other processes
                 self._news.clear()
                 await self._leases.wait(self._news)
             else:
                 return
+
+    def _may_start(self) -> bool:
+        """Whether there are judgments to start, and no criterion waits for its first replies."""
+        full = not self._gathers and any(trial.full for trial in self.counts.trials.values())
+        return bool(self._retried) or not (self._all_taken or full)
 
     def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
         """Score the judgments that the cache answers, and request what is missing for the others.
@@ -225,17 +242,23 @@ class JudgeRun:
                             self._outdated.setdefault(key, response)
                         if self._accept_cached(key, request, response):
                             case.answers[key] = response
+                trial = self.counts.trials[case.judgment.criterion.name]
                 if len(case.answers) == len(case.requests):
                     self._score(case)
-                elif case.repair or not (why := self._traits.lacking.get(case.strategies[0])):
+                elif case.repair:
                     new += self._subscribe(case)
-                elif len(case.strategies) > 1:
+                elif (why := self._traits.lacking.get(case.strategies[0])) and len(case.strategies) > 1:
                     case.notes.append(why)
                     case.strategies.pop(0)
                     without_strategy.append(case)
+                elif why or all(self.counts.trials[name].stopped for name in case.criteria):
+                    why = f"not asked: {why}; {option('weighting', 'auto')} does without" if why else trial.stopped
+                    trial.unasked = True
+                    trial.started.discard(case)
+                    self._leave(case)
+                    self._fail(case.judgment, "request", NotAsked(why))
                 else:
-                    unasked = ParseError(f"not asked: {why}; --weighting auto does without")
-                    self._fail(case.judgment, "request", unasked)
+                    new += self._subscribe(case)
             cases = without_strategy
         self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
 
@@ -383,6 +406,7 @@ class JudgeRun:
                 case = case.first
                 self.counts.failed_cached += not case.waited
         else:
+            self._note_outcome(case, None)
             self._traits.proven.add(case.strategies[0])
             if any(isinstance(answer, Response) and _TEMPERATURE in answer.unmet for answer in answers):
                 self.counts.unmet[_TEMPERATURE] += 1
@@ -401,7 +425,7 @@ class JudgeRun:
         """Have the judge asked for the score alone, after a reply without one; return False if it cannot be asked."""
         judgment, question = case.judgment, self._questions.get(case.judgment.criterion.name)
         repair = None
-        if question and not case.repair:
+        if question and not case.repair and not self.counts.trials[judgment.criterion.name].stopped:
             repair = strategies.repair(
                 answers, case.prompt, judgment.criterion, case.strategies[0],
                 settings=self._settings, trouble=trouble, question=question,
@@ -419,6 +443,7 @@ class JudgeRun:
 
     def _give_up(self, case: PendingJudgment, answers: Sequence[Answer], error: JudgeError) -> None:
         """Fail a judgment that has no score."""
+        self._note_outcome(case, error)
         if (repair := self._repairs.pop(case, None)) is None:
             method = None if isinstance(error, ProviderError) else case.strategies[0]
             self._fail(case.judgment, "parse" if method else "request", error, method)
@@ -427,6 +452,34 @@ class JudgeRun:
         replies = [answer for answer in answers if isinstance(answer, Response)]
         reading: Reading | None = "repaired" if replies else None
         self._fail(case.judgment, "parse", repair.failure(replies, error), repair.strategy, reading)
+
+    def _note_outcome(self, case: PendingJudgment, error: JudgeError | None) -> None:
+        """Stop asking about a criterion once its first judgments failed for one reason, until one has a score."""
+        trial = self.counts.trials[case.judgment.criterion.name]
+        error = case.repair.trouble if error and case.repair else error
+        case = case.first or case
+        trial.started.discard(case)
+        reason = type(error).__name__
+        if error is None or isinstance(self._provider, ReplayProvider) or (trial.reason and trial.reason != reason):
+            trial.over, trial.stopped = True, ""
+            trial.started.clear()
+        if trial.over or trial.stopped:
+            return
+        trial.reason = reason
+        trial.failed.add(tuple(message["content"] for message in case.prompt.messages))
+        if len(trial.failed) < FIRST:
+            return
+        if isinstance(error, ParseError):
+            trial.stopped = (
+                f"judge stopped asking, because none of the first {FIRST} replies has a score, such as "
+                f"{one_line(error.raw, 120)!r}: {error}. Change {option('max_tokens')}, {option('reply')}, "
+                f"{option('structured')} or the model; with {option('retry_failed', True)} judge asks again"
+            )
+        else:
+            trial.stopped = (
+                f"judge stopped asking, because the first {FIRST} requests failed alike, with {reason}: {error}. "
+                "Once that is mended, the same command asks again"
+            )
 
     def _fall_back(self, case: PendingJudgment, error: ParseError, answers: Sequence[Answer]) -> None:
         if case.strategies.pop(0) == "logprobs":

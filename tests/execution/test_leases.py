@@ -268,11 +268,20 @@ def test_what_one_does_not_get_the_other_asks_for(in_time: Callable[..., Any]) -
 )
 def test_replies_without_a_score_are_paid_once(in_time: Callable[..., Any], how: dict[str, Any]) -> None:
     store = Store()
-    some = [Process(store, name, vague, **how) for name in "ab"]
+    some = [Process(store, name, lambda r: drawn(r) if label(r) == "1" else vague(r), **how) for name in "ab"]
     in_time(all_of(*some))
     assert set(store.paid.values()) == {1}
-    assert [len(one.failures) for one in some] == [150, 150]
+    assert 100 < len(some[0].failures) == len(some[1].failures) < 150
     assert sum(one.counts.sent for one in some) == 150
+    assert not store.claims
+
+
+def test_two_that_get_no_score_stop_together(in_time: Callable[..., Any]) -> None:
+    store = Store()
+    some = [Process(store, name, vague, weighting="single") for name in "ab"]
+    in_time(all_of(*some))
+    assert (len(store.paid), set(store.paid.values())) == (20, {1})
+    assert [len(one.failures) for one in some] == [150, 150]
     assert not store.claims
 
 
