@@ -355,6 +355,16 @@ class Table:
         return frozenset(row.column for rows in (self.scores, self.failures) for row in rows if not row.item)
 
     @cached_property
+    def ranked_columns(self) -> tuple[Column, ...]:
+        """The columns with values of single texts and a better end."""
+        return tuple(column for column in self.columns if column.better and column.name not in self.corpus_columns)
+
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether a row compares two texts."""
+        return any(row.rival for row in self.rows())
+
+    @cached_property
     def _by_column(self) -> dict[str, list[Score]]:
         scores: dict[str, list[Score]] = {}
         for score in self.scores:
@@ -373,7 +383,7 @@ class Table:
             values_by_key: dict[tuple[str, ...], float] = {}
             keys: list[tuple[str, ...]] = [s.key for s in self.samples]
             names = ["item", "system"]
-            if any(row.rival for row in self.rows()):
+            if self.has_pairs:
                 keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
                 names = ["item", "system", "rival"]
             for s in self.scores:

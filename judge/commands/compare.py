@@ -49,7 +49,7 @@ def compare(
         "after" if isinstance(after, Result) else str(after),
     )
     for name, result in zip(names, results, strict=True):
-        if result.rankings or any(row.rival for row in result.table.rows()):
+        if result.rankings or result.table.has_pairs:
             raise ConfigError(
                 f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
                 "judge report shows its win rates"

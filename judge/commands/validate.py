@@ -88,7 +88,7 @@ def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
             check_run(Path(source))
         runs.append(source if isinstance(source, Result) else load(Path(source)))
     for run in runs:
-        if run.rankings or any(score.rival for score in run.table.scores):
+        if run.rankings or run.table.has_pairs:
             raise ConfigError("a ranking has no scores to validate: it compares texts in pairs. Use judge run")
         if "streamed" in run.info:
             raise ConfigError("this run streamed its data and has no judge: validate a run with one")

@@ -135,12 +135,7 @@ class Result:
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
         """The columns with a better end and values of single texts, each with the table that holds it."""
         tables = [self.table, *([weighted.table] if (weighted := overall(self.table)) else [])]
-        return {
-            column.name: (table, column)
-            for table in tables
-            for column in table.columns
-            if column.better and column.name not in table.corpus_columns
-        }
+        return {column.name: (table, column) for table in tables for column in table.ranked_columns}
 
     def power(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
         """Return which differences these columns (default: all) can detect, for all pairs of systems or one `pair`.
@@ -191,6 +186,13 @@ class Result:
         """
         return Plot(str(plugins.report("plot")(plugins.document(self), chart)))
 
+    def _check_text_scores(self) -> None:
+        """Raise ConfigError unless the scores of single texts are here."""
+        if self.rankings or self.table.has_pairs:
+            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
+        if "streamed" in self.info:
+            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason and output.
 
@@ -200,12 +202,9 @@ class Result:
         """
         import pandas as pd
 
-        if self.rankings or any(score.rival for score in self.table.scores):
-            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
-        if "streamed" in self.info:
-            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+        self._check_text_scores()
         if column:
-            known = {c.name: c for c in self.table.columns if c.better and c.name not in self.table.corpus_columns}
+            known = {ranked.name: ranked for ranked in self.table.ranked_columns}
             if column not in known:
                 raise ConfigError(plugins.unknown_name_message("column", column, list(known)))
             scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
@@ -225,10 +224,7 @@ class Result:
         """
         import pandas as pd
 
-        if self.rankings or any(score.rival for score in self.table.scores):
-            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
-        if "streamed" in self.info:
-            raise ConfigError("this run did not hold its data: read scores.parquet in its folder")
+        self._check_text_scores()
         plan = self.info.get("plan") or {}
         systems = tuple(plan.get("systems") or ())
         rows = _keys_of_frame_rows(frame, plan, systems, self)

@@ -66,8 +66,7 @@ def overall(table: Table) -> WeightedScores | None:
         if column.kind == "criterion" and not column.judge and column.better and column.weight > 0
         if column.low is not None and column.high is not None and column.low < column.high
     ]
-    compared = any(row.rival for rows in (table.scores, table.failures) for row in rows)
-    if len(columns) < 2 or compared or any(column.name == NAME for column in table.columns):
+    if len(columns) < 2 or table.has_pairs or any(column.name == NAME for column in table.columns):
         return None
     total = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total for column in columns}

@@ -384,7 +384,7 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     and, for more than 200, Spearman are linear in the draws (`pooled`). Return none for fewer than two columns and for
     comparisons.
     """
-    if any(row.rival for rows in (table.scores, table.failures) for row in rows):
+    if table.has_pairs:
         return ()
     order = {("criterion", False): 0, ("criterion", True): 1}
     scored = [

@@ -123,10 +123,9 @@ def compare(table: Table, *, seed: int = 0, n_flips: int = 10_000) -> tuple[Comp
 
     All systems and columns share the sign flips. Comparisons of two texts have rankings instead.
     """
-    if any(row.rival for rows in (table.scores, table.failures) for row in rows):
+    if table.has_pairs:
         return ()
-    columns = [column for column in table.columns if column.better and column.name not in table.corpus_columns]
-    systems = len(table.systems)
+    columns, systems = table.ranked_columns, len(table.systems)
     most = systems if systems > MOST else systems * (systems - 1) // 2
     step = max(1, _MAX_DIFFERENCES // max(1, most * len(table.items)))
     comparisons: list[Comparison] = []
