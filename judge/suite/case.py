@@ -293,12 +293,6 @@ class Case(Keys):
         case._texts = tuple(replace(text, where=places[text.system]) for text in self._texts)
         return case
 
-    def named(self, name: str) -> Self:
-        """Return the case with a name, which is also the item of its own texts."""
-        case = self.model_copy(update={"name": name})
-        case._texts = tuple(replace(text, item=name) for text in self._texts)
-        return case
-
     # Choose
 
     @property
@@ -309,7 +303,7 @@ class Case(Keys):
     @property
     def texts(self) -> tuple[Sample, ...]:
         """The texts inside the case; their item is its name, their system their key."""
-        return self._texts
+        return tuple(replace(text, item=self.name or text.item) for text in self._texts)
 
     @property
     def systems(self) -> tuple[str, ...]:

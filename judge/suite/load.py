@@ -128,7 +128,7 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
             candidates = chain([sentence], (f"{sentence} ({n})" for n in count(2)))
             name = next(candidate for candidate in candidates if candidate not in taken)
         taken[name] = case.line
-        unique.append(case.named(name))
+        unique.append(case.model_copy(update={"name": name}))
     return tuple(unique)
 
 
