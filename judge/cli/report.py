@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
 from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import BOTH, check_outputs, print_json, print_report, print_untrusted
-from judge.core.errors import ConfigError
+from judge.core.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from judge.results.result import Result
 
 _DRAWN = ("svg", "png")
+_OUTPUT = "Write here; charts also into a folder (default: html and charts into the run's folder)."
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
 
@@ -23,20 +29,18 @@ def report_command(
     *,
     item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
     system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
+    reread: Annotated[bool, option("Read the stored replies again, and show what changes.", "--reread")] = False,
+    strict: Annotated[bool | None, option("With --reread: no scores from prose.", "--strict/--no-strict")] = None,
+    min_mass: Annotated[float | None, option("With --reread: least probability on the scale.", metavar="P")] = None,
+    out: Annotated[Path | None, option("With --reread: write a new run here.", metavar="DIR", group="Output")] = None,
+    force: Annotated[bool, option("Replace a run in --out.", "--force", group="Output")] = False,
     format: Annotated[
         str,
         format_option(
             "console", "markdown", "html", "json", "csv", "latex", *_DRAWN, more=" (its charts)", open_ended=True
         ),
     ] = "console",
-    output: Annotated[
-        Path | None,
-        option(
-            "Write here; charts also into a folder (default: html and charts into the run's folder).",
-            metavar="FILE|DIR",
-            group="Output",
-        ),
-    ] = None,
+    output: Annotated[Path | None, option(_OUTPUT, metavar="FILE|DIR", group="Output")] = None,
     full: Full = False,
     wide: Annotated[bool, option("With --format csv: a row per item and system.", "--wide", group="Output")] = False,
     **options: Any,
@@ -54,23 +58,47 @@ def report_command(
         raise ConfigError("--system: is for --item ID")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
+    settings = {name: value for name, value in (("strict", strict), ("min_mass", min_mass)) if value is not None}
+    if where := load_config(given={**options, **settings}).where:
+        result = result.where(**where)
+    if reread:
+        result = _reread(result, run, settings, out, force=force)
+    elif flags := [*settings, *["out"] * (out is not None), *["force"] * force]:
+        raise ConfigError(f"--{flags[0].replace('_', '-')}: is for --reread")
     if item is not None:
         print_report(item_of(result, item, system), format, full=True, output=output)
         return
-    if options:
-        if output is None and format in ("html", *_DRAWN):
-            raise ConfigError(f"--where: {run} holds the report of the whole run; name another file with --output")
-        result = result.where(**load_config(given=options).where)
+    folder = out or run
+    if (where or reread) and not (out or output) and format in ("html", *_DRAWN):
+        flag = "--reread" if reread else "--where"
+        raise ConfigError(f"{flag}: {run} holds the report of the whole run; name another file with --output")
     if format in _DRAWN:
         from judge.core import plugins
         from judge.report.renderers.svg import write as draw
 
-        for path in draw(plugins.document(result), output or run / CHARTS, format):
+        for path in draw(plugins.document(result), output or folder / CHARTS, format):
             typer.echo(str(path))
         return
     if output is None and format == "html":
-        output = run / "report.html"
-    print_report(result, format, full=full, wide=wide, folder=run, output=output)
+        output = folder / "report.html"
+    print_report(result, format, full=full, wide=wide, folder=None if reread and not out else folder, output=output)
+
+
+def _reread(result: Result, run: Path, settings: Mapping[str, Any], out: Path | None, *, force: bool) -> Result:
+    """Read the replies of a run again, and write the new run into `out`, if it is named. Raises JudgeError."""
+    from judge.commands.preparation import check_output_dir
+    from judge.table import RUN
+
+    check_output_dir(out)
+    if out is not None and out.resolve() == run.resolve():
+        raise ConfigError(f"--out {out}: is the run whose replies are read again; name another folder")
+    if out is not None and (out / RUN).exists() and not force:
+        raise StorageError(f"--out {out}: holds a run; name another folder, or add --force to replace that run")
+    result = result.reread(**settings)
+    result = replace(result, info={**result.info, "reread": {"of": str(run), **result.info["reread"]}})
+    if out is not None:
+        result.save(out, overwrite=True)
+    return result
 
 
 _MOST_DIFFERENCES = 20

@@ -22,6 +22,7 @@ from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
 from judge.results.validation import flat, read
+from judge.scoring.reread import criterion_of, reread, settings_of, why_changed
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall
 from judge.stats.calibration import Calibrated
@@ -130,6 +131,16 @@ class Result:
         """
 
         return filter_texts(self, columns)
+
+    def reread(self, *, strict: bool | None = None, min_mass: float | None = None) -> Result:
+        """Return the result of the stored replies, read again with the run's settings or these. Sends nothing.
+
+        `strict` reads a score only in the requested form, and no reply to a second question; `min_mass` is the least
+        probability on the scale. Statistics are recomputed. `info["reread"]` has the settings and every value that
+        changed, with the reason. Raises ConfigError for a run without stored replies.
+        """
+        given = {"strict": strict, "min_mass": min_mass}
+        return _read_again(self, {name: value for name, value in given.items() if value is not None})
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
@@ -511,7 +522,7 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     return analyzed(matching, columns, [row for row in rows if row.column in known], info)
 
 
-def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | Failure]:
+def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Score | Failure]:
     """Yield the rows of these texts, and the corpus-level rows of systems that keep all their texts."""
     texts = {sample.key for sample in matching}
     panels = {column.criterion for column in result.table.columns if column.judge}  # computed anew from their judges
@@ -525,3 +536,43 @@ def _remaining_rows(result: Result, matching: list[Sample]) -> Iterator[Score | 
             matches = all(name in systems for name in sides)
         if matches and row.column not in panels:
             yield row
+
+
+def _read_again(result: Result, given: Mapping[str, Any]) -> Result:
+    """Return the result of the stored replies with the run's settings, but for those `given`. Raises ConfigError."""
+    info, table, own = result.info, result.table, settings_of(result.info)
+    if "streamed" in info:
+        raise ConfigError("this run judged its data as they were read and holds some of its replies: run it again")
+    settings = replace(own, **given)
+    stored = info.get("criteria") or {}
+    criteria = {c.name: criterion_of(c, info) for c in table.columns if (c.criterion or c.name) in stored}
+    if not criteria:
+        raise ConfigError("no judge was asked in this run: it has no replies to read again")
+    texts = {(sample.item, sample.system): sample.output for sample in table.samples}
+    rows: list[Score | Failure] = []
+    changes: list[dict[str, Any]] = []
+    for row in _remaining_rows(result, table.samples):
+        rows.append(row)
+        if criterion := criteria.get(row.column):
+            judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
+            rows[-1] = reread(row, criterion, settings, judged)
+            before, after = (r.value if isinstance(r, Score) else None for r in (row, rows[-1]))
+            if before != after:
+                names = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
+                changes.append({**names, "before": before, "after": after, "why": why_changed(row, rows[-1])})
+    changed = {name: value for name, value in asdict(settings).items() if value != getattr(own, name)}
+    described = ", ".join(f"{name}={value}" for name, value in changed.items())
+    suffix = f"|reread {described}" if changed else ""
+    columns = [replace(c, signature=c.signature + suffix) if c.name in criteria else c for c in table.columns]
+    total = plural(sum(row.column in criteria for row in rows), "value")
+    lost, won = (sum(change[name] is None for change in changes) for name in ("after", "before"))
+    kinds = f" ({lost:,} became failures, {won:,} became scores)" if changes else ""
+    settings_text = f" with {described}" if changed else ""
+    note = f"The stored replies were read again{settings_text}: {len(changes):,} of {total} changed{kinds}."
+    more = {
+        "plan": {**info["plan"], **changed},
+        "notes": [note, *info.get("notes", ())],
+        "signatures": {column.name: column.signature for column in columns},
+        "reread": {"settings": changed, "changes": changes},
+    }
+    return analyzed(table.samples, columns, rows, {**info, **more})

@@ -38,14 +38,13 @@ UNKEYED = "unkeyed"
 """The finish reason if a reply to several criteria lacks one of them."""
 NEARLY_JSON = "nearly_json"
 """The finish reason of a criterion's part of a reply that is not one JSON object, but plainly holds one."""
-_UNKEYED = "the reply is not one JSON object that has this criterion among its keys, once"
 UNFINISHED = {
     "length": "the reply was cut off at the token limit; allow more with --max-tokens",
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
-    UNKEYED: _UNKEYED,
-    NEARLY_JSON: _UNKEYED,
+    UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
+    NEARLY_JSON: "the reply is nearly a JSON object, which does not count with --strict",
 }
 
 

@@ -16,7 +16,16 @@ _OLD = (
     "the replies of this run cannot be read again: an older judge stored it, without its scales and settings; "
     "run it again (the cache answers what is already paid for)"
 )
+_READ = {
+    "strict": "the reply has a score in the requested form",
+    "prose": "a sentence of the reply has the score",
+    "repaired": "the reply to the second question has the score",
+}
 _NOT_WEIGHED = "no token probabilities are stored with this reply"
+
+
+class _NotAsked(ParseError):
+    """A run with these settings asks for more replies, which are not stored."""
 
 
 def settings_of(info: Mapping[str, Any]) -> SamplingOptions:
@@ -24,7 +33,7 @@ def settings_of(info: Mapping[str, Any]) -> SamplingOptions:
     plan = info.get("plan") or {}
     try:
         settings = {field.name: plan.get(field.name, field.default) for field in fields(SamplingOptions)}
-        return SamplingOptions(**settings | {"repair": plan["repair"] == "on" and not plan["strict"]})
+        return SamplingOptions(**settings | {"strict": plan["strict"], "repair": plan["repair"] == "on"})
     except KeyError:
         raise ConfigError(_OLD) from None
 
@@ -39,7 +48,8 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
     try:
         labels, values = stored["scale"]["labels"], stored["scale"]["values"]
         scale = Scale(tuple(labels), tuple(values), stored["scale"].get("halves", False))
-        return Criterion(name, "", scale, stored["reply"], title=stored["title"], language=stored["language"])
+        merged = stored["form"] == "merged"
+        return Criterion(name, "", scale, stored["reply"], title=stored["title"], merged=merged)
     except (AttributeError, KeyError, TypeError):
         raise ConfigError(_OLD) from None
 
@@ -57,36 +67,57 @@ def reread(
     source = row.provenance if isinstance(row, Score) else row
     if source.method not in ("logprobs", "decisions", "samples", "single") or not (source.raw or _shares(source)):
         return row
-    if isinstance(row, Failure) and (row.method == "decisions" or _unfinished(row)):
+    if isinstance(row, Failure) and (row.method == "decisions" or row.stage != "parse"):
         return row
+    end = parse.NEARLY_JSON if criterion.merged and source.reading == "prose" else "stop"
+    if isinstance(row, Failure):  # a reply that did not end by itself has failed with the words for it
+        end = next((reason for reason, message in parse.UNFINISHED.items() if row.message.startswith(message)), end)
+    reply = Choice(source.raw or "", end)
     try:
-        value, provenance = _value(source, criterion, settings, None if settings.strict else judged)
+        value, provenance = _value(source, reply, criterion, settings, None if settings.strict else judged)
     except ParseError as error:
         if isinstance(row, Failure):
             return row
         second = source.reading if source.reading == "repaired" else None
-        failure = Failure(row.item, row.system, row.column, "parse", "ParseError", str(error), source.raw or "")
+        stage = "request" if isinstance(error, _NotAsked) else "parse"
+        failure = Failure(row.item, row.system, row.column, stage, "ParseError", str(error), source.raw or "")
         return replace(failure, rival=row.rival, method=source.method, reading=second)
     score = Score(row.item, row.system, row.column, value, provenance, row.rival)
     return row if isinstance(row, Score) and _equal(asdict(row), asdict(score)) else score
 
 
+def why_changed(stored: Score | Failure, again: Score | Failure) -> str:
+    """Say in a few words why a row has another value now."""
+    if isinstance(again, Failure):
+        return again.message
+    before, after = stored.provenance if isinstance(stored, Score) else None, again.provenance
+    if before is None or before.reading != after.reading:
+        return _READ[after.reading or "strict"]
+    if before.n != after.n:
+        return f"{after.n:,} draws have a score, {before.n:,} before"
+    return after.note if after.note and after.note != before.note else "the stored value does not follow from the reply"
+
+
 def _value(
-    source: Provenance | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None
+    source: Provenance | Failure,
+    reply: Choice,
+    criterion: Criterion,
+    settings: SamplingOptions,
+    judged: str | None,
 ) -> tuple[float, Provenance]:
-    """Return the value of a row's replies, and its provenance. Raises ParseError if they have no score."""
-    raw, shares = source.raw or "", _shares(source)
-    reply = Choice(raw, parse.NEARLY_JSON if source.reading == "prose" else "stop")
+    """Return the value of a row's reply, or replies, and its provenance. Raises ParseError if they have no score."""
+    raw, shares = reply.text, _shares(source)
     if source.reading == "repaired":
         first, second = parse.split_replies(raw)
         try:
             return _stated(first, criterion, settings, judged)
         except ParseError:
-            if not settings.repair:
+            if settings.strict or not settings.repair:
                 raise
-        parse.reply_text(second)  # raises for an unfinished reply
-        alone = replace(source, raw=second.text, reading=None)
-        value, provenance = _value(alone, replace(criterion, reply="score"), settings, judged)
+        alone, answer = replace(criterion, reply="score", merged=False), replace(source, reading=None)
+        answer = replace(answer, method="single") if source.method == "samples" else answer
+        ladder = replace(settings, weighting="auto", temperature=0.0)  # as `strategies.repair` has it
+        value, provenance = _value(answer, second, alone, ladder, judged)
         return value, replace(provenance, raw=raw, reason=strategies.text_alone(first), reading="repaired")
     if source.method == "samples":
         draws = [Response((draw,)) for draw in parse.split_replies(raw)]
@@ -97,9 +128,11 @@ def _value(
     written = parse.Found("", 0, 0)
     try:
         written = parse.read(reply, criterion.reply, criterion.scale, criterion.title, judged) if raw else written
-    except ParseError as error:
-        if error.place is None:  # else the written text is no label, but the likely tokens at its place are
+    except ParseError as error:  # the written text may be no label, and the likely tokens at its place be some
+        if error.place is None or source.reading == "prose":
             raise
+    if written.reading == "prose" and source.reading != "prose":  # the probabilities are those of another place
+        return _stated(reply, criterion, settings, judged, _NOT_WEIGHED)
     try:
         answer = Response((Choice(raw, shares=tuple(shares.items())),))
         value, provenance = strategies.score_reply("decisions", [answer], criterion, settings)
@@ -108,11 +141,11 @@ def _value(
             raise
         if settings.temperature == 0:
             return _stated(reply, criterion, settings, judged, str(error))
-        raise ParseError(f"{error}; a run with these settings draws samples instead", raw) from error
-    provenance = replace(provenance, method=source.method, raw=source.raw, note=source.note)
+        raise _NotAsked(f"{error}; needs new samples") from error
+    provenance = replace(provenance, method=source.method, note=source.note)
     if not raw:
         return value, provenance
-    provenance = replace(provenance, low=source.low, high=source.high)
+    provenance = replace(provenance, low=source.low, high=source.high, raw=raw)
     return value, replace(provenance, reason=written.reason, reading=written.reading)
 
 
@@ -126,11 +159,6 @@ def _stated(
     if settings.weighting not in ("auto", "single"):
         raise ParseError(_NOT_WEIGHED, reply.text)
     return value, provenance
-
-
-def _unfinished(failure: Failure) -> bool:
-    """Return whether the one reply of a failure did not end by itself; of several, `raw` has this of each."""
-    return failure.reading != "repaired" and failure.message in parse.UNFINISHED.values()
 
 
 def _shares(source: Provenance | Failure) -> Mapping[str, float] | None:

@@ -64,9 +64,13 @@ def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
 
 
 def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> None:
-    criterion = criteria.load(write(f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}"))
+    criterion = criteria.load(
+        write(f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}")
+    )
     asked_of(criterion)
-    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(Sample("i", "s", "Good morning.", "It dawns."))
+    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(
+        Sample("i", "s", "Good morning.", "It dawns.")
+    )
     assert "Good morning." in prompt.messages[0]["content"]
 
 

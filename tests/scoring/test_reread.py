@@ -17,7 +17,8 @@ from judge.scoring.strategies import SamplingOptions
 FIVE = Scale.integers(1, 5)
 ALONE = Criterion("coherence", "", FIVE, title="Coherence")
 REASONED = replace(ALONE, reply="reason_then_score")
-RUN = SamplingOptions(repair=True)
+MERGED = replace(ALONE, merged=True)
+RUN, STRICT = SamplingOptions(repair=True), SamplingOptions(strict=True)
 TEXT = "The judged text."
 
 
@@ -33,7 +34,8 @@ def response(text: str, shares: dict[str, float] | None = None, end: str = "stop
 def stored(method: Any, criterion: Criterion, *answers: Response, settings: SamplingOptions = RUN) -> Score | Failure:
     """The row that a run stores."""
     try:
-        value, made = strategies.score_reply(method, answers, criterion, settings, judged=TEXT)
+        judged = None if settings.strict else TEXT
+        value, made = strategies.score_reply(method, answers, criterion, settings, judged=judged)
     except ParseError as error:
         return Failure("i", "s", "coherence", "parse", "ParseError", str(error), error.raw, method=method)
     return Score("i", "s", "coherence", value, made)
@@ -48,6 +50,8 @@ ROWS = {
     "cut": (REASONED, stored("single", REASONED, response("Clear.\nScore: 4", end="length"))),
     "draws": (ALONE, stored("samples", ALONE, *map(response, "44455"), response("n/a"), response("5", end="length"))),
     "no draw": (ALONE, stored("samples", ALONE, response("n/a"), response("5", end="length"))),
+    "nearly JSON": (MERGED, stored("single", MERGED, response("4", end=parse.NEARLY_JSON))),
+    "strictly no JSON": (MERGED, stored("single", MERGED, response("4", end=parse.NEARLY_JSON), settings=STRICT)),
     "weighed": (ALONE, WEIGHED),
     "weighed after a reason": (REASONED, stored("logprobs", REASONED, response("Clear.\nScore: 4", SHARES))),
     "weighed, none written": (ALONE, stored("logprobs", ALONE, response("Coherence: 7", {"7": 0.4, "5": 0.6}))),
@@ -62,7 +66,14 @@ ROWS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_with_the_settings_of_the_run_every_row_comes_back_as_it_is(name: str) -> None:
     criterion, row = ROWS[name]
-    assert reread(row, criterion, RUN, TEXT) is row
+    assert reread(row, criterion, STRICT if name.startswith("strictly") else RUN, TEXT) is row
+
+
+def test_what_counts_in_prose_only_follows_the_settings() -> None:
+    (criterion, failure), (_, score) = ROWS["strictly no JSON"], ROWS["nearly JSON"]
+    assert isinstance(failure, Failure)
+    assert reread(failure, criterion, RUN, TEXT) == score
+    assert reread(score, criterion, STRICT, TEXT) == failure
 
 
 @pytest.mark.parametrize(
@@ -90,10 +101,9 @@ def test_a_changed_number_or_reply_gives_another_row(name: str, change: dict[str
 def test_more_mass_is_asked_for_than_a_score_has() -> None:
     again = reread(WEIGHED, ALONE, replace(RUN, min_mass=0.7), TEXT)
     assert isinstance(again, Failure)
-    assert again.message == (
-        "only 0.6 of the probability is on the scale, less than 0.7; a run with these settings draws samples instead"
-    )
-    assert (again.raw, again.method) == ("4", "logprobs")
+    assert again.message == "only 0.6 of the probability is on the scale, less than 0.7; needs new samples"
+    assert (again.raw, again.method, again.stage) == ("4", "logprobs", "request")
+    assert reread(again, ALONE, RUN, TEXT) is again
     stepped = reread(WEIGHED, ALONE, replace(RUN, min_mass=0.7, temperature=0.0), TEXT)
     run = stored("single", ALONE, response("4"))
     assert isinstance(run, Score)
@@ -122,7 +132,7 @@ def repaired(method: Any, first: Choice, second: Response) -> Score | Failure:
 )
 def test_a_repaired_judgment_is_read_from_its_second_reply(row: Score | Failure) -> None:
     assert reread(row, REASONED, RUN, TEXT) is row
-    strict = reread(row, REASONED, SamplingOptions(strict=True), TEXT)
+    strict = reread(row, REASONED, STRICT, TEXT)
     assert isinstance(strict, Failure)
     assert strict.raw == (row.provenance.raw if isinstance(row, Score) else row.raw)
     again = reread(strict, REASONED, RUN, TEXT)

@@ -136,8 +136,6 @@ def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataCol
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:
-    known: tuple[Any, ...] = (None, None, None, row.error, row.message) if isinstance(row, Failure) else (
-        row.value, row.provenance.method, row.provenance.reason, None, None,
-    )  # fmt: skip
-    names = ("item", "system", "rival", "column", "value", "method", "reason", "error", "message")
-    return dict(zip(names, (row.item, row.system, row.rival, row.column, *known), strict=True))
+    fields = ("item", "system", "rival", "column", "value", "method", "reading", "reason", "error", "message")
+    source = row.provenance if isinstance(row, Score) else row
+    return {name: getattr(row, name, getattr(source, name, None)) for name in fields}

@@ -47,7 +47,7 @@ from judge.report.views.columns import (
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
 from judge.report.views.matrices import correlation_blocks, difference_blocks
-from judge.report.views.provenance import build_provenance, failure_blocks, failure_text, method_blocks
+from judge.report.views.provenance import build_provenance, failure_blocks, failure_text, method_blocks, reading_section
 from judge.report.views.summary import Row, means_data
 from judge.report.views.validation import (
     agreement_chart,
@@ -199,6 +199,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield from reading_section(result)
     if result.table.samples:
         yield Section("items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)])
     if len(board.systems) > 1 and result.comparisons:

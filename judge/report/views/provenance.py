@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
-from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph
+from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph, Section, table
 from judge.results.result import Result
 
 _PHRASES = {
@@ -89,6 +89,18 @@ class FailureKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Readings:
+    """How many scores of a column were read in the requested form, from a sentence (`prose`), or from the reply to a
+    second question (`repaired`), and how many judgments had replies without a score (`unread`)."""
+
+    column: str
+    strict: int
+    prose: int
+    repaired: int
+    unread: int
+
+
+@dataclass(frozen=True, slots=True)
 class SignedColumn:
     """A column's signature, and for a judgment how many of its scores each way of making one gave."""
 
@@ -136,6 +148,13 @@ def build_provenance(result: Result) -> Provenance:
             f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
             f"the probability on the scale, the least {min(thin):.0%}."
         )
+    read = readings(result)
+    prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
+    if counts := [f"{prose:,} from a sentence"] * bool(prose) + [f"{repaired:,} after a second question"] * bool(
+        repaired
+    ):
+        total = plural(sum(r.strict for r in read) + prose + repaired, "score")
+        banners.append(f"{total}: {', '.join(counts).replace(' ', ' read ', 1)}.")
     path, model = (info.get("data") or {}).get("path"), info.get("model")
     parts = str(path).replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
@@ -198,6 +217,25 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
             for (stage, error), rows in by_kind.items()
         ]
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
+
+
+def readings(result: Result) -> tuple[Readings, ...]:
+    """Count how the replies of each judge were read on each criterion.
+
+    Nothing for columns without replies in words, for those of older runs, which did not store it, and for streamed
+    data, of which the table has only the first rows.
+    """
+    counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
+    for row in () if "streamed" in result.info else result.table.rows():
+        if row.column in counts:
+            if isinstance(row, Failure):
+                counts[row.column]["unread"] += row.stage == "parse"
+            elif row.provenance.raw or row.provenance.reading:
+                counts[row.column][row.provenance.reading or "unknown"] += 1
+    kinds = ("strict", "prose", "repaired", "unread")
+    return tuple(
+        Readings(name, *(n[kind] for kind in kinds)) for name, n in counts.items() if n.total() and not n["unknown"]
+    )
 
 
 def _example(failure: Failure) -> str:
@@ -308,6 +346,16 @@ def failure_blocks(result: Result) -> Iterator[Block]:
     """List the failures by kind, each with an example."""
     yield Paragraph("Failed judgments are counted and never enter a mean.", "muted")
     yield Bullets(tuple(failure_text(kind) for kind in _failures(result)))
+
+
+def reading_section(result: Result) -> Iterator[Section]:
+    """Yield a section that counts how the replies were read, unless all scores were read in the requested form."""
+    read = readings(result)
+    heads = ("", "as requested", "from a sentence", "second question", "no score")
+    rows = [(one_line(r.column, 60), *(f"{n:,}" for n in (r.strict, r.prose, r.repaired, r.unread))) for r in read]
+    if any(r.prose or r.repaired for r in read):
+        key = "Where the scores of the replies were; judgments without one have failed."
+        yield Section("readings", "How replies were read", lambda: [table(heads, rows, key=key, name="readings")])
 
 
 def failure_text(kind: FailureKind, limit: int = 400) -> str:

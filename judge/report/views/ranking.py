@@ -16,7 +16,7 @@ from judge.report.views.charts import matrix_chart, ranking_charts
 from judge.report.views.columns import agreement_blocks, groups
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
-from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks
+from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
@@ -80,6 +80,7 @@ def _sections(result: Result) -> Iterator[Section]:
         yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
+    yield from reading_section(result)
     yield Section("items", f"All items ({len(result.table.items):,})", lambda: [browser(result)])
     yield Section("method", "Method", lambda: _method(result), folded=True)
 

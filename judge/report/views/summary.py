@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from judge.core.records import Column
 from judge.report.views.finding import finding
-from judge.report.views.provenance import FailureKind
+from judge.report.views.provenance import FailureKind, Readings, readings
 from judge.results.result import Result
 from judge.results.validation import Criterion, flat
 from judge.stats.analyze import Overall
@@ -109,6 +109,7 @@ class Means:
     agreement: tuple[Agreement, ...] = ()
     drivers: tuple[Drivers, ...] = ()
     failures: tuple[FailureKind, ...]
+    readings: tuple[Readings, ...] = ()
     info: Mapping[str, Any]
 
 
@@ -123,6 +124,7 @@ class Ranked:
     agreement: tuple[Agreement, ...] = ()
     drivers: tuple[Drivers, ...] = ()
     failures: tuple[FailureKind, ...]
+    readings: tuple[Readings, ...] = ()
     info: Mapping[str, Any]
 
 
@@ -153,6 +155,7 @@ def means_data(
             agreement=_agreement(result),
             drivers=result.drivers,
             failures=failures,
+            readings=readings(result),
             info=result.info,
         )
     )
@@ -170,6 +173,7 @@ def ranked_data(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, 
             agreement=_agreement(result),
             drivers=result.drivers,
             failures=failures,
+            readings=readings(result),
             info=result.info,
         )
     )
