@@ -114,10 +114,10 @@ def _value(
         except ParseError:
             if settings.strict or not settings.repair:
                 raise
-        alone, answer = replace(criterion, reply="score", merged=False), replace(source, reading=None)
-        answer = replace(answer, method="single") if source.method == "samples" else answer
+        alone = replace(criterion, reply="score", merged=False)
         ladder = replace(settings, weighting="auto", temperature=0.0)  # as `strategies.repair` has it
-        value, provenance = _value(answer, second, alone, ladder, judged)
+        source = replace(source, reading=None, method=source.method if source.method == "logprobs" else "single")
+        value, provenance = _value(source, second, alone, ladder, judged)
         return value, replace(provenance, raw=raw, reason=strategies.text_alone(first), reading="repaired")
     if source.method == "samples":
         draws = [Response((draw,)) for draw in parse.split_replies(raw)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import judge
+from judge.core.records import Choice, Request, Response
 from judge.results.result import Result, load
 
 ROWS = [
@@ -155,3 +157,56 @@ def test_a_panels_means_and_a_ranking_follow_their_judges(tmp_path: Path, comman
     assert "24 of 24 values changed" in " ".join(
         command("report", "ranked", "--reread", "--min-mass", "0.7").out.split()
     )
+
+
+REPLIES = (
+    "Clear.\nScore: 4",
+    "Clear, so I would give it a score of 3.",
+    "Clear, on the whole.",
+    Response((Choice("Clear.\nScore: 5", "length"),)),
+    '{"reason": "Clear.", "score": 2}',
+    "Here you are: {'reason': 'Clear.', 'score': 2,}",
+    Response((Choice("", "content_filter"),)),
+    "Clear.\nScore: 4.5",
+    "I cannot tell. I cannot.",
+)
+
+
+def _replies(request: Request) -> Any:
+    """A reply by the text; to the second question, about half have a score."""
+    number = int(re.findall(r"(?:old|new) (\d+)", str(request.messages[0]))[-1])
+    if len(request.messages) > 1:
+        return "4" if number % 2 else "I still cannot."
+    if "response_format" in request.params and "criterion" in request.params:
+        return ('{"coherence": 4, "relevance": 3}', "So: {coherence: 4, relevance: '3'}", "no")[number % 3]
+    return REPLIES[(number + request.draw) % len(REPLIES)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weighting": "single"},
+        {"weighting": "single", "strict": True},
+        {"weighting": "single", "repair": "off"},
+        {"weighting": "samples", "draws": 3},
+        {"weighting": "auto", "draws": 2},
+        {"weighting": "auto", "temperature": 0},
+        {"weighting": "logprobs"},
+        {"weighting": "single", "reply": "score_then_reason"},
+        {"weighting": "single", "reply": "score"},
+        {"weighting": "single", "reply": "score", "merge_criteria": True, "criteria": ["coherence", "relevance"]},
+        {"weighting": "single", "structured": True},
+    ],
+)
+def test_with_its_own_settings_a_run_stays_as_it_is(options: dict[str, Any], tmp_path: Path) -> None:
+    options = {"criteria": ["coherence"], "reply": "reason_then_score", **options}
+    run = judge.evaluate(ROWS, model=judge.ScriptedProvider(_replies), metrics=[], out=tmp_path, **options)
+    again = load(tmp_path).reread()
+    assert again.info["reread"] == {"settings": {}, "changes": []}
+    assert (again.table, again.estimates) == (run.table, run.estimates)
+    if options["weighting"] == "single" and len(options) == 3:
+        assert {score.provenance.reading for score in run.table.scores} == {"strict", "prose", "repaired"}
+    strict = again.reread(strict=True)
+    plain = judge.evaluate(ROWS, model=judge.ScriptedProvider(_replies), metrics=[], **{**options, "strict": True})
+    values = [{(s.item, s.system, s.column): s.value for s in result.table.scores} for result in (strict, plain)]
+    assert values[0] == values[1]
