@@ -124,13 +124,11 @@ class _Checks:
         outputs = {(sample.item, sample.system): sample.output for sample in self._table.samples}
         recomputed: list[Row] = []
         for row in rows:
-            known, texts = row, [outputs[row.item, name] for name in (row.system, row.rival) if name]
+            texts = [outputs[row.item, name] for name in (row.system, row.rival) if name]
             if isinstance(row, Score) and row.provenance.method == IDENTICAL:
                 recomputed += [replace(row, value=0.5)] if len(set(texts)) == 1 else []
                 continue
-            if isinstance(row, Score) and row.provenance.reading == "prose" and not self._plan["merge_criteria"]:
-                known = replace(row, provenance=replace(row.provenance, reading=None))
-            read = reread(known, criteria[row.column], settings, "\n".join(texts))
+            read = reread(row, criteria[row.column], settings, "\n".join(texts))
             recomputed.append(_bounded(read, criteria[row.column].scale))
         yield from _row_differences(rows, recomputed)
         self.checked |= {"judgments: read and weighed again": len(rows)} if rows else {}

@@ -24,7 +24,7 @@ from judge.data.samples import Value
 from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, reread, settings_of, why_changed
 from judge.stats import human_agreement
-from judge.stats.analyze import Overall, analyze, overall
+from judge.stats.analyze import Overall, analyze, judged_columns, mean_column, overall
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
@@ -563,7 +563,9 @@ def _read_again(result: Result, given: Mapping[str, Any]) -> Result:
     changed = {name: value for name, value in asdict(settings).items() if value != getattr(own, name)}
     described = ", ".join(f"{name}={value}" for name, value in changed.items())
     suffix = f"|reread {described}" if changed else ""
-    columns = [replace(c, signature=c.signature + suffix) if c.name in criteria else c for c in table.columns]
+    judges = {c.name: replace(c, signature=c.signature + suffix) for c in table.columns if c.name in criteria}
+    panels = {name: mean_column(columns) for name, columns in judged_columns(judges.values()).items()}
+    columns = [{**judges, **panels}.get(column.name, column) for column in table.columns]
     total = plural(sum(row.column in criteria for row in rows), "value")
     lost, won = (sum(change[name] is None for change in changes) for name in ("after", "before"))
     kinds = f" ({lost:,} became failures, {won:,} became scores)" if changes else ""

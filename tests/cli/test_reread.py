@@ -113,6 +113,7 @@ def test_the_new_run_has_the_statistics_of_a_run_with_these_settings(run: Result
     )  # fmt: skip
     assert command(*options, "--force", "--strict").code == 0
     assert len(load("new").failures) == 14
+    assert command("verify", "new").code == 0
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,8 @@ def test_a_panels_means_and_a_ranking_follow_their_judges(tmp_path: Path, comman
     panel = [MODEL, judge.ScriptedProvider(lambda _: "4", model="sure")]
     before = judge.evaluate(ROWS, criteria=["relevance"], model=panel, metrics=[])
     after = before.reread(min_mass=0.7)
+    after.save("after")
+    assert command("verify", "after").code == 0
     assert len(after.failures) == 24
     assert {(row.system, row.error) for row in after.failures if row.column == "relevance"} == {
         ("old", "IncompletePanel")
@@ -201,6 +204,7 @@ def _replies(request: Request) -> Any:
 def test_with_its_own_settings_a_run_stays_as_it_is(options: dict[str, Any], tmp_path: Path) -> None:
     options = {"criteria": ["coherence"], "reply": "reason_then_score", **options}
     run = judge.evaluate(ROWS, model=judge.ScriptedProvider(_replies), metrics=[], out=tmp_path, **options)
+    assert judge.verify(tmp_path).differences == ()
     again = load(tmp_path).reread()
     assert again.info["reread"] == {"settings": {}, "changes": []}
     assert (again.table, again.estimates) == (run.table, run.estimates)
