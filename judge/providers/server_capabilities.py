@@ -37,7 +37,8 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 class RequestAdapter:
     """Turns what a request wants into a body this server accepts.
 
-    `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
+    `n` is the most choices to ask for at once, None as many as are wanted. Limits of up to `too_short` tokens, which
+    hidden reasoning has used up, are not sent. `unthinking` sends a reasoning effort of
     `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
     them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
     Every other step of `after_refusal` takes one more thing away, so that asking again comes to an end.
@@ -49,6 +50,7 @@ class RequestAdapter:
     top_logprobs: int = 20
     limit_name: str | None = "max_completion_tokens"
     n: int | None = None
+    too_short: int = 0
     unthinking: bool = False
     dropped: frozenset[str] = frozenset()
     caching: Caching = ""
@@ -56,7 +58,7 @@ class RequestAdapter:
     @property
     def known_limits(self) -> dict[str, Any]:
         """What differs from the words for a server that takes everything, as plain JSON."""
-        dropped = (self.dropped - {_EFFORT}) | ({"max_tokens"} if self.limit_name is None else set())
+        dropped = (self.dropped - {_EFFORT}) | ({"max_tokens"} if self.limit_name is None or self.too_short else set())
         facts = {
             "n": self.n,
             "top_logprobs": self.top_logprobs if self.top_logprobs != RequestAdapter().top_logprobs else None,
@@ -84,7 +86,7 @@ class RequestAdapter:
             tail = [{"type": "text", "text": whole(text[length:])}] if text[length:] else []
             messages[0]["content"] = [head, *tail]
         params = dict(request.params)
-        if (limit := params.pop("max_tokens", None)) is not None and self.limit_name:
+        if (limit := params.pop("max_tokens", None)) is not None and self.limit_name and limit > self.too_short:
             body[self.limit_name] = limit
         if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
             body |= {"logprobs": True, "top_logprobs": min(top, self.top_logprobs)}
@@ -131,6 +133,8 @@ class RequestAdapter:
                 return replace(self, top_logprobs=lower)
         if name == "max_completion_tokens" and refused.status is not None:
             return replace(self, limit_name="max_tokens")
+        if name in ("max_completion_tokens", "max_tokens") and refused.status is None:
+            return replace(self, too_short=body[name])
         if name in ("max_completion_tokens", "max_tokens"):
             return replace(self, limit_name=None)
         name = "logprobs" if name == "top_logprobs" else name

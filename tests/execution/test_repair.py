@@ -14,7 +14,7 @@ import pytest
 
 import judge
 from judge import criteria
-from judge.cache import NoCache
+from judge.cache import DiskCache, NoCache
 from judge.core.errors import ProviderError, Reached, Refused
 from judge.core.records import Choice, Failure, Request, Response, Sample, Usage
 from judge.criteria.render import render_repair_question
@@ -58,6 +58,17 @@ class Asked(judge.ScriptedProvider):
 def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
     given = {"metrics": [], "cache": False, "weighting": "single", "reply": "reason_then_score"} | options
     return judge.evaluate(rows, given.pop("criteria", ["relevance"]), model=provider, **given)
+
+
+def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[JudgeRun, list[Row]]:
+    """A run over MANY in this event loop, and its rows."""
+    rows: list[Row] = []
+    samples = [Sample(row["item"], "s", row["output"], row["source"]) for row in MANY]
+    run = JudgeRun(
+        [Judgment(sample, replace(criteria.load("relevance"), reply="reason_then_score")) for sample in samples],
+        provider, SamplingOptions("single", repair=True), cache=cache, retrier=Retrier(), emit=rows.append, **options,
+    )  # fmt: skip
+    return run, rows
 
 
 def only(result: judge.Result) -> Any:
@@ -328,13 +339,7 @@ def test_questions_follow_in_a_second_batch(tmp_path: Path) -> None:
             for request in taken:
                 await done(request, await ask(request))
 
-    rows: list[Row] = []
-    samples = [Sample(row["item"], "s", row["output"], row["source"]) for row in MANY]
-    judged = JudgeRun(
-        [Judgment(sample, replace(criteria.load("relevance"), reply="reason_then_score")) for sample in samples],
-        Asked(endpoint="x"), SamplingOptions("single", repair=True), cache=NoCache(), retrier=Retrier(),
-        emit=rows.append, engine=Gathering(),
-    )  # fmt: skip
+    judged, rows = scheduled(Asked(endpoint="x"), NoCache(), engine=Gathering())
     asyncio.run(judged())
     assert rounds == [[1] * 12, [3] * 12]
     assert len(rows) == 12
@@ -369,3 +374,44 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
     assert isinstance(only(run(f"scripted/{file}")), Failure)
     file.write_text(f"- {{when: The pass is shut, reply: {UNREAD}}}\n- {{when: score alone, reply: 2}}\n")
     assert only(run(f"scripted/{file}")).provenance.reading == "repaired"
+
+
+# ------------------------------------------------------------------------------------------------ many at the same time
+
+
+def test_runs_that_share_a_cache_share_the_questions(tmp_path: Path) -> None:
+    async def both() -> list[list[Row]]:
+        runs = [scheduled(provider, DiskCache(tmp_path)) for provider in providers]
+        await asyncio.gather(*(run() for run, _ in runs))
+        return [rows for _, rows in runs]
+
+    providers = [Asked(endpoint="x"), Asked(endpoint="x")]
+    first, second = asyncio.run(both())
+    assert {str(row) for row in first} == {str(row) for row in second}
+    assert sum(len(provider.seen) for provider in providers) == 2 * len(MANY)
+
+
+def test_a_score_of_a_stored_answer_is_no_failure_to_retry(tmp_path: Path) -> None:
+    run, rows = scheduled(Asked(endpoint="x"), DiskCache(tmp_path))
+    asyncio.run(run())
+    again, same = scheduled(provider := Asked(endpoint="x"), DiskCache(tmp_path), retry_failed=True)
+    asyncio.run(again())
+    assert (provider.seen, same) == ([], rows)
+
+
+def test_a_model_that_reasons_out_of_sight_gets_the_question_without_a_limit(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    """Only that question: the limit of a reply with a reason has room for its reasoning."""
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if len(body["messages"]) == 1:
+            return 200, {}, make_completion(UNREAD)
+        spent = {"finish_reason": "length", "message": {"content": ""}}
+        return 200, {}, make_completion("4", choice=spent if "max_completion_tokens" in body else {})
+
+    chat_server.answer = answer
+    result = run("m", MANY[:3], base_url=chat_server.url, max_concurrency=1)
+    assert [s.value for s in result.table.scores] == [4.0] * 3
+    limits = Counter((len(body["messages"]), body.get("max_completion_tokens")) for body in chat_server.bodies)
+    assert limits == {(1, 1024): 3, (3, 64): 1, (3, None): 3}
