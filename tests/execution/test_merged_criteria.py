@@ -105,6 +105,22 @@ def test_each_score_is_weighed_by_its_own_tokens() -> None:
         assert value == pytest.approx(0.75 * REPLY[name] + 0.25 * 1)
 
 
+def test_a_reply_that_is_nearly_json_is_weighed_stored_and_marked(tmp_path: Path) -> None:
+    text = "Here it is: {'relevance': 4, 'coherence': 2, 'consistency': 5,}"
+    for weighting in ("logprobs", "samples", "single"):
+        with DiskCache(tmp_path / weighting) as cache:
+            settings: dict[str, Any] = {"names": THREE, "cache": cache, "weighting": weighting, "draws": 2}
+            first, again = (Merged(lambda request: said(request, text), **settings) for _ in range(2))
+            strict = Merged(**settings, strict=True)
+        assert (first.counts.sent, again.counts.sent, strict.counts.sent) == (3, 0, 0)
+        for one in (first, again):
+            assert {row.provenance.reading for row in one.rows if isinstance(row, Score)} == {"prose"}
+            share = 0.25 if weighting == "logprobs" else 0.0
+            assert one.values == {name: {(1 - share) * REPLY[name] + share} for name in THREE}
+        assert len(strict.failures) == 9
+        assert {"not one JSON object" in failure.message for failure in strict.failures} == {True}
+
+
 def test_draws_of_all_criteria_come_from_one_request() -> None:
     one = Merged(names=THREE, count=2, weighting="samples", draws=5)
     assert [r.params["n"] for r in one.provider.seen] == [5, 5]
