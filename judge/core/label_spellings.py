@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -98,13 +97,10 @@ class LabelIndex:
         return self.words.get(key) or self.counted.get(key) or self.numbers.get(number)
 
     def is_half(self, text: str) -> bool:
-        """Return whether folded text is a number halfway between two labels that are next to each other."""
+        """Return whether folded text is a number half a point from two labels."""
         number = signed(text.strip())
-        return (
-            is_number(number) is not None
-            and float(number) % 1 == 0.5
-            and all(str(math.floor(float(number)) + more) in self.numbers for more in (0, 1))
-        )
+        beside = {format_decimal(f"{float(number) + half:f}") for half in (-0.5, 0.5)} if is_number(number) else {""}
+        return beside <= self.numbers.keys()
 
 
 @lru_cache(maxsize=256)

@@ -15,16 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
@@ -131,14 +122,6 @@ class Header(BaseModel):
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
 
-    @field_validator("allow_half")
-    @classmethod
-    def _check_whole_numbers(cls, value: bool, info: ValidationInfo) -> bool:
-        scale = info.data.get("scale")
-        if value and scale and scale != Scale.integers(round(scale.low), round(scale.high)):
-            raise ValueError("takes a scale of whole numbers in steps of 1, such as [1, 5]")
-        return value
-
 
 def read_header(label: str, text: str) -> Header:
     """The header of a criterion's text. Raises CriterionError with `label:line` for whatever is wrong in it."""
@@ -161,8 +144,13 @@ def read_header(label: str, text: str) -> Header:
     except ValidationError as error:
         raise _bad_key(label, parsed.lines, error) from error
     if header.allow_half:
-        with_halves = _number_scale(int(header.scale.low), int(header.scale.high), 0.5)
-        header = header.model_copy(update={"scale": replace(with_halves, halves=True)})
+        low, high = round(header.scale.low), round(header.scale.high)
+        if high - low > MAX_LABELS / 2 - 1 or header.scale != Scale.integers(low, high):
+            at = f"{label}:{parsed.lines['allow_half']}"
+            raise CriterionError(
+                f"{at}: allow_half: takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]"
+            )
+        header = header.model_copy(update={"scale": replace(_number_scale(low, high, 0.5), halves=True)})
     return header
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["words", "number", "literal", "container"]
@@ -60,20 +59,18 @@ _STEPS = {
 
 
 def objects(text: str, start: int) -> list[JsonObject]:
-    """Return the objects in `text[start:]` that are not inside another. Braces around anything else are skipped."""
+    """Return the objects in `text[start:]` that are not inside another. Braces around anything else are skipped.
+
+    An object whose only value is an object, as in `{"result": {…}}`, has the members of that, and is not `strict`.
+    """
     result = []
     while (start := text.find("{", start)) >= 0:
         item = read_object(text, start)
+        if not item.broken and len(item.members) == 1 and text[item.members[0].start] == "{":
+            item = replace(item, members=read_object(text, item.members[0].start).members, strict=False)
         result += [item] * (bool(item.members) or not item.broken)
         start = item.end
     return result
-
-
-def inner_members(text: str, members: Sequence[Member]) -> Sequence[Member]:
-    """Return the members of the object that is the only value of another, as in `{"result": {…}}`, else `members`."""
-    if len(members) == 1 and text[members[0].start] == "{":
-        return read_object(text, members[0].start).members
-    return members
 
 
 def read_object(text: str, start: int) -> JsonObject:
@@ -112,7 +109,7 @@ def read_object(text: str, start: int) -> JsonObject:
         before = mark
     if before == ":" or len(opened) > 1:
         members.append(Member(key, "container", value, at))
-    return JsonObject(tuple(members), start, max(at, start + 1), strict, broken=True)
+    return JsonObject(tuple(members), start, max(at, start + 1), strict=False, broken=True)
 
 
 def _words(written: str, kind: str, is_key: bool) -> tuple[str | None, bool]:

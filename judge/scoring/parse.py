@@ -122,7 +122,7 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
                 raise
     if opening := _OBJECT.match(text, start):
         item = json_reply.read_object(text, opening.end())
-        if item.broken or not item.strict:
+        if not item.strict:
             raise ParseError("the reply begins like a JSON object but is not one", text)
         if not _CLOSED.match(text, item.end):
             raise ParseError("something follows the JSON object", text)
@@ -352,9 +352,8 @@ def _score_in_object(
 ) -> Found | None:
     """Return the score of a JSON object, None if no key is for one; with `lone`, it may hold no other number.
 
-    With `tolerant`, an object may be the only value of another, and the key may be any name of a score.
+    With `tolerant`, the key may be any name of a score.
     """
-    members = json_reply.inner_members(text, members) if tolerant else members
     scores = [m for m in members if m.key.casefold() == "score"]
     if tolerant and not scores:
         scores = [m for m in members if grammar.name.fullmatch(fold(m.key).replace("_", " "))]
@@ -428,15 +427,13 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     """
     start = since = _reply_start(text)
     items = json_reply.objects(text, start)
-    strict = len(items) == 1 and items[0].strict and not items[0].broken and _is_whole(text, start, items[0])
-    strict = strict and (judged is None or any(member.key in names for member in items[0].members))
+    strict = len(items) == 1 and items[0].strict and _is_whole(text, start, items[0])
     if not strict and (judged is None or any(item.broken for item in items)):
         raise ParseError("the reply is not one JSON object", text)
     places: dict[str, tuple[int, int]] = {}
     for item in items:
-        members = item.members if strict else json_reply.inner_members(text, item.members)
-        times = Counter(member.key for member in members)
-        here = {m.key: (m.start, m.end) for m in members if m.key in names and times[m.key] == 1}
+        times = Counter(member.key for member in item.members)
+        here = {m.key: (m.start, m.end) for m in item.members if m.key in names and times[m.key] == 1}
         if here and (places or not _CLOSED.match(text, item.end)):
             raise ParseError("the reply is not one JSON object, or something follows it", text)
         for _, end in here.values():
