@@ -156,45 +156,41 @@ _KEPT_SETTINGS = (
 )  # fmt: skip
 
 
+@dataclass(eq=False)
 class Generator:
     """Questions by beam search: one for each distinct input, in batches."""
 
-    def __init__(
-        self,
-        weights: huggingface.ModelFiles,
-        *,
-        template: str = TEMPLATE,
-        beams: int = 4,
-        question_tokens: int = 32,
-        input_tokens: int = 128,
-        device: str | None = None,
-        batch_tokens: int | None = None,
-        progress: Tell | None = None,
-    ) -> None:
-        fields = set(_FIELD.findall(template)) if isinstance(template, str) else set()
+    weights: huggingface.ModelFiles
+    template: str = TEMPLATE
+    beams: int = 4
+    question_tokens: int = 32
+    input_tokens: int = 128
+    device: str | None = None
+    batch_tokens: int | None = None
+    progress: Tell | None = None
+
+    def __post_init__(self) -> None:
+        fields = set(_FIELD.findall(self.template)) if isinstance(self.template, str) else set()
         if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
             raise ConfigError(
                 "qags: template must contain {theme} and {context}, or {before}, {theme} and {after}, "
-                f"not {template!r}"
+                f"not {self.template!r}"
             )
-        self._weights, self._template, self._device = weights, template, device
-        self._beams, self._question_tokens, self._input_tokens = beams, question_tokens, input_tokens
-        self._batch_tokens, self._progress = batch_tokens, progress
-        shape = "default" if template == TEMPLATE else hashlib.sha256(template.encode()).hexdigest()[:8]
-        sizes = f"beams={beams}|in={input_tokens}|out={question_tokens}"
-        self.signature = f"{weights.signed}|{sizes}|template={shape}|{runtime()}"
+        shape = "default" if self.template == TEMPLATE else hashlib.sha256(self.template.encode()).hexdigest()[:8]
+        sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
+        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{runtime()}"
 
     @cached_property
     def _model(self) -> LoadedModel:
-        model = load(self._weights, self._device)
+        model = load(self.weights, self.device)
         with huggingface.translated_errors(model.files, 0):
             # No sampling, one question: of the model's own settings only its special tokens are kept.
             defaults = model.network.generation_config
             model.network.generation_config = import_module("transformers").GenerationConfig(
                 **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS},
-                num_beams=self._beams,
-                max_new_tokens=self._question_tokens,
-                early_stopping=self._beams > 1,
+                num_beams=self.beams,
+                max_new_tokens=self.question_tokens,
+                early_stopping=self.beams > 1,
                 do_sample=False,
                 num_return_sequences=1,
             )
@@ -203,8 +199,8 @@ class Generator:
     @cached_property
     def _limit(self) -> int:
         """Return the tokens of input: the setting, or the model's limit if that is lower."""
-        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self._input_tokens)
-        return min(self._input_tokens, known)
+        known = huggingface.limit(self._model.tokenizer, self._model.network.config, usual=self.input_tokens)
+        return min(self.input_tokens, known)
 
     @cached_property
     def _special(self) -> re.Pattern[str] | None:
@@ -236,7 +232,7 @@ class Generator:
 
     def _filled(self, theme: str, part: Excerpt) -> str:
         fields = {"theme": theme, "context": part.context, "before": part.before, "after": part.after}
-        return _FIELD.sub(lambda field: fields[field[1]], self._template)
+        return _FIELD.sub(lambda field: fields[field[1]], self.template)
 
     def _ids(self, prompt: str) -> list[int]:
         return list(self._model.tokenizer.encode(prompt, verbose=False))
@@ -246,19 +242,19 @@ class Generator:
             return {}
         ids = [self._ids(prompt) for prompt in prompts]
         questions: dict[str, str] = {}
-        most = (self._batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self._beams
+        most = (self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self.beams
         # Mixed lengths are fine, because padding is encoded only once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
             texts = self._generated([ids[n] for n in batch])
             questions |= zip((prompts[n] for n in batch), texts, strict=True)
-            if self._progress:
-                self._progress(len(questions), len(prompts))
+            if self.progress:
+                self.progress(len(questions), len(prompts))
         return questions
 
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch, model = import_module("torch"), self._model
         rows, mask = huggingface.padded(ids, model.pad)
-        with huggingface.translated_errors(model.files, rows.size * self._beams), torch.inference_mode():
+        with huggingface.translated_errors(model.files, rows.size * self.beams), torch.inference_mode():
             token_ids = model.network.generate(
                 input_ids=torch.from_numpy(rows).to(model.device),
                 attention_mask=torch.from_numpy(mask).to(model.device),
@@ -302,35 +298,31 @@ class _Reading:
         return [which == 1 and bool(self.text[start:stop].strip()) for which, (start, stop) in places]
 
 
+@dataclass(eq=False)
 class ExtractiveReader:
     """Answers by span selection: each distinct (question, text) once, in batches, long texts in overlapping windows."""
 
-    def __init__(
-        self,
-        weights: huggingface.ModelFiles,
-        *,
-        null: bool,
-        window: int = WINDOW,
-        stride: int = STRIDE,
-        device: str | None = None,
-        batch_tokens: int | None = None,
-        progress: Tell | None = None,
-    ) -> None:
-        self._weights, self._null, self._device = weights, null, device
-        self._longest, self._stride = window, stride
-        self._batch_tokens, self._progress = batch_tokens, progress
-        sizes = f"window={window}|stride={stride}|span={SPAN}"
-        self.signature = f"{weights.signed}|null={'yes' if null else 'no'}|{sizes}|{runtime()}"
+    weights: huggingface.ModelFiles
+    null: bool
+    window: int = WINDOW
+    stride: int = STRIDE
+    device: str | None = None
+    batch_tokens: int | None = None
+    progress: Tell | None = None
+
+    def __post_init__(self) -> None:
+        sizes = f"window={self.window}|stride={self.stride}|span={SPAN}"
+        self.signature = f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{runtime()}"
 
     @cached_property
     def _model(self) -> LoadedModel:
-        model = load(self._weights, self._device)
+        model = load(self.weights, self.device)
         if (inside := huggingface.backend(model.tokenizer)) is None:
-            raise self._weights.error(
+            raise self.weights.error(
                 "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
             )
-        if self._null and model.tokenizer.cls_token_id not in inside.encode("a", "b").ids:
-            raise self._weights.error("has no [CLS] to say null with: set null to false")
+        if self.null and model.tokenizer.cls_token_id not in inside.encode("a", "b").ids:
+            raise self.weights.error("has no [CLS] to say null with: set null to false")
         inside.no_padding()
         return model
 
@@ -342,7 +334,7 @@ class ExtractiveReader:
     def _room(self) -> int:
         """Return the tokens of question and text that fit into a window."""
         window = huggingface.limit(self._model.tokenizer, self._model.network.config)
-        return min(self._longest, window) - self._special
+        return min(self.window, window) - self._special
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
@@ -356,8 +348,8 @@ class ExtractiveReader:
         for start in range(0, len(distinct), _PAIRS):
             part = distinct[start : start + _PAIRS]
             answers |= zip(part, self._read([self._reading(*pair) for pair in part]), strict=True)
-            if self._progress:
-                self._progress(len(answers), len(distinct))
+            if self.progress:
+                self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
     def _reading(self, question: str, text: str) -> _Reading | str | ModelError:
@@ -374,7 +366,7 @@ class ExtractiveReader:
         if size > self._room // 2:
             message = f"the question has {size} tokens, the reader takes {self._room // 2}"
             return ModelError("QuestionTooLong", message)
-        stride = min(self._stride, (self._room - size) // 2)
+        stride = min(self.stride, (self._room - size) // 2)
         inside.enable_truncation(self._room + self._special, stride=stride, strategy="only_second")
         first = inside.encode(question, text)
         return _Reading(text, [first, *first.overflowing])
@@ -383,14 +375,14 @@ class ExtractiveReader:
         open_readings = [each for each in readings if isinstance(each, _Reading)]
         windows = [(each, window) for each in open_readings for window in each.windows]
         lengths = [len(window.ids) for _, window in windows]
-        for batch in huggingface.batches(lengths, self._batch_tokens or self._model.batch_tokens) if windows else ():
+        for batch in huggingface.batches(lengths, self.batch_tokens or self._model.batch_tokens) if windows else ():
             self._take([windows[n] for n in batch])
         return [self._answer(each) if isinstance(each, _Reading) else each for each in readings]
 
     def _answer(self, best: _Reading) -> str | ModelError:
         if best.score == -math.inf and any(any(best.allowed(window)) for window in best.windows):
             return ModelError("NoAnswer", "the reader's scores are not numbers")
-        if best.score == -math.inf or (self._null and best.null > best.score):
+        if best.score == -math.inf or (self.null and best.null > best.score):
             return UNANSWERABLE
         return best.text[slice(*best.span)].strip()
 
@@ -409,7 +401,7 @@ class ExtractiveReader:
             best, window = windows[n]
             if score > best.score:
                 best.score, best.span = float(score), (window.offsets[first][0], window.offsets[last][1])
-            if self._null:
+            if self.null:
                 at = window.ids.index(model.tokenizer.cls_token_id)
                 best.null = min(best.null, float(starts[n, at] + ends[n, at]))
 
