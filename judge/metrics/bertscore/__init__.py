@@ -435,12 +435,15 @@ def score(
     return values
 
 
+@dataclass(frozen=True, slots=True)
 class _ScoreRange:
     """The values of F that become 0 and 1: given, or fitted to human ratings; `why` explains a failed fit."""
 
-    def __init__(self, low: float, high: float, *, note: str = "", why: str = "", signed: str = "") -> None:
-        self.low, self.high, self.note, self.why = low, high, note, why
-        self.signed = signed or f"low={format_number(low)}|high={format_number(high)}"
+    low: float
+    high: float
+    signed: str
+    note: str = ""
+    why: str = ""
 
     @classmethod
     def from_options(
@@ -448,7 +451,8 @@ class _ScoreRange:
     ) -> _ScoreRange:
         name = options.fit
         if name is None:
-            return cls(options.low, options.high)
+            signed = f"low={format_number(options.low)}|high={format_number(options.high)}"
+            return cls(options.low, options.high, signed)
         rated = [
             (value.fmeasure, samples[n].human[name])
             for n, value in values.items()
@@ -458,9 +462,9 @@ class _ScoreRange:
             low, high = fit_rescaling([f for f, _ in rated], [rating for _, rating in rated])
         except ConfigError as error:
             why = f"{error} (ratings of {name!r}; without fit, low and high are {LOW:g} and {HIGH:g})"
-            return cls(options.low, options.high, note=why, why=why, signed=f"fit={name.replace('|', '_')}|fitted=no")
+            return cls(options.low, options.high, f"fit={name.replace('|', '_')}|fitted=no", why, why)
         note = f"bertscore_corrected: fitted on {len(rated):,} ratings of {name!r}: low {low:.4f}, high {high:.4f}."
-        return cls(low, high, note=note, signed=f"low={low:.6g}|high={high:.6g}|fit={name.replace('|', '_')}")
+        return cls(low, high, f"low={low:.6g}|high={high:.6g}|fit={name.replace('|', '_')}", note)
 
 
 def _check_fit(name: str | None, samples: Sequence[Sample]) -> None:

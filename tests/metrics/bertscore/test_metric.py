@@ -181,11 +181,14 @@ def test_other_numbers_are_not_taken_from_the_cache(model: str, tmp_path: Path, 
     assert [len(made.seen) for made in Letters.made] == [2, 2]
 
 
-def test_a_damaged_cache_is_computed_again(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 8000])
+def test_a_damaged_cache_is_computed_again(model: str, tmp_path: Path, content: bytes) -> None:
     metric = BertScore(model=model, layer=2, cache=tmp_path / "cache")
     first = metric.score([sample("a b", "a c")])
-    (tmp_path / "cache" / "bertscore" / "embeddings.sqlite").write_bytes(b"\0" * 9000)
-    assert metric.score([sample("a b", "a c")]) == first
+    (tmp_path / "cache" / "bertscore" / "embeddings.sqlite").write_bytes(content)
+    for _ in range(2):  # the second run reads what the first has written anew
+        assert metric.score([sample("a b", "a c")]) == first
+    assert sum(len(made.seen) for made in Letters.made) == 2 * 2
 
 
 def test_a_cache_that_cannot_be_written_is_said(model: str, tmp_path: Path) -> None:

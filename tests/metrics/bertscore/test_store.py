@@ -69,32 +69,6 @@ def test_a_damaged_fact_counts_as_absent(text: str) -> None:
     assert TokenizerInfo.from_json(text) is None
 
 
-@pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 8000])
-def test_a_damaged_file_is_put_away_and_begun_again(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "embeddings.sqlite").write_bytes(content)
-    store = Store(tmp_path)
-    name = key("scheme", "text")
-    assert store.get([name]) == {}
-    store.put({name: encoded()})
-    store.close()
-    again = Store(tmp_path)
-    assert list(again.get([name])) == [name]
-    assert again.trouble == ""
-    again.close()
-
-
-def test_a_folder_that_cannot_be_written_costs_the_store_and_not_the_run(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    store = Store(tmp_path / "file" / "cache")
-    name = key("scheme", "text")
-    store.put({name: encoded()})
-    store.save_fact("model", "")
-    assert store.get([name]) == {}
-    assert store.fact("model") == ""
-    assert "not kept" in store.trouble
-    store.close()
-
-
 def test_two_processes_may_write_the_same_texts(tmp_path: Path) -> None:
     one, other = Store(tmp_path), Store(tmp_path)
     for n in range(5):
