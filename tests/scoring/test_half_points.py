@@ -115,8 +115,13 @@ def test_a_decimal_comma_is_weighed_as_it_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "scale", ["{min: 0, max: 100, step: 10}", "{labels: [a, b], values: [0, 1]}", "{min: 1, max: 2, step: 0.5}"]
-)
+    "scale",
+    [
+        "{min: 0, max: 9, step: 3}", "{labels: [a, b], values: [0, 1]}", "{min: 1, max: 2, step: 0.5}", "[1, 501]",
+        "{labels: [a, b], values: [0, 1000000000]}",
+    ],
+)  # fmt: skip
 def test_half_points_are_allowed_on_whole_numbers_only(scale: str) -> None:
-    with pytest.raises(CriterionError, match=r"good.jinja:3: allow_half: takes a scale of whole numbers"):
+    assert len(make("[1, 500]\nallow_half: true").scale.labels) == 999
+    with pytest.raises(CriterionError, match=r"good.jinja:3: allow_half: takes up to 500 whole numbers"):
         make(f"{scale}\nallow_half: true")
