@@ -226,8 +226,7 @@ class Nouns:
         self._compounds = compounds
         self._used: set[str] = set()
         self._kept: dict[tuple[str, str], list[Span]] = {}
-        self.signature = self._signed()
-        """The finders used so far, with their versions."""
+        self.signature  # noqa: B018 - raises if packages are missing
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once, ignoring case.
@@ -254,9 +253,7 @@ class Nouns:
     def spans(self, clean: str, language: str) -> list[Span]:
         """Return the places of the themes in a cleaned text, in order; results are cached."""
         name = self._tool or (self._english if language == "en" else language)
-        if name not in self._used:
-            self._used.add(name)
-            self.signature = self._signed()
+        self._used.add(name)
         if (clean, name) not in self._kept:
             if name == "en":
                 phrases = english_noun_phrases.spans(clean)
@@ -269,7 +266,9 @@ class Nouns:
             self._kept[clean, name] = phrases
         return self._kept[clean, name]
 
-    def _signed(self) -> str:
+    @property
+    def signature(self) -> str:
+        """The finders used so far, with their versions."""
         signatures = []
         for name in sorted({self._tool} if self._tool else self._used) or ["en"]:
             if name == "en":

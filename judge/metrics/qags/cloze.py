@@ -133,7 +133,10 @@ class Lexical:
 
     def __init__(self, nouns: Nouns) -> None:
         self._nouns = nouns
-        self.signature = f"lexical-{nouns.signature}"
+
+    @property
+    def signature(self) -> str:
+        return f"lexical-{self._nouns.signature}"
 
     def answers(self, questions: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return an answer or UNANSWERABLE for each (question, text); a question without a gap has no answer.
@@ -152,7 +155,6 @@ class Lexical:
                 )
                 for sentence, spans in _sentences(cleaned, self._nouns.spans(cleaned, language))
             ]
-        self.signature = f"lexical-{self._nouns.signature}"
         answers: list[str | ModelError] = []
         for question, passage in questions:
             before, gap, after = clean(question).partition(GAP)

@@ -301,16 +301,16 @@ class _Prompt:
 
 
 class _Stage:
-    """A prompt and the judge model that answers it. Each call updates `signature`."""
+    """A prompt and the judge model that answers it."""
 
     name = ""
 
     def __init__(self, ask: Ask, language: str) -> None:
         self._ask, self._language = ask, language
         self._prompt = _load_prompt(language, self.name)
-        self.signature = self._signed()
 
-    def _signed(self) -> str:
+    @property
+    def signature(self) -> str:
         model = getattr(self._ask, "signature", "") or "llm"
         return f"{model}:{self._language}@{self._prompt.digest[:6]}"
 
@@ -322,7 +322,6 @@ class _Stage:
         """Return the reply to each request, an empty text for None."""
         asked = [request for request in requests if request]
         replies = iter(self._ask(asked) if asked else ())
-        self.signature = self._signed()
         return [next(replies) if request else "" for request in requests]
 
 

@@ -181,7 +181,8 @@ Tell = Callable[[int, int], None]
 class AnswerCandidates(Protocol):
     """Finds the themes of texts. `signature` goes into the column's signature."""
 
-    signature: str
+    @property
+    def signature(self) -> str: ...
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once; an empty list if it has none."""
@@ -191,7 +192,8 @@ class AnswerCandidates(Protocol):
 class Questions(Protocol):
     """Writes a question for a theme, which the text that has the theme should answer with it."""
 
-    signature: str
+    @property
+    def signature(self) -> str: ...
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return a question for each (theme, output)."""
@@ -201,7 +203,8 @@ class Questions(Protocol):
 class Answers(Protocol):
     """Answers a question from a text."""
 
-    signature: str
+    @property
+    def signature(self) -> str: ...
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return an answer, or UNANSWERABLE, for each distinct (question, text)."""
