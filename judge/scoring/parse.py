@@ -247,6 +247,8 @@ _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+"
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _ANYTHING = re.compile("(?P<value>.*)", re.DOTALL)
+_LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
+_ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
 
@@ -389,7 +391,7 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
         return None
     before = re.sub(r"```\w*\s*\Z", "", text[since : place.start]).strip(" \t\r\n`")
     if not _is_whole(text, start, place):
-        _check_own(text[since : place.start], text[place.start : score.end], judged, text)
+        _check_own(text, since, place, score.end, judged)
         try:
             stated = _find_strictly(before, 0, "reason_then_score", grammar).label if before else score.label
         except ParseError:
@@ -410,13 +412,18 @@ def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
     return opening is not None and opening.end() == item.start and _CLOSED.match(text, item.end) is not None
 
 
-def _check_own(before: str, item: str, judged: str, text: str) -> None:
-    """Raise ParseError if an object, cut after a value, is quoted by what is `before` it or has a value of the text."""
-    if inside := _ANYTHING.fullmatch(item):
+def _check_own(text: str, since: int, item: json_reply.JsonObject, end: int, judged: str) -> None:
+    """Raise ParseError if an object may be a quotation, by what is around it or by its value, which ends at `end`."""
+    before = text[since : item.start]
+    if inside := _ANYTHING.fullmatch(text[item.start : item.end]):
         _check_unquoted(before, inside, text)
-    written, texts = (re.sub(r"[^\w:.]+", "", fold(part).casefold()) for part in (re.split("[{,]", item)[-1], judged))
-    if written in texts or before.rstrip().endswith(("'", "‘", "’")):
-        raise ParseError("the JSON object may be a quotation", text)
+    if (before.strip() and not _LEADS_UP.search(before[-_LONGEST:])) or not _ENDS_LINE.match(text, item.end):
+        raise ParseError("the JSON object stands within a sentence", text)
+    # The key, the colon and the value.
+    written = re.split("[{,]", text[item.start : end])[-1]
+    written, judged = (re.sub(r"[^\w:.]+", "", fold(part).casefold()) for part in (written, judged))
+    if written in judged:
+        raise ParseError("the judged text has the same score as the JSON object, which may be a quotation", text)
 
 
 def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[str, tuple[int, int]], Reading]:
@@ -438,7 +445,7 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
             raise ParseError("the reply is not one JSON object, or something follows it", text)
         for _, end in here.values():
             if not strict and not _is_whole(text, start, item):
-                _check_own(text[since : item.start], text[item.start : end], judged or "", text)
+                _check_own(text, since, item, end, judged or "")
         places, since = places | here, item.end
     return places, "strict" if strict else "prose"
 

@@ -36,7 +36,6 @@ KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score
         ('{"score": 4, "reason": "Good."}\n\n{"score": 4, "reason": "Good."}', "Good."),
         ('{"result": {"score": 4, "reason": "Good."}}', "Good."), ('{"coherence": 4, "reason": "Good."}', "Good."),
         ('{"Coherence_Score": "4/5", "reason": "Good."}', "Good."), ('{"rating": 4, "reason": "Good."}', "Good."),
-        ('The score `{"score": 4}` is mine.', "The score"),
     ],
 )  # fmt: skip
 def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str, reason: str | None) -> None:
@@ -62,12 +61,13 @@ def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str
         ('{"score": 1', "not closed"), ('Here: {"score": 1', "not closed"), ("{score: 4, reason: 'Too", "not closed"),
         ('{"reason": "It says "so".", "score": 4}', "not closed"), ("{'reason': 'It's so', 'score': 4}", "not closed"),
         ('{"score": 4 or 5}', "not closed"), ('{"score": 4,5}', "not closed"), ("{score: 3-4}", "not a score alone"),
-        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "may be"),
-        ('> {"score": 4}, it says', "quotation marks"), ('It ends in {"score": 5}, so what?', "may be a quotation"),
-        ('It ends in {"reason": "x", "Score" : "5"}', "may be a quotation"),
+        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "within a"),
+        ('> {"score": 4}', "quotation marks"), ('It ends in: {"score": 5}', "may be a quotation"),
+        ('It ends: {"reason": "x", "Score" : "5"}', "may be a quotation"), ('It has {"score": 4}', "within a sentence"),
+        ('{"score": 4} is in the source.', "within a sentence"), ("So:\n{'rating': 4}, it says.", "within a sentence"),
         ('Score: 3\n\n```json\n{"score": 4}\n```\nDone.', "before it"),
-        ('{"score": 4} No, it is 3.', "another score"), ('{"score": 4} No, three.', "another score"),
-        ('{"score": 4}いや、三です。', "another score"),
+        ('{"score": 4}\nNo, it is 3.', "another score"), ('{"score": 4}.\n\nNo, three.', "another score"),
+        ('{"score": 4}\nいや、三です。', "another score"),
     ],
 )  # fmt: skip
 def test_an_object_whose_score_is_in_doubt_is_refused(text: str, message: str) -> None:
