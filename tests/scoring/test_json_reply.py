@@ -61,8 +61,9 @@ def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str
         ('{"score": 1', "not closed"), ('Here: {"score": 1', "not closed"), ("{score: 4, reason: 'Too", "not closed"),
         ('{"reason": "It says "so".", "score": 4}', "not closed"), ("{'reason': 'It's so', 'score': 4}", "not closed"),
         ('{"score": 4 or 5}', "not closed"), ('{"score": 4,5}', "not closed"), ("{score: 3-4}", "not a score alone"),
-        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"), ("'{score: 4}'", "within a"),
-        ('> {"score": 4}', "quotation marks"), ('It ends in: {"score": 5}', "may be a quotation"),
+        ('{"score": 7,}', "off the scale"), ('It says "{"score": 4}".', "quotation marks"),
+        ("'{score: 4}'", "within a sentence"), ('> {"score": 4}', "quotation marks"),
+        ('It ends in: {"score": 5}', "may be a quotation"),
         ('It ends: {"reason": "x", "Score" : "5"}', "may be a quotation"), ('It has {"score": 4}', "within a sentence"),
         ('{"score": 4} is in the source.', "within a sentence"), ("So:\n{'rating': 4}, it says.", "within a sentence"),
         ('Score: 3\n\n```json\n{"score": 4}\n```\nDone.', "before it"),
@@ -178,6 +179,23 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(reason: str, label
             except ParseError:
                 continue
             assert found.label == label
+
+
+@given(
+    st.sampled_from(["It ends in: ", "The text has ", "So it says: ```json\n", "The end [", "It is 2 of 5: “", "> "]),
+    st.sampled_from(
+        ['{"score": 5}', "{'score': 5, }", '{"reason": "Good", "score" : "5"}', "{ Score：5/5 }", "Score: 5"]
+    ),
+    st.sampled_from(["", ".", "”", "\n```", "]", "\nIt is bad.", " is its end."]),
+    st.sampled_from(["{}", '{{"result": {}}}', "{} {{'score': 5}}", "{}\n{{'score': 2}}"]),
+    st.sampled_from(KINDS[1:]),
+)
+def test_an_object_of_the_judged_text_is_never_the_score(
+    before: str, quoted: str, after: str, form: str, kind: ReplyKind
+) -> None:
+    own = quoted.replace("Score: 5", "{'score': 5}")
+    with pytest.raises(ParseError):
+        find(before + form.format(own) + after, kind, FIVE, judged=f"It is good. {quoted} ok")
 
 
 @pytest.mark.parametrize(
