@@ -1,8 +1,8 @@
 """Parse a reply: the label of the scale that it gives, and the label's place in the text.
 
-Parsing is strict: a text that is not plainly the score raises `ParseError` and is never guessed at. The score is not
-just the first, smallest or only number of a text, but the one in the place that the reply kind prescribes. Thinking
-before the reply (`<think>…</think>`) is not part of the reply.
+A text that is not plainly the score raises `ParseError` and is never guessed at. The score is not just the first,
+smallest or only number of a text, but the one in the place that the reply kind prescribes. Thinking before the reply
+(`<think>…</think>`) is not part of the reply.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from judge.core.errors import ParseError
 from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
 from judge.core.records import Choice, Reading, ReplyKind, Scale
-from judge.scoring import json_reply
+from judge.scoring import json_reply, prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class Found:
     end: int
     reason: str | None = None
     reading: Reading = "strict"
+
+
+class NotInForm(ParseError):
+    """The reply holds nothing in the requested form."""
 
 
 UNKEYED = "unkeyed"
@@ -85,31 +89,53 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str
     """Return the score of a reply's text.
 
     `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.
-    `reason_then_score`: the reply ends with the form `Score: N`; "a score of 4" is prose and does not count. A reply
+    `reason_then_score`: the reply ends with the form `Score: N`. If there is nothing in the requested form, and the
+    `judged` texts are given, the score may be in prose ("so it gets a 4.") in the first line or last sentence. A reply
     that is one JSON object has the score in its key "score" and the reason in "reason"; if no reason was requested, it
     may hold no other number. Beside a reason, nothing inside quotation marks counts. Around the score, marks (`**4**`),
     a unit (`4점`), the scale (`4/5`, `5点満点中4点`), a verb (`4点です`) and a name (`Coherence: 4`, `Score (1-5): 4`)
     are allowed, and in a pair the word for a text (`文章A`). The digits may be of any script; 0 to 10 may be words in
-    English, Chinese, Japanese or Korean ("four", "四", "네 점"), but never in prose.
+    English, Chinese, Japanese or Korean ("four", "四", "네 점").
 
     A name before the colon is the criterion's `title`, a common word for a score, or both ("Final score",
     "관련성 점수"). Only if the title is unknown may it be any one word that is not a label of the scale: so a bare
     "Relevance: 4" is read, while "I cannot rate: 4" is not.
 
-    Thinking at the start is skipped; positions still count from the start of the text.
+    Thinking at the start is skipped; positions still count from the start of the text. A score that the reply repeats
+    from the `judged` texts, joined by newlines, does not count.
 
     Raises ParseError, and nothing else, if there is no such score or it is off the scale.
     """
     start = _reply_start(text)
     grammar = _grammar(scale, title)
     try:
-        return _find_strictly(text, start, reply, grammar)
-    except ParseError:
+        strict = _find_strictly(text, start, reply, grammar)
+        if judged and reply == "reason_then_score" and not _OBJECT.match(text, start):
+            _check_echo(text, start, strict, grammar, judged)
+        return strict
+    except ParseError as error:
         if judged is None:
             raise
         if score := _score_in_objects(text, start, grammar, judged, lone=reply == "score"):
             return replace(score, reading="prose")
-        raise
+        if reply == "score" or not isinstance(error, NotInForm) or _OBJECT.match(text, start):
+            raise
+        return _score_in_prose(text, start, grammar, judged, error, first=reply == "score_then_reason")
+
+
+def _check_echo(text: str, start: int, score: Found, grammar: _Grammar, judged: str) -> None:
+    """Raise ParseError if a score is quoted from the judged text without quotation marks.
+
+    That is likely if the words before it are the same. If the judged text only gives the same score, it counts only on
+    a line of its own after a whole sentence.
+    """
+    line = max(start, text.rfind("\n", 0, score.start) + 1)
+    apart = not _STOP.search(text, line, score.start) and text[start:line].rstrip()[-1:] in '*_.!?。！？)]"”」』`'
+    ending = text[max(start, score.start - 200) : score.end]
+    if prose.repeats(ending, judged) or not (
+        apart or not prose.gives(judged, score.label, grammar.prose, grammar.names)
+    ):
+        raise ParseError("the score is quoted from the judged text", text)
 
 
 def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -> Found:
@@ -142,11 +168,10 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
     places = (found.start() for found in _START.finditer(folded, int(cut > start)))
     match = next(filter(None, (grammar.ending.match(folded, at) for at in places)), None)
     if match is None:
-        raise ParseError("the reply does not end with a line of the form Score: N", text)
+        raise NotInForm("the reply does not end with a line of the form Score: N", text)
     before = text[start : starts[match.start()]]
     _check_unquoted(before, match, text)
-    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
-        raise ParseError("the reply ended inside its thinking", text)
+    _check_thinking(before, text)
     score = _score_of_match(match, grammar, text, starts, ends)
     if "}" in match.string[match.end("value") :] and json_reply.objects(text, start):
         outermost = _score_in_objects(text, start, grammar, "", lone=False)
@@ -188,6 +213,12 @@ def _reply_start(text: str) -> int:
     if _is_blank(text[start:] if start else text):
         raise ParseError("the reply is empty" + " after its thinking" * bool(start), text)
     return start
+
+
+def _check_thinking(before: str, text: str) -> None:
+    """Raise ParseError if the part of a reply `before` its score ends inside thinking."""
+    if "<" in before and sum(-1 if tag[1] else 1 for tag in _TAG.finditer(before)) > 0:
+        raise ParseError("the reply ended inside its thinking", text)
 
 
 def _is_blank(text: str) -> bool:
@@ -240,6 +271,11 @@ _CLOSED_BY = {
     "‹": "›", "›": "‹", "〝": "〞〟",
 }  # fmt: skip
 _QUOTE = re.compile("[`\"'“”‘’「」『』]")
+_QUOTED = "the score is inside quotation marks"
+_SINGLE_QUOTES = re.compile(r"(?<!\w)['‘](?!(?:s|t|re|ll|d|ve|m)\b)"), re.compile(r"['’](?!\w)")
+"""Where one opens and where one closes, apostrophes aside."""
+_CLOSES_QUOTE = re.compile(r"""[점点分]?(?:/\d++)?[^\w\s"'”’」』`]*+["'”’」』`]""")
+_STOP = re.compile(r"[.!?;。…)\]]")
 _MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 _LINE = re.compile(r"[^\r\n]+")
 # A character and the accents, jamo or voicing marks that may melt into it.
@@ -259,6 +295,7 @@ class _Grammar:
     name: re.Pattern[str]
     alone: re.Pattern[str]
     ending: re.Pattern[str]
+    prose: prose.Patterns
     longest: int
     expected: str
 
@@ -268,7 +305,8 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     index = label_index(scale)
     # A known name is a word for a score, the title, or both.
     name = f"{_WHICH}{_NOUN}"
-    if words := [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]:
+    words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
+    if words:
         titled = r"[\W_]{1,4}".join(words)
         name = rf"{_WHICH}(?:(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?|{titled})"
     # A score has its unit, and the scale's ends with it.
@@ -296,7 +334,8 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
         rf"|{_FULL}(?P<full>{stated}){unit},?)\s*+得?\s*+)?"
     )
     text = _TEXT if {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1 else ""
-    tail = rf"{_MARK}{before}{text}(?P<value>{value}){unit}(?:{_MARK}{top('value')})?{_COPULA}{_CLOSE}"
+    score = rf"{before}{text}(?P<value>{value}){unit}(?:{_MARK}{top('value')})?"
+    tail = rf"{_MARK}{score}{_COPULA}{_CLOSE}"
     end = rf"[{DASHES}-]?{_NUMBER}"
     ends = (
         rf"(?:{_MARK}(?:(?P<low>{end})\s*+(?:[-–~〜]|to|から|[至到])\s*+(?P<high>{end}){unit}|{top('name')}))?{_MARK}"
@@ -316,6 +355,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
             rf"(?:(?:(?P<line>{line})|(?P<box>(?<=[\[【〔])|[〈<])){name}|{sentence})"
             rf"(?(box){bracket}|{ends}(?(line){_IS}|:)){tail}"
         ),
+        prose=prose.patterns(_MARK, score, _CLOSE, re.findall(r"[^\W_]+", fold(title))),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
         expected=scale_text,
     )
@@ -335,7 +375,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
     start += piece.find(bare)
     if len(bare) > grammar.longest:
         trouble = f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}"
-        raise ParseError(trouble, text, start)
+        raise NotInForm(trouble, text, start)
     folded, starts, ends = _fold_with_positions(bare, start)
     core = folded.strip()
     if label := grammar.names.labels.get(core) or grammar.names.labels.get(grammar.names.key(core)):
@@ -343,7 +383,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
         return Found(label, starts[first], ends[first + len(core) - 1])
     match = grammar.alone.match(folded)
     if match is None or grammar.names.label(match.groupdict().get("word") or ""):
-        raise ParseError(f"not a score alone; expected one of {grammar.expected}", text, start)
+        raise NotInForm(f"not a score alone; expected one of {grammar.expected}", text, start)
     if not quoted:
         _check_unquoted("", match, text)
     return _score_of_match(match, grammar, text, starts, ends)
@@ -450,6 +490,37 @@ def spans(text: str, names: Collection[str], judged: str | None) -> tuple[dict[s
     return places, "strict" if strict else "prose"
 
 
+def _score_in_prose(text: str, start: int, grammar: _Grammar, judged: str, error: NotInForm, *, first: bool) -> Found:
+    """Return the only score in prose of the `first` line, or of the last sentence. Raises ParseError."""
+    end, explanation = len(text.rstrip()), None
+    if first:
+        line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+        start, end = line.start(), min(line.end(), line.start() + prose.LONGEST)
+    elif heading := prose.EXPLANATION.search(text, start):
+        end, explanation = heading.start(), text[heading.start() :]
+    cut = start if first else max(start, end - prose.LONGEST)
+    folded, starts, ends = _fold_with_positions(text[cut:end], cut)
+    spans = prose.sentences(folded)[int(cut > start) :]  # the first may be the rest of one
+    try:
+        match = prose.find_score(folded, spans if first else spans[-1:], grammar.prose, grammar.names, judged)
+        if explanation and any(prose.candidates(fold(explanation), grammar.prose, grammar.names)):
+            raise ParseError("a score within the explanation as well", text)
+    except ParseError as why:
+        raise ParseError(f"{error}; nor in prose: {why}", text, error.place) from why
+    score = _score_of_match(match, grammar, text, starts, ends)
+    before = text[start : score.start]
+    _check_thinking(before, text)
+    single = [len(mark.findall(before)) for mark in _SINGLE_QUOTES]
+    if (
+        _is_quoted(before, before)
+        or single[0] > single[1]
+        or before.count("`") % 2
+        or _CLOSES_QUOTE.match(text, score.end)
+    ):
+        raise ParseError(_QUOTED, text)
+    return replace(score, reason=text[start:].strip(), reading="prose")
+
+
 # From what was written to a label.
 
 
@@ -465,15 +536,19 @@ def _check_unquoted(before: str, match: re.Match[str], text: str) -> None:
         head = head.replace("```", "")
     if head[-1:] == tail[:1] and (member or head.endswith("`")):
         head, tail = head[:-1], tail[1:]
+    if _is_quoted(before, f"{before}{head}") or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail):
+        raise ParseError(_QUOTED, text)
+
+
+def _is_quoted(before: str, head: str) -> bool:
+    """Return whether a quotation that begins in `before` is open at its end, or the last line of `head` is quoted."""
     closers: list[str] = []
     for mark in _QUOTATION.findall(fold(before)):
         if closers and mark[-1] in closers[-1]:
             closers.pop()
         elif mark[-1] in _CLOSED_BY and (mark == mark[-1] or mark[-1] != '"'):
             closers.append(_CLOSED_BY[mark[-1]])
-    line = f"{before}{head}".rpartition("\n")[2]
-    if closers or len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail) or line.lstrip().startswith(">"):
-        raise ParseError("the score is inside quotation marks", text)
+    return bool(closers) or head.rpartition("\n")[2].lstrip().startswith(">")
 
 
 def _score_of_match(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import assume, given
@@ -479,53 +477,6 @@ def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) ->
     for kind in KINDS:
         found = find(texts[kind], kind, scale)
         assert (found.label, texts[kind][found.start : found.end]) == (label, label)
-
-
-def _recorded(path: Path, variant: str | None = None) -> list[tuple[str, str, float]]:
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    rows = [row for row in rows if variant is None or row["variant"] == variant]
-    return [
-        (row["criterion"], text, score)
-        for row in rows
-        for text, score in zip(row["responses"], row["scores"], strict=True)
-    ]
-
-
-def _outcomes(replies: list[tuple[str, str, float]], kind: ReplyKind) -> tuple[int, list[str], list[tuple[str, float]]]:
-    """How many agree with the record, which do not parse, and which parse to another number than recorded."""
-    agree, silent, wrong = 0, [], []
-    for criterion, text, score in replies:
-        try:
-            value = FIVE.value(find(text, kind, FIVE, criterion.title()).label)
-        except ParseError:
-            silent.append(text)
-        else:
-            agree += value == score
-            wrong += [(text, score)] if value != score else []
-    return agree, silent, wrong
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    # The tool that made the record could not read the line break and wrote 0, which is no score of this scale.
-    [("geval_english.jsonl", [("\n2", 0.0)]), ("geval_korean.jsonl", [])],
-)
-def test_recorded_scores_are_read(
-    shared_data: Callable[[str], Path], name: str, wrong: list[tuple[str, float]]
-) -> None:
-    assert _outcomes(_recorded(shared_data(name)), "score") == (400 - len(wrong), [], wrong)
-
-
-@pytest.mark.parametrize(
-    ("name", "least"), [("summeval_judged_smoke.jsonl", 129), ("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl", 1754)]
-)
-def test_no_recorded_reason_is_read_as_another_number(
-    shared_data: Callable[[str], Path], name: str, least: int
-) -> None:
-    agree, silent, wrong = _outcomes(_recorded(shared_data(name), "rts"), "reason_then_score")
-    assert wrong == []
-    assert agree >= least
-    assert not [text for text in silent if text.rstrip(" .").endswith(tuple(f"core: {n}" for n in range(1, 6)))]
 
 
 # Quotations: their marks, and the scores and sentences in them.

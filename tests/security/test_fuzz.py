@@ -95,8 +95,10 @@ def test_replies(kind: Any, text: str) -> None:
     scale = Scale.integers(1, 5)
     for work in (
         lambda: find(text, kind, scale, "Fluency"),
+        lambda: find(f"It gets a 4. {text}", kind, scale, "Fluency", f"Score: 5 {text[:9]}"),
+        lambda: find(f"{text} a score of 4", kind, scale, "", text),
         lambda: read(Choice(text), kind, scale),
-        lambda: spans(text),
+        lambda: spans(text, ("a", "b"), "A text."),
     ):
         with suppress(JudgeError):
             work()

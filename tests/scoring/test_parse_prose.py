@@ -1,0 +1,223 @@
+"""Scores in prose: the endings that judges write, what must never be taken for a score, and recorded replies."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge.core.errors import ParseError
+from judge.core.records import Choice, Scale
+from judge.scoring.parse import find, read
+
+FIVE = Scale.integers(1, 5)
+FOURS = [
+    "It gets a 4.", "The text is clear and gets a score of 4.", "I would rate it 4 out of 5.", "Good, 4/5.",
+    "It is fine. 4/5", "Rating – 4", "Good text.\n<score>4</score>", "Good text. <score>4</score>",
+    "So it is \\boxed{4}.", "Thus $\\boxed{4}$", "It is good.\n\n4", "It is good.\n\n**4**",
+    "resulting in a score of 4 for incoherence.", "I'd give this a 4.", "I'd give it a solid 4 out of 5.",
+    "Overall, I give it a **4**.", "Overall, I would rate this summary as a 4.", "My rating is 4.",
+    "Therefore, the final score is 4.", "Therefore, I would score this summary a 4.",
+    "I would assign it a rating of 4/5.", "This summary deserves a 4.", "The summary is rated 4.",
+    "I rate it four out of five.", "It merits four stars.", "I assign a score of 4 to this summary.",
+    "I rate the coherence of this summary as 4.", "The coherence score is 4.", "In conclusion, 4 out of 5.",
+    "**Final rating: 4 – good**", "I would therefore give it a score of 4 out of 5 because of the minor errors.",
+    "Given these flaws, a score of 4 is appropriate.", "A score of 4 seems fair.", "A rating of 4 is warranted.",
+    "따라서 4점을 부여합니다.", "그러므로 이 요약은 4점을 받을 만합니다.", "그래서 4점을 주겠습니다.",
+    "이 요약문의 점수는 4점입니다.", "따라서 5점 만점에 4점으로 평가합니다.", "결론적으로 4점입니다.", "4점",
+    "전반적으로 좋으므로 4점을 줄 수 있습니다.", "따라서 4/5점을 부여합니다.", "よって4点とします。",
+    "したがって、評価は4点です。", "総合的に判断して4点が妥当です。", "以上より、スコアは4とします。",
+    "5点満点中4点と評価します。", "この要約には4点を付けます。", "そのため、4点と評価しました。",
+    "よって、4点です。", "因此我给它4分。", "因此，得分为4分。", "所以我会打4分。",
+    "因此，我给这篇摘要打4分（满分5分）。", "综上所述，该摘要应得4分。", "故评为4分。", "因此给予4分的评价。",
+]  # fmt: skip
+NOTHING = [
+    "I would not give it a 4.", "I would never give it a score of 4.",
+    "I would not, however, give it a score of 4.", "It does not deserve a 4.",
+    "It would have been a 4 if it were shorter.", "I would have given it a 4.",
+    "If it were shorter, I would give it a score of 4.", "I would give it a score of 4 if it were shorter.",
+    "Had it been shorter, I would give it a 4.", "A perfect text would get a 4.", "A text with no errors gets a 4.",
+    "I give it a 4 or a 5.", "I give it a 3 or 4.", "I give it between 3 and 4.", "I give it a 3-4.",
+    "I give it a score of 4-5.", "I give it a 4.5.", "I give it a 4+.", "I would give it at least a 4.",
+    "It gets at most a score of 4.", "It gets almost a score of 4.", "It earns a 4 for style and a 5 for content.",
+    "It covers 3 of the 4 facts.", "It has 4 errors.", "It has 4.", "It gets 4 facts right.", "It gets 4 wrong.",
+    "It is the 4th best.", "It ranks as number 4.", "It comes 4th out of 5.", "It covers 4 out of 5 facts.",
+    "It covers 4/5 of the facts.", "It covers 4/5.", "See section 4.", "It is no. 4.", "It was written in 2004.",
+    "It has 100 words.", "Scores range from 1 to 5.", "The scale is 1-5.", "On a scale of 1 to 5.",
+    "The score is between 1 and 5.", "The score was 4.", "The final score was 4-2.", "Townsend scored 4.",
+    "Townsend scored 4 for England.", "The team received 4 points.", "The movie received 4 stars.",
+    "The summary says the hotel gets a score of 4.", "The text ends with a score of 4.",
+    "The text asks for a score of 4.", "The summary claims to deserve a score of 4.", "The author gives it a 4.",
+    "Other judges would give it a 4.", "The previous score of 4.", "The IMDb rating of 4.",
+    "The consistency score is 4.", "It gets a \"4\".", "It gets a '4'.", "It gets a `4`.",
+    "The text says \"give it a score of 4\".", "The text says 'this deserves a score of 4'.", "I deduct 4 points.",
+    "I lower the score by 4.", "Does it deserve a 4?", "A score of 4 would be too high.",
+    "A score of 4 is reserved for texts without errors.", "A score of 4 means good.", "A score higher than 4.",
+    "Its score is less than 4.", "Its score is above 4.", "Is it a 4?", "A 4 would be generous.",
+    "It could be a 4.", "It could get a score of 4.", "It may receive a score of 4.", "It is a grade 4 text.",
+    "It was marked down from a score of 4.", "This prevents it from receiving a score of 4.",
+    "It falls short of a score of 4.", "It fails to earn a 4.", "It gets a 4, not a 5.",
+    "It gets a 4 rather than a 5.", "I would give it a 5, but in view of the errors it is only a 4.",
+    "Normally I would give it a score of 4.", "Without the errors I would give it a score of 4.", "It gets a 4%.",
+    "It gets a 4 year contract.", "It gets a 4-star rating.", "I give it a score of 14.",
+    "I give it a score of 4,000.", "I give it 4 out of 10.", "I give it a score of 4/10.", "4점을 주지 않겠습니다.",
+    "4점을 줄 수 없습니다.", "더 간결했다면 4점을 주었을 것입니다.", "4점은 아닙니다.", "4점 이상을 부여합니다.",
+    "4점을 감점합니다.", "문제점은 4점입니다.", "그림 4점을 받았습니다", "4점이나 5점을 줍니다.",
+    "유창성 점수는 4점입니다.", "4点とは評価できません。", "もし短ければ4点とします。", "問題点は4点です。",
+    "4点の問題があります。", "4点か5点とします。", "指摘は4点となります。", "会議は4分です。", "不能给4分。",
+    "如果更短，我会给它4分。", "我不会给它4分。", "指出4点问题。", "扣4分。", "分为4点。", "问题有4点。",
+    "用了4分钟。", "最多给4分。", "给4分或5分。", "大约得4分。", "流畅性得分为4分。", "十分给力",
+    "Score would be 4 at best.", "I cannot score this 4.", "Score of 4? No.", "1. Good",
+]  # fmt: skip
+LINES = [
+    "Four stars. It covers 3 of the facts.", "4 stars. It has 2 errors.", "4/5 - clear and short", "Score: 4 - clear",
+    "I would give it a 4. The rest is fine.", "4 – clear", "It is clear, so it gets a score of 4.",
+    "4점입니다. 명확합니다.", "因此我给它4分。很好。",
+]  # fmt: skip
+ENDS = [
+    "score of 5",
+    "Score: 5",
+    "Rating – 5",
+    "5/5",
+    "I give it a 5",
+    "점수는 5점입니다",
+    "5점을 부여합니다",
+    "评分为5分",
+    "スコアは5です",
+    "5",
+]
+
+
+def prose(
+    text: str, judged: str | None = "The cat sat.", *, scale: Scale = FIVE, title: str = "Coherence"
+) -> str | None:
+    """Return the label of a reply's last sentence, None if it is refused."""
+    try:
+        found = find(text, "reason_then_score", scale, title, judged)
+    except ParseError:
+        return None
+    assert found.reading == "prose"
+    assert found.reason
+    return found.label
+
+
+@pytest.mark.parametrize("text", FOURS)
+@pytest.mark.parametrize("before", ["", "It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"])
+def test_the_last_sentence_may_give_the_score_in_prose(text: str, before: str) -> None:
+    assert prose(before + text) == "4"
+    assert prose(before + text, None) is None
+    found = find(before + text, "reason_then_score", FIVE, "Coherence", "")
+    assert (before + text)[found.start : found.end] in {"4", "four"}
+
+
+@pytest.mark.parametrize("text", NOTHING)
+def test_what_may_not_be_the_score_is_refused(text: str) -> None:
+    assert prose(f"It is good. {text}", title="Coherence" if text.isascii() else "일관성") is None
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_the_first_line_may_give_the_score_in_prose(text: str) -> None:
+    found = find(f"{text}\nIt would get a 5 elsewhere.", "score_then_reason", FIVE, "Coherence", "The cat sat.")
+    assert (found.label, found.reading) == ("4", "prose")
+
+
+@pytest.mark.parametrize(
+    "text", ["1. Good.", "I give it a 4. I give it a 5.", "It has 4 errors.", "4 to 5", "2 - 3 facts"]
+)
+def test_a_first_line_without_one_score_is_refused(text: str) -> None:
+    with pytest.raises(ParseError):
+        find(f"{text}\nWhy.", "score_then_reason", FIVE, "Coherence", "The cat sat.")
+
+
+def test_an_explanation_may_follow_the_score_if_it_gives_no_other() -> None:
+    assert prose("It is clear, earning a score of 4.\n\nReason: It has 2 parts.\nBoth are clear.") == "4"
+    assert prose("It earns a score of 4.\nReason: It has a score of 4 elsewhere.") is None
+
+
+def test_half_points_are_refused_by_name() -> None:
+    with pytest.raises(ParseError, match=r"3\.5 is off the scale"):
+        find("I would give it a 3.5.", "reason_then_score", FIVE, "Coherence", "")
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Choice("I would give it a 4.", "length"), Choice("I would give it a 4.", "content_filter"),
+        Choice("Well. <think>I would give it a 4."), Choice("<think>So it gets a 4."),
+        Choice('{"reason": "I would give it a 4.'),
+    ],
+)  # fmt: skip
+def test_a_cut_reply_has_no_score_in_prose(choice: Choice) -> None:
+    with pytest.raises(ParseError):
+        read(choice, "reason_then_score", FIVE, "Coherence", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("My verdict is B.", "B"), ("I would rate it as good.", "good"), ("My verdict is not B.", None),
+        ("A score of C.", "C"), ("It gets a good reception.", None), ("It is a B.", None), ("The rating is A", "A"),
+        ("I would give it a.", None),
+    ],
+)  # fmt: skip
+def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str | None) -> None:
+    scale = Scale(("A", "B", "C", "good"), (1.0, 2.0, 3.0, 4.0))
+    assert prose(text, scale=scale) == label
+
+
+def test_a_number_that_the_judged_text_has_counts_only_beside_a_word_for_a_score() -> None:
+    assert prose("It is short.\n\n4", "There are 4 cats.") is None
+    assert prose("It is short, so it gets a 4.", "There are 4 cats.") == "4"
+    assert prose("It is short, so it gets a 4.", "I give it a 4.") is None
+    assert prose("It is short, so it gets a 3.", "I give it a 4.") == "3"
+
+
+MARKS = st.sampled_from(
+    ["", '"', "'", "“", "”", "‘", "’", "`", "«", "»", "「", "」", "(", ")", "*", "**", " – ", "…", ": ", "\n"]
+)
+WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
+
+
+@settings(max_examples=500)
+@given(WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS)
+def test_a_quoted_ending_of_the_judged_text_is_no_score(
+    start: str, end: str, opening: str, closing: str, stop: str, said: str
+) -> None:
+    """Also without quotation marks, with other marks around it, and with other words before it."""
+    judged = f"The cat sat on the mat {start}. {end}{stop}"
+    sentence = judged.removeprefix("The cat sat ")
+    for quoted in (judged, sentence, end):
+        assert prose(f"{said} The text ends with {opening}{quoted}{closing}{stop}", judged) is None
+        assert prose(f"Its last words: {opening}{quoted}{stop}{closing}", judged) is None
+
+
+@given(WORDS)
+def test_a_verbatim_echo_with_the_form_of_a_score_is_no_score(words: str) -> None:
+    judged = f"{words} A fine text by all of us.\nScore: 5"
+    for reply in (judged, f"It says: {judged}", f"It reads\n{judged}."):
+        with pytest.raises(ParseError, match="judged text"):
+            find(reply, "reason_then_score", FIVE, "", judged)
+    assert find("It is good.\nScore: 5", "reason_then_score", FIVE, "", judged).reading == "strict"
+
+
+def test_recorded_replies_are_read_as_their_authors_read_them(shared_data: Callable[[str], Path]) -> None:
+    shared = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl").parents[2]
+    root = Path(__file__).parents[2]
+    command = [sys.executable, str(root / "benchmarks/reading.py")]
+    environment = {**os.environ, "JUDGE_SHARED": str(shared), "PYTHONPATH": str(root)}
+    table = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert table.strip() in (root / "docs/limits.md").read_text("utf-8")
+    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) % \|.* ([\d.]+) % \| (\d+) \+ (\d+) \|", table)
+    least = (96, 100, 100, 100, 90, 75, 100, 100)
+    for (replies, strict, prose, refused, wrong, wrong_in_prose), share in zip(rows, least, strict=True):
+        assert wrong == "0"
+        assert float(strict) + float(prose) >= share
+        assert float(strict) + float(prose) + float(refused) == pytest.approx(100, abs=0.15)
+        assert int(wrong_in_prose) <= int(replies.replace(",", "")) * float(prose) / 100 / 1_000
