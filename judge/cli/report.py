@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +31,7 @@ def report_command(
     reread: Annotated[bool, option("Read the stored replies again, and show what changes.", "--reread")] = False,
     strict: Annotated[bool | None, option("With --reread: no scores from prose.", "--strict/--no-strict")] = None,
     min_mass: Annotated[float | None, option("With --reread: least probability on the scale.", metavar="P")] = None,
+    allow_half: Annotated[bool | None, option("With --reread: 4.5 counts on 1–5.", "--allow-half/--no-half")] = None,
     out: Annotated[Path | None, option("With --reread: write a new run here.", metavar="DIR", group="Output")] = None,
     force: Annotated[bool, option("Replace a run in --out.", "--force", group="Output")] = False,
     format: Annotated[
@@ -58,13 +58,14 @@ def report_command(
         raise ConfigError("--system: is for --item ID")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
-    settings = {name: value for name, value in (("strict", strict), ("min_mass", min_mass)) if value is not None}
-    if where := load_config(given={**options, **settings}).where:
+    given: dict[str, Any] = {"strict": strict, "min_mass": min_mass, "allow_half": allow_half}
+    given = {name: value for name, value in {**given, "out": out, "force": force or None}.items() if value is not None}
+    if given and not reread:
+        raise ConfigError(f"--{next(iter(given)).replace('_', '-')}: is for --reread")
+    if where := load_config(given=options | {k: given[k] for k in ("strict", "min_mass") if k in given}).where:
         result = result.where(**where)
     if reread:
-        result = _reread(result, run, settings, out, force=force)
-    elif flags := [*settings, *["out"] * (out is not None), *["force"] * force]:
-        raise ConfigError(f"--{flags[0].replace('_', '-')}: is for --reread")
+        result = _reread(result, run, **given)
     if item is not None:
         print_report(item_of(result, item, system), format, full=True, output=output)
         return
@@ -84,7 +85,7 @@ def report_command(
     print_report(result, format, full=full, wide=wide, folder=None if reread and not out else folder, output=output)
 
 
-def _reread(result: Result, run: Path, settings: Mapping[str, Any], out: Path | None, *, force: bool) -> Result:
+def _reread(result: Result, run: Path, out: Path | None = None, force: bool = False, **settings: Any) -> Result:
     """Read the replies of a run again, and write the new run into `out`, if it is named. Raises JudgeError."""
     from judge.commands.preparation import check_output_dir
     from judge.table import RUN

@@ -22,7 +22,7 @@ from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
 from judge.results.validation import flat, read
-from judge.scoring.reread import criterion_of, reread, settings_of, why_changed
+from judge.scoring.reread import criterion_of, reread_rows, settings_of
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, mean_column, overall
 from judge.stats.calibration import Calibrated
@@ -132,15 +132,18 @@ class Result:
 
         return filter_texts(self, columns)
 
-    def reread(self, *, strict: bool | None = None, min_mass: float | None = None) -> Result:
+    def reread(
+        self, *, strict: bool | None = None, min_mass: float | None = None, allow_half: bool | None = None
+    ) -> Result:
         """Return the result of the stored replies, read again with the run's settings or these. Sends nothing.
 
         `strict` reads a score only in the requested form, and no reply to a second question; `min_mass` is the least
-        probability on the scale. Statistics are recomputed. `info["reread"]` has the settings and every value that
-        changed, with the reason. Raises ConfigError for a run without stored replies.
+        probability on the scale; `allow_half` reads 4.5 on scales of whole numbers. Statistics are recomputed.
+        `info["reread"]` has the settings and every value that changed, with the reason. Raises ConfigError for a run
+        without stored replies.
         """
         given = {"strict": strict, "min_mass": min_mass}
-        return _read_again(self, {name: value for name, value in given.items() if value is not None})
+        return _read_again(self, {name: value for name, value in given.items() if value is not None}, allow_half)
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
@@ -538,43 +541,40 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
             yield row
 
 
-def _read_again(result: Result, given: Mapping[str, Any]) -> Result:
+def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | None) -> Result:
     """Return the result of the stored replies with the run's settings, but for those `given`. Raises ConfigError."""
     info, table, own = result.info, result.table, settings_of(result.info)
     if "streamed" in info:
         raise ConfigError("this run judged its data as they were read and holds some of its replies: run it again")
-    settings = replace(own, **given)
-    stored = info.get("criteria") or {}
+    settings, stored = replace(own, **given), info.get("criteria") or {}
     criteria = {c.name: criterion_of(c, info) for c in table.columns if (c.criterion or c.name) in stored}
     if not criteria:
         raise ConfigError("no judge was asked in this run: it has no replies to read again")
-    texts = {(sample.item, sample.system): sample.output for sample in table.samples}
-    rows: list[Score | Failure] = []
-    changes: list[dict[str, Any]] = []
-    for row in _remaining_rows(result, table.samples):
-        rows.append(row)
-        if criterion := criteria.get(row.column):
-            judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
-            rows[-1] = reread(row, criterion, settings, judged)
-            before, after = (r.value if isinstance(r, Score) else None for r in (row, rows[-1]))
-            if before != after:
-                names = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
-                changes.append({**names, "before": before, "after": after, "why": why_changed(row, rows[-1])})
+    again = reread_rows(_remaining_rows(result, table.samples), criteria, settings, allow_half, table.samples)
     changed = {name: value for name, value in asdict(settings).items() if value != getattr(own, name)}
+    changed |= {"allow_half": allow_half} if again.criteria != criteria else {}
     described = ", ".join(f"{name}={value}" for name, value in changed.items())
-    suffix = f"|reread {described}" if changed else ""
-    judges = {c.name: replace(c, signature=c.signature + suffix) for c in table.columns if c.name in criteria}
+    judges = {}
+    for column in table.columns:
+        if column.name in criteria:
+            scale = again.criteria[column.name].scale
+            signature = f"{column.signature}|reread {described}" if changed else column.signature
+            judges[column.name] = replace(column, signature=signature, labels=scale.labels, values=scale.values)
     panels = {name: mean_column(columns) for name, columns in judged_columns(judges.values()).items()}
     columns = [{**judges, **panels}.get(column.name, column) for column in table.columns]
-    total = plural(sum(row.column in criteria for row in rows), "value")
-    lost, won = (sum(change[name] is None for change in changes) for name in ("after", "before"))
-    kinds = f" ({lost:,} became failures, {won:,} became scores)" if changes else ""
+    total = plural(sum(row.column in criteria for row in again.rows), "value")
+    lost, won = (sum(change[name] is None for change in again.changes) for name in ("after", "before"))
+    kinds = f" ({lost:,} became failures, {won:,} became scores)" if again.changes else ""
     settings_text = f" with {described}" if changed else ""
-    note = f"The stored replies were read again{settings_text}: {len(changes):,} of {total} changed{kinds}."
+    notes = [f"The stored replies were read again{settings_text}: {len(again.changes):,} of {total} changed{kinds}."]
+    if again.unweighed:
+        notes.append(f"{plural(again.unweighed, 'score')} by token probabilities cannot change: no tokens are stored.")
+    scales = {c.name: to_json(asdict(c.scale)) for c in again.criteria.values()}
     more = {
-        "plan": {**info["plan"], **changed},
-        "notes": [note, *info.get("notes", ())],
+        "plan": {**info["plan"], **{name: value for name, value in changed.items() if name != "allow_half"}},
+        "criteria": {name: {**about, "scale": scales.get(name, about["scale"])} for name, about in stored.items()},
+        "notes": [*notes, *info.get("notes", ())],
         "signatures": {column.name: column.signature for column in columns},
-        "reread": {"settings": changed, "changes": changes},
+        "reread": {"settings": changed, "changes": again.changes},
     }
-    return analyzed(table.samples, columns, rows, {**info, **more})
+    return analyzed(table.samples, columns, again.rows, {**info, **more})

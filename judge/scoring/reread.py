@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from judge.core.errors import ConfigError, ParseError
-from judge.core.records import Choice, Column, Criterion, Failure, Provenance, Response, Scale, Score
+from judge.core.records import Choice, Column, Criterion, Failure, Provenance, Response, Sample, Scale, Score
 from judge.scoring import parse, strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
 
@@ -54,6 +54,59 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
         raise ConfigError(_OLD) from None
 
 
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """The rows of a run that was read again, and the `criteria` with their scales by column.
+
+    `changes` has every value that changed: item, system, rival, column, `before` and `after` (None: a failure) and why.
+    `unweighed` counts scores by token probabilities on scales that changed: they stay, as a run stores no tokens.
+    """
+
+    rows: list[Score | Failure]
+    criteria: Mapping[str, Criterion]
+    changes: list[dict[str, Any]]
+    unweighed: int
+
+
+def reread_rows(
+    rows: Iterable[Score | Failure],
+    criteria: Mapping[str, Criterion],
+    settings: SamplingOptions,
+    allow_half: bool | None,
+    samples: Iterable[Sample],
+) -> Reread:
+    """Read the rows of the columns in `criteria` again; `allow_half` None leaves their scales as they are."""
+    scaled = {name: replace(c, scale=_with_halves(c.scale, allow_half)) for name, c in criteria.items()}
+    texts = {sample.key: sample.output for sample in samples}
+    again = Reread([], scaled, [], 0)
+    unweighed = 0
+    for row in rows:
+        criterion = scaled.get(row.column)
+        made = row.provenance if criterion != criteria.get(row.column) and isinstance(row, Score) else None
+        if made and made.distribution and made.method == "logprobs" and made.reading != "repaired":
+            criterion, unweighed = None, unweighed + 1
+        again.rows.append(row)
+        if criterion is None:
+            continue
+        judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
+        again.rows[-1] = reread(row, criterion, settings, judged)
+        before, after = (r.value if isinstance(r, Score) else None for r in (row, again.rows[-1]))
+        if before != after:
+            names = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
+            why = _why_changed(row, again.rows[-1])
+            again.changes.append({**names, "before": before, "after": after, "why": why})
+    return replace(again, unweighed=unweighed)
+
+
+def _with_halves(scale: Scale, allow_half: bool | None) -> Scale:
+    """Return a scale of whole numbers with or without half points; any other scale as it is."""
+    low, high = round(scale.low), round(scale.high)
+    if allow_half and scale == Scale.integers(low, high):
+        values = [number / 2 for number in range(2 * low, 2 * high + 1)]
+        return Scale(tuple(f"{value:g}" for value in values), tuple(values), halves=True)
+    return scale.asked if allow_half is False else scale
+
+
 def reread(
     row: Score | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None
 ) -> Score | Failure:
@@ -86,7 +139,7 @@ def reread(
     return row if isinstance(row, Score) and _equal(asdict(row), asdict(score)) else score
 
 
-def why_changed(stored: Score | Failure, again: Score | Failure) -> str:
+def _why_changed(stored: Score | Failure, again: Score | Failure) -> str:
     """Say in a few words why a row has another value now."""
     if isinstance(again, Failure):
         return again.message

@@ -133,6 +133,27 @@ def test_what_cannot_be(run: Result, command: Callable[..., Any], options: tuple
     assert done.err.startswith(f"judge: {says}")
 
 
+def test_half_points_count_if_they_are_allowed_now(tmp_path: Path, command: Callable[..., Any]) -> None:
+    model = judge.ScriptedProvider(lambda request: "4.5" if "new" in str(request) else {"4": 0.6, "5": 0.4})
+    run = judge.evaluate(ROWS, criteria=["relevance"], model=model, metrics=[], out="r", temperature=0, repair="off")
+    assert len(run.failures) == 12
+    again = command("report", "r", "--reread", "--allow-half", "--out", "halves")
+    shown = " ".join(again.out.split())
+    assert "read again with allow_half=True: 12 of 24 values changed (0 became failures, 12 became scores)." in shown
+    assert "12 scores by token probabilities cannot change: no tokens are stored." in shown
+    halves = load("halves")
+    assert halves.estimates["new", "relevance"].value == 4.5
+    assert halves.estimates["old", "relevance"].value == run.estimates["old", "relevance"].value
+    own = Path("relevance.jinja")
+    own.write_text("---\nscale: [1, 5]\nallow_half: true\n---\n{{ output }}")
+    (column,) = halves.table.columns
+    scale = judge.load_criterion(str(own)).scale
+    assert (column.labels, column.values) == (scale.labels, scale.values)
+    assert command("verify", "halves").code == 0
+    back = command("report", "halves", "--reread", "--no-half", "--json")
+    assert len(json.loads(back.out)["info"]["reread"]["changes"]) == 12
+
+
 def test_a_run_of_an_older_judge_cannot_be_read_again(run: Result, command: Callable[..., Any]) -> None:
     old = {"relevance": {**run.info["criteria"]["relevance"], "scale": ["1", "2", "3", "4", "5"]}}
     replace(run, info={**run.info, "criteria": old}).save("old")
