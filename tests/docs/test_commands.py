@@ -39,9 +39,8 @@ def test_a_page_does_what_it_says(page: Path, harness: ModuleType, make_ground: 
 def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) -> None:
     tree = harness.command_tree()
     plugin = (ROOT / "judge/pytest_plugin.py").read_text("utf-8")
-    options = {
-        option for node in walk(tree) for parameter in node.get_params(typer.Context(node)) for option in parameter.opts
-    }
+    parameters = [parameter for node in walk(tree) for parameter in node.get_params(typer.Context(node))]
+    options = {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
     options |= {"--help", "-h", *(f"--{name}" for name in re.findall(r'"--([\w-]+)"', plugin))}
     wrong = []
     for token in MarkdownIt().parse(page.read_text("utf-8")):
