@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from itertools import takewhile, zip_longest
+from itertools import islice, takewhile, zip_longest
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from judge.commands import judge_models, judge_run, metric_setup, preparation, run_metadata
 from judge.commands.public import public_api
 from judge.commands.validate import check_run
-from judge.config import RunConfig
+from judge.config import load_config
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import to_json
 from judge.core.records import IDENTICAL, Provenance, Sample, Scale, Score
@@ -34,6 +34,10 @@ from judge.table import RUN, SCORES, Row, Table
 
 _MOST_ROWS = 200
 _MOST_LINES = 5
+_OPTIONS = {"criteria", "language", "metrics", "model", "score_columns", "seed", "set"}
+"""Options of a run that metrics depend on."""
+_MODELS = {"models", "llm", "questions", "answers", "bertscore", "corrected"}
+"""Options of QAGS, and their values, that may need a model."""
 _ABSENT = "nothing"
 
 
@@ -100,6 +104,7 @@ class _Checks:
         self._panels = judged_columns(self._table.columns)
         asked = info.get("criteria") != {}  # else the heuristic scored the criteria, which is a metric
         self._judged = {name for name, column in self._columns.items() if asked and column.kind == "criterion"}
+        self._older = "digests" not in self._stored and "all_texts" not in info
         self._whole = info.get("status") == "complete" and "where" not in info
 
     def files(self) -> Iterator[Difference]:
@@ -121,6 +126,10 @@ class _Checks:
         except ConfigError as error:
             self.unchecked += [f"judgments: {error}"] * bool(rows)
             return
+        for name, scale in ((name, criterion.scale) for name, criterion in criteria.items()):
+            self._columns[name] = replace(
+                self._columns[name], low=scale.low, high=scale.high, labels=scale.labels, values=scale.values
+            )
         outputs = {(sample.item, sample.system): sample.output for sample in self._table.samples}
         recomputed: list[Row] = []
         for row in rows:
@@ -157,6 +166,8 @@ class _Checks:
                 continue
             made = parallel.score_in_parallel(metric, self._table.samples)
             names = [column.name for column in made.columns if self._whole or column.name in stored]
+            if not names:  # the run was stopped before
+                continue
             rows = {_key(row): metric_setup.reject_non_finite(row) for row in made.rows if row.column in names}
             yield from _row_differences((row for each in names for row in stored.pop(each, ())), rows.values())
             versions = self._info["judge_version"], self._info["versions"]["sacrebleu"]
@@ -180,7 +191,7 @@ class _Checks:
         """Yield the metrics of the plan by name, or the reason why one cannot be computed again."""
         if "criteria" not in self._plan or "orders" in self._plan:  # of an earlier judge, or a ranking
             return
-        config = RunConfig.model_validate({**self._plan, "cache": False})
+        config = load_config(given={name: self._plan[name] for name in _OPTIONS & self._plan.keys()} | {"cache": False})
         names, _ = metric_setup.default_metrics(config, self._table.samples)
         _, heuristic = judge_models.requested_judges(config, config.model)
         if heuristic is not None:
@@ -188,7 +199,8 @@ class _Checks:
         for name in names:
             options = config.set.get(name, {})
             only = config.model_copy(update={"set": {name: options}, "score_columns": {}})
-            if name == "bertscore" or (name == "qags" and options.keys() & {"backend", "questions", "similarity"}):
+            models = _MODELS & {*options, *map(str, options.values()), *str(options.get("similarity")).split(",")}
+            if name == "bertscore" or (name == "qags" and models):
                 yield name, "needs a judge or a model"
                 continue
             try:
@@ -220,7 +232,7 @@ class _Checks:
         content = {**run_content(recomputed), "columns": to_json(list(columns.values()))}
         stored = {key: value for key, value in self._stored.items() if key != "digests"}
         differences = list(_differences(stored, content, RUN))
-        if "digests" not in self._stored and "all_texts" not in info:
+        if self._older:
             self.unchecked.append("statistics but means: an earlier judge stored the run")
             means = f"{RUN} estimates"
             differences = [d for d in differences if d.place.startswith(means) and d.place.endswith("value")]
@@ -233,14 +245,15 @@ class _Checks:
         """Write the pages again and compare their lines."""
         for name, format in (("report.html", "html"), ("report.md", "markdown")):
             path = self._folder / name
-            if self._info.get("judge_version") != __version__ or not path.exists():
-                reason = f"is not of judge {__version__}" if path.exists() else "is not in the folder"
+            if self._older or self._info["judge_version"] != __version__ or not path.exists():
+                reason = "is not of this judge" if path.exists() else "is not in the folder"
                 self.unchecked.append(f"{name} {reason}")
                 continue
             stored_lines = path.read_bytes().decode("utf-8", "replace").split("\n")
             pairs = list(zip_longest(stored_lines, self._result.report(format).split("\n"), fillvalue=""))
-            differing = [(number, *pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1]]
-            for number, stored, recomputed in differing[:_MOST_LINES]:
+            # A page shows half a character as it was; the tables hold U+FFFD in its place.
+            differing = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b and "\ufffd" not in b)
+            for number, stored, recomputed in islice(differing, _MOST_LINES):
                 same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(stored, recomputed, strict=False))))
                 excerpt = slice(max(0, same - 20), same + 40)
                 yield Difference(f"{name} line {number}", stored[excerpt], recomputed[excerpt])

@@ -6,7 +6,8 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from typer.testing import CliRunner
 import judge
 from judge.cli import app
 from judge.commands.audit import audit
-from judge.core.errors import ConfigError, Refused, StorageError
-from judge.core.records import Choice, Failure, Request, Response, Score
+from judge.core.errors import BudgetReached, ConfigError, Refused, StorageError
+from judge.core.records import Choice, Failure, Request, Response, Score, Usage
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load_finished
 from judge.table import RUN, SAMPLES, SCORES, Table
@@ -64,6 +65,26 @@ def evaluate(folder: Path, *models: Any, rows: Any = ROWS, **options: Any) -> No
     judge.evaluate(rows, model=list(models), out=folder, **options)
 
 
+def stopped(folder: Path) -> None:
+    def costly(request: Request) -> Response:
+        return Response((Choice(grade(request)),), usage=Usage(100, 1))
+
+    with pytest.raises(BudgetReached):
+        evaluate(folder, ScriptedProvider(costly), metrics=["chrf"], budget="9000tokens", max_concurrency=1)
+
+
+def retried(folder: Path) -> None:
+    """Six requests are refused, then none."""
+    seen: list[Request] = []
+
+    def refuse(request: Request) -> Reply:
+        seen.append(request)
+        return grade(request) if len(seen) > 6 else Refused("no")
+
+    for retry in (False, True):
+        evaluate(folder, ScriptedProvider(refuse), retry_failed=retry)
+
+
 def streamed(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY", 10)
@@ -105,6 +126,13 @@ MAKERS: dict[str, Callable[[Path], object]] = {
         model=ScriptedProvider(lambda request: {"A": 0.6, "B": 0.3}),
     ),
     "streamed": streamed,
+    "stopped": stopped,
+    "retried": retried,
+    "odd texts": lambda folder: evaluate(
+        folder, ScriptedProvider(lambda request: "4"), metrics=["rouge", "bleu", "chrf", "ter", "stats"],
+        rows=[{**ROWS[0], "output": ""}, {**ROWS[1], "output": "half \ud800 of it"}, {**ROWS[2], "references": []},
+            {**ROWS[3], "references": ["The bridge.", "A bridge"], "when": date(2026, 1, 1)}, *ROWS[4:]],
+    ),
     "metrics alone": lambda folder: judge.evaluate(ROWS, [], metrics=["heuristic", "self_bleu"], out=folder),
     "audited": lambda folder: audit(
         ROWS, ["relevance"], model=ScriptedProvider(lambda request: "4"), out=folder.parent / "audit", cache=False
@@ -233,18 +261,19 @@ def in_page(name: str, old: str, new: str) -> Callable[[Path], None]:
     return change
 
 
-def signature(column: int) -> Callable[[Path], None]:
-    """Change a signature in both files that have it."""
+def in_column(place: int, **fields: Any) -> Callable[[Path], None]:
+    """Change a column in both files that have it, by default its signature."""
 
     def change(folder: Path) -> None:
-        name = load_finished(folder).table.columns[column].name
-        content = json.loads((folder / RUN).read_bytes())
-        content["columns"][column]["signature"] += "|x"
-        content["info"]["signatures"][name] += "|x"
-        (folder / RUN).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
         table = Table.load(folder)
-        columns = [replace(c, signature=c.signature + "|x") if c.name == name else c for c in table.columns]
-        (folder / SAMPLES).write_bytes(replace(table, columns=tuple(columns)).files()[SAMPLES])
+        old = table.columns[place]
+        new = replace(old, **fields or {"signature": f"{old.signature}|x"})
+        columns = tuple(new if column is old else column for column in table.columns)
+        (folder / SAMPLES).write_bytes(replace(table, columns=columns).files()[SAMPLES])
+        content = json.loads((folder / RUN).read_bytes())
+        content["columns"][place] = asdict(new)
+        content["info"]["signatures"][new.name] = new.signature
+        (folder / RUN).write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
 
     return change
 
@@ -296,8 +325,11 @@ FORGED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "systems of a metric swapped": ("scores", in_table(swap_systems("chrf"))),
     "heuristic": ("heuristic", in_score("rouge1", value=0.9)),
     "streamed metric": ("streamed", in_score("chrf", value=99.0)),
-    "signature of a metric": ("scores", signature(1)),
-    "signature of a panel": ("panel", signature(0)),
+    "signature of a metric": ("scores", in_column(1)),
+    "signature of a panel": ("panel", in_column(0)),
+    "end of a scale": ("scores", in_column(0, high=4.0)),
+    "labels of a scale": ("scores", in_column(0, labels=("5", "4", "3", "2", "1"))),
+    "better end": ("scores", in_column(1, better="lower")),
     # texts
     "output": ("scores", in_sample(output="y says 3: the bridge of town 0 is as new as ever.")),
     "reference": ("scores", in_sample(references=("The bridge is new.",))),
