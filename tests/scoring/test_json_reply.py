@@ -182,7 +182,7 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(reason: str, label
 
 
 @given(
-    st.sampled_from(["It ends in: ", "The text has ", "So it says: ```json\n", "The end [", "It is 2 of 5: “", "> "]),
+    st.sampled_from(["It ends in: ", "The text has ", "So it says: ```json ", "The end [", "It is 2 of 5: “", "> "]),
     st.sampled_from(
         ['{"score": 5}', "{'score': 5, }", '{"reason": "Good", "score" : "5"}', "{ Score：5/5 }", "Score: 5"]
     ),
