@@ -87,6 +87,7 @@ class JudgeRun:
         traits = Capabilities.of(provider)
         gathers = isinstance(engine, GatheringEngine) and engine.gathers
         self._grouped, self._gathers = not provider.decides and not gathers, gathers
+        self._replayed = isinstance(provider, ReplayProvider)
         self._strategies = strategies.strategies_for(settings, provider.decides)
         self._first_judgments: dict[str, Judgment] = {}
         for judgment in judgments:
@@ -251,7 +252,7 @@ class JudgeRun:
                     case.notes.append(why)
                     case.strategies.pop(0)
                     without_strategy.append(case)
-                elif why or all(self.counts.trials[name].stopped for name in case.criteria):
+                elif why or (not self._replayed and all(self.counts.trials[name].stopped for name in case.criteria)):
                     why = f"not asked: {why}; {option('weighting', 'auto')} does without" if why else trial.stopped
                     trial.unasked = True
                     trial.started.discard(case)
@@ -443,9 +444,12 @@ class JudgeRun:
 
     def _give_up(self, case: PendingJudgment, answers: Sequence[Answer], error: JudgeError) -> None:
         """Fail a judgment that has no score."""
+        trial = self.counts.trials[case.judgment.criterion.name]
+        if trial.stopped and isinstance(error, Unrecorded):  # the recorded run did not ask it either
+            trial.unasked, error = True, NotAsked(trial.stopped)
         self._note_outcome(case, error)
         if (repair := self._repairs.pop(case, None)) is None:
-            method = None if isinstance(error, ProviderError) else case.strategies[0]
+            method = case.strategies[0] if isinstance(error, ParseError) else None
             self._fail(case.judgment, "parse" if method else "request", error, method)
             return
         self.counts.unread += 1
@@ -459,8 +463,10 @@ class JudgeRun:
         error = case.repair.trouble if error and case.repair else error
         case = case.first or case
         trial.started.discard(case)
+        if isinstance(error, Unrecorded | NotAsked):
+            return
         reason = type(error).__name__
-        if error is None or isinstance(self._provider, ReplayProvider) or (trial.reason and trial.reason != reason):
+        if error is None or trial.reason not in ("", reason):
             trial.over, trial.stopped = True, ""
             trial.started.clear()
         if trial.over or trial.stopped:
