@@ -12,7 +12,7 @@ from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, Unrecorded
 from judge.core.format import one_line
 from judge.core.messages import option
-from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
+from judge.core.records import Criterion, Failure, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
@@ -454,8 +454,7 @@ class JudgeRun:
             return
         self.counts.unread += 1
         replies = [answer for answer in answers if isinstance(answer, Response)]
-        reading: Reading | None = "repaired" if replies else None
-        self._fail(case.judgment, "parse", repair.failure(replies, error), repair.strategy, reading)
+        self._fail(case.judgment, "parse", repair.failure(replies, error), repair.strategy, bool(replies))
 
     def _note_outcome(self, case: PendingJudgment, error: JudgeError | None) -> None:
         """Stop asking about a criterion once its first judgments failed for one reason, until one has a score."""
@@ -517,17 +516,13 @@ class JudgeRun:
         self.counts.served_by.add(response.served_by)
 
     def _fail(
-        self,
-        judgment: Judgment,
-        stage: str,
-        error: JudgeError,
-        method: str | None = None,
-        reading: Reading | None = None,
+        self, judgment: Judgment, stage: str, error: JudgeError, method: str | None = None, answered: bool = False
     ) -> None:
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
         column, kind = judgment.criterion.name + self._suffix, type(error).__name__
-        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method, reading))
+        failure = Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method)
+        self._finish(replace(failure, reading="repaired") if answered else failure)
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)

@@ -37,11 +37,11 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
 class RequestAdapter:
     """Turns what a request wants into a body this server accepts.
 
-    `n` is the most choices to ask for at once, None as many as are wanted. Limits of up to `too_short` tokens, which
-    hidden reasoning has used up, are not sent. `unthinking` sends a reasoning effort of
+    `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
     `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
     them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
-    Every other step of `after_refusal` takes one more thing away, so that asking again comes to an end.
+    Limits of up to `too_short` tokens are not sent: hidden reasoning has used them up. Every other step of
+    `after_refusal` takes one more thing away, so that asking again comes to an end.
 
     `caching` "key" names a request's group, so that those of one document meet at one machine; "explicit" is for models
     that charge for what is written to the cache: nothing is, but what will be read again.
@@ -50,10 +50,10 @@ class RequestAdapter:
     top_logprobs: int = 20
     limit_name: str | None = "max_completion_tokens"
     n: int | None = None
-    too_short: int = 0
     unthinking: bool = False
     dropped: frozenset[str] = frozenset()
     caching: Caching = ""
+    too_short: int = 0
 
     @property
     def known_limits(self) -> dict[str, Any]:

@@ -92,8 +92,7 @@ def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, 
     if weighting == "decisions":
         raise ConfigError(
             f"{option('weighting', 'decisions')} takes a decision endpoint: {option('model', 'decisions/NAME')}, for "
-            "example "
-            "decisions/gpt-6-luna"
+            "example decisions/gpt-6-luna"
         )
     if weighting == "auto":
         return ("logprobs", "single") if settings.temperature == 0 else ("logprobs", "samples", "single")
@@ -139,13 +138,9 @@ def requests(
             params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
             params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
         elif criterion.form == "json":
-            score, reason = _label_schema(criterion.scale), {"type": "string"}
-            properties = {
-                "score": {"score": score},
-                "score_then_reason": {"score": score, "reason": reason},
-                "reason_then_score": {"reason": reason, "score": score},
-            }[criterion.reply]
-            params["response_format"] = _response_format("judgment", properties)
+            properties = {"score": _label_schema(criterion.scale), "reason": {"type": "string"}}
+            keys = criterion.reply.split("_then_")
+            params["response_format"] = _response_format("judgment", {key: properties[key] for key in keys})
     return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in range(count))
 
 
@@ -228,10 +223,8 @@ def _choices(answers: Iterable[Answer]) -> list[Choice]:
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:
     """Return the first answer in words, from which the strategy `single` can read a score."""
-    written = (
-        answer for answer in answers if isinstance(answer, Response) and not any(c.shares for c in answer.choices)
-    )
-    return next(written, None)
+    responses = (answer for answer in answers if isinstance(answer, Response))
+    return next((response for response in responses if not any(c.shares for c in response.choices)), None)
 
 
 def score_reply(
