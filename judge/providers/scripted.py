@@ -185,7 +185,8 @@ class FunctionProvider(Provider):
     """Answers every prompt with what `function(text)` returns, also where that has to be awaited.
 
     A str or a number is the reply as a model would write it; a mapping holds the probabilities by label. Whatever the
-    function raises, or returns besides, is a failed judgment with that as its message. Nothing is cached, as another
+    function raises, or returns besides, is a failed judgment with that as its message. A question for the score alone
+    follows the prompt and the reply in one text. Nothing is cached, as another
     function may have the same name tomorrow. A plain function is called in one thread, one call after the other; an
     `async` one is called as often at once as `max_concurrency` says.
     """

@@ -178,6 +178,18 @@ def test_a_criterion_that_a_merged_reply_lacks_is_asked_for_alone() -> None:
     assert "response_format" not in missing.params
 
 
+def test_a_function_gets_the_conversation_in_one_text() -> None:
+    texts: list[str] = []
+
+    def function(text: str) -> str:
+        texts.append(text)
+        return "2" if "score alone" in text else UNREAD
+
+    assert only(run(function, weighting="auto")).value == 2.0
+    prompt, question = texts
+    assert question.startswith(f"{prompt}\n\n{UNREAD}\n\nYour answer does not give the score")
+
+
 def test_structured_replies_are_repaired_in_words_or_json() -> None:
     provider = Asked('{"reason": "Good."}', '{"score": 4}')
     row = only(run(provider, structured=True))
