@@ -432,12 +432,11 @@ def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, 
     before = re.sub(r"```\w*\s*\Z", "", text[since : place.start]).strip(" \t\r\n`")
     if not _is_whole(text, start, place):
         _check_own(text, since, place, score.end, judged)
-        try:
-            stated = _find_strictly(before, 0, "reason_then_score", grammar).label if before else score.label
-        except ParseError:
-            stated = score.label
-        if stated != score.label:
-            raise ParseError("the reply has one score in its JSON object and another before it", text)
+        folded = fold(before[-prose.LONGEST :])
+        for first, last in prose.sentences(folded)[-2:]:  # the very last may introduce the object
+            stated = prose.candidates(folded, grammar.prose, grammar.names, first, last)
+            if any(grammar.names.label(match["value"]) != score.label for match in stated):
+                raise ParseError("the reply has one score in its JSON object and another before it", text)
         after = fold(text[place.end :]).casefold()
         names = (name for name in (*grammar.names.labels, *grammar.names.words) if not name.isascii())
         words = re.findall(r"[0-9]|\w+", after)

@@ -67,6 +67,7 @@ def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(text: str
         ('It ends: {"reason": "x", "Score" : "5"}', "may be a quotation"), ('It has {"score": 4}', "within a sentence"),
         ('{"score": 4} is in the source.', "within a sentence"), ("So:\n{'rating': 4}, it says.", "within a sentence"),
         ('Score: 3\n\n```json\n{"score": 4}\n```\nDone.', "before it"),
+        ('So I give it a 3 out of 5. Here is my evaluation: {"score": 4}', "before it"),
         ('{"score": 4}\nNo, it is 3.', "another score"), ('{"score": 4}.\n\nNo, three.', "another score"),
         ('{"score": 4}\nいや、三です。', "another score"),
     ],
