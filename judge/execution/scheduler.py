@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from judge.cache import Cache
 from judge.core import plugins
-from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, Unrecorded
+from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, StorageError, Unrecorded
 from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Request, Response, Score
@@ -125,7 +126,8 @@ class JudgeRun:
                 await self._engine(self._round(), self._ask, self._answered, concurrency=self._concurrency)
         finally:
             for case, repair in self._repairs.items():  # the run ended before the answer
-                self._fail(case.judgment, "parse", repair.trouble, repair.strategy)
+                with suppress(StorageError):  # of an earlier write; the flush tries again
+                    self._fail(case.judgment, "parse", repair.trouble, repair.strategy)
             try:
                 self._commit.flush()
             finally:

@@ -15,7 +15,7 @@ import pytest
 import judge
 from judge import criteria
 from judge.cache import DiskCache, NoCache
-from judge.core.errors import ProviderError, Reached, Refused
+from judge.core.errors import ProviderError, Reached, Refused, StorageError
 from judge.core.records import Choice, Failure, Request, Response, Sample, Usage
 from judge.criteria.render import render_repair_question
 from judge.execution.pending import Judgment, Row
@@ -285,6 +285,24 @@ def test_a_budget_that_ends_before_the_question_leaves_the_first_trouble(tmp_pat
     again = Asked(costly, endpoint="https://judge.invalid/v1")
     result = run(again, MANY[:1], cache=tmp_path / "cache", budget="50000tokens")
     assert (only(result).value, len(again.seen), len(again.questions)) == (4.0, 1, 1)
+
+
+def test_a_full_disk_ends_the_run_with_its_own_error_and_the_first_trouble(tmp_path: Path) -> None:
+    class Full(DiskCache):
+        def flush(self) -> None:
+            raise StorageError("disk full")
+
+    closed: list[bool] = []
+
+    class Closing(Asked):
+        async def aclose(self) -> None:
+            closed.append(True)
+
+    judged, rows = scheduled(Closing(endpoint="x"), Full(tmp_path))
+    with pytest.raises(StorageError, match="disk full"):
+        asyncio.run(judged())
+    assert closed == [True]
+    assert {row.raw for row in rows if isinstance(row, Failure)} == {UNREAD}
 
 
 def test_a_deadline_that_ends_before_the_answer_leaves_the_first_trouble(tmp_path: Path) -> None:

@@ -427,6 +427,15 @@ def test_thin_mass_falls_to_draws(local_models: Any, criterion: str) -> None:
     assert "of the probability is on the scale" in result.table.scores[0].provenance.note
 
 
+def test_a_reply_without_a_score_is_followed_by_the_question_for_it(local_models: Any, criterion: str) -> None:
+    tokenizer = local_models.tokenizer()
+    network = local_models.opinionated(len(tokenizer), tokenizer.convert_tokens_to_ids(["8", "9"]))
+    model = f"local/{local_models.saved('off', network, tokenizer)}"
+    result = run(model, criterion, reply="reason_then_score", weighting="logprobs")
+    assert {(failure.method, failure.reading) for failure in result.failures} == {("logprobs", "repaired")}
+    assert result.info["requests"]["answered"] == 8
+
+
 def test_the_model_of_an_earlier_run_is_gone_when_the_next_is_loaded(
     local_models: Any, criterion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
