@@ -354,6 +354,10 @@ class Table:
         """The columns whose values are of all a system's texts together (`Score.item` is then empty)."""
         return frozenset(row.column for rows in (self.scores, self.failures) for row in rows if not row.item)
 
+    def ratings(self, criterion: str) -> dict[tuple[str, str], float]:
+        """People's ratings of a criterion, by item and system."""
+        return {s.key: s.human[criterion] for s in self.samples if criterion in s.human}
+
     @cached_property
     def ranked_columns(self) -> tuple[Column, ...]:
         """The columns with values of single texts and a better end."""

@@ -393,7 +393,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[CandidateFinding
 
 def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
     """Return human ratings of the criterion; none if any is outside its scale."""
-    rated = {s.key: s.human[name] for s in table.samples if name in s.human}
+    rated = table.ratings(name)
     if column.low is None or column.high is None:
         return {}
     inside = all(column.low <= value <= column.high for value in rated.values())

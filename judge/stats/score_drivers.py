@@ -132,8 +132,7 @@ def _scored_columns(table: Table) -> Iterator[tuple[str, bool, dict[Text, float]
     for column in columns:
         yield column.name, False, {s.key: s.value for s in table.column_scores(column.name)}
     for name in dict.fromkeys(map(criterion, columns)):
-        rated = {s.key: s.human[name] for s in table.samples if name in s.human}
-        if rated:
+        if rated := table.ratings(name):
             yield name, True, rated
 
 

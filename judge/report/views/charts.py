@@ -120,7 +120,7 @@ def scatter_charts(result: Result) -> Iterator[Chart]:
     """Yield each judge's scores against people's ratings, criterion by criterion."""
     for rated in result.rated:
         name = rated.criterion
-        ratings = {s.key: s.human[name] for s in result.table.samples if name in s.human}
+        ratings = result.table.ratings(name)
         columns = [c for c in result.table.columns if c.kind == "criterion" and (c.criterion or c.name) == name]
         for column, row in zip(columns, rated.judges, strict=False):
             scores = result.table.column_scores(column.name)
