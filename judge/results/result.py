@@ -568,7 +568,7 @@ def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | Non
     settings_text = f" with {described}" if changed else ""
     notes = [f"The stored replies were read again{settings_text}: {len(again.changes):,} of {total} changed{kinds}."]
     if again.unweighed:
-        notes.append(f"{plural(again.unweighed, 'score')} by token probabilities cannot change: no tokens are stored.")
+        notes.append(f"Values that stay because their tokens are not stored: {again.unweighed:,}.")
     scales = {c.name: to_json(asdict(c.scale)) for c in again.criteria.values()}
     more = {
         "plan": {**info["plan"], **{name: value for name, value in changed.items() if name != "allow_half"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -21,6 +22,7 @@ _READ = {
     "prose": "a sentence of the reply has the score",
     "repaired": "the reply to the second question has the score",
 }
+_LOW_MASS = re.compile("only ([0-9.e-]+) of the probability is on the scale")
 _NOT_WEIGHED = "no token probabilities are stored with this reply"
 
 
@@ -59,7 +61,8 @@ class Reread:
     """The rows of a run that was read again, and the `criteria` with their scales by column.
 
     `changes` has every value that changed: item, system, rival, column, `before` and `after` (None: a failure) and why.
-    `unweighed` counts scores by token probabilities on scales that changed: they stay, as a run stores no tokens.
+    `unweighed` counts values that would change, but cannot, as a run stores no tokens: scores by token probabilities
+    on scales that changed, and scores by other methods whose reply has enough probability on the scale now.
     """
 
     rows: list[Score | Failure]
@@ -88,6 +91,8 @@ def reread_rows(
         again.rows.append(row)
         if criterion is None:
             continue
+        mass = _LOW_MASS.search(row.message if isinstance(row, Failure) else row.provenance.note or "")
+        unweighed += mass is not None and float(mass[1]) > settings.min_mass
         judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
         again.rows[-1] = reread(row, criterion, settings, judged)
         before, after = (r.value if isinstance(r, Score) else None for r in (row, again.rows[-1]))

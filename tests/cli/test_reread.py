@@ -133,6 +133,15 @@ def test_what_cannot_be(run: Result, command: Callable[..., Any], options: tuple
     assert done.err.startswith(f"judge: {says}")
 
 
+def test_values_that_only_a_new_run_can_change_are_counted() -> None:
+    run = judge.evaluate(ROWS, criteria=["relevance"], model=MODEL, metrics=[], min_mass=0.7, temperature=0)
+    assert {s.provenance.method for s in run.table.scores if s.system == "old"} == {"single"}
+    note = "Values that stay because their tokens are not stored: 12."
+    assert note in run.reread(min_mass=0.5).info["notes"]
+    assert note not in run.reread(min_mass=0.8).info["notes"]
+    assert note not in run.reread(strict=True).info["notes"]
+
+
 def test_half_points_count_if_they_are_allowed_now(tmp_path: Path, command: Callable[..., Any]) -> None:
     model = judge.ScriptedProvider(lambda request: "4.5" if "new" in str(request) else {"4": 0.6, "5": 0.4})
     run = judge.evaluate(ROWS, criteria=["relevance"], model=model, metrics=[], out="r", temperature=0, repair="off")
@@ -140,7 +149,7 @@ def test_half_points_count_if_they_are_allowed_now(tmp_path: Path, command: Call
     again = command("report", "r", "--reread", "--allow-half", "--out", "halves")
     shown = " ".join(again.out.split())
     assert "read again with allow_half=True: 12 of 24 values changed (0 became failures, 12 became scores)." in shown
-    assert "12 scores by token probabilities cannot change: no tokens are stored." in shown
+    assert "Values that stay because their tokens are not stored: 12." in shown
     halves = load("halves")
     assert halves.estimates["new", "relevance"].value == 4.5
     assert halves.estimates["old", "relevance"].value == run.estimates["old", "relevance"].value

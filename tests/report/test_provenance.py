@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.report.views.provenance import SignedColumn, build_provenance
+from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
 from judge.table import Table
 
@@ -32,13 +32,14 @@ def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: R
 
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
-    made = {one.name: one.methods for one in build_provenance(result).signed}
-    assert made == {"coherence": "logprobs 8", "一貫性": "single 6", "rougeL": "", "length": ""}
+    made = dict(build_provenance(result).signed)
+    assert made["coherence"] == "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0 (logprobs 8)"
+    assert made["length"] == "length|characters"
     assert build_provenance(panel).signed == (
-        SignedColumn("fluency", "mean of 2 judges", "panel 2"),
-        SignedColumn("fluency/a", "a", "samples 2"),
-        SignedColumn("fluency/org/b", "b", "single 2, decisions 1"),
-        SignedColumn("rougeL", "rougeL", ""),
+        ("fluency", "mean of 2 judges (panel 2)"),
+        ("fluency/a", "a (samples 2)"),
+        ("fluency/org/b", "b (single 2, decisions 1)"),
+        ("rougeL", "rougeL"),
     )
 
 

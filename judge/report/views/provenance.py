@@ -101,32 +101,21 @@ class Readings:
 
 
 @dataclass(frozen=True, slots=True)
-class SignedColumn:
-    """A column's signature, and for a judgment how many of its scores each way of making one gave."""
-
-    name: str
-    signature: str
-    methods: str
-
-
-@dataclass(frozen=True, slots=True)
 class Provenance:
     """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
 
-    `notices` go before any number: they say that no model judged. `lost` values failed; from others metrics
-    `abstained`.
+    `notices` go before any number: they say that no model judged. `signed` has the columns' signatures, and for
+    judgments how many scores each method gave.
     """
 
     title: str
     notices: tuple[str, ...]
     banners: tuple[str, ...]
-    lost: int
-    abstained: int
     failures: tuple[FailureKind, ...]
     facts: tuple[tuple[str, str], ...]
     usage: str
     judges: tuple[tuple[str, str], ...]
-    signed: tuple[SignedColumn, ...]
+    signed: tuple[tuple[str, str], ...]
 
     @property
     def all_banners(self) -> tuple[str, ...]:
@@ -173,14 +162,17 @@ def build_provenance(result: Result) -> Provenance:
         title=one_line(str(title)) if title else f"{name}, judged by {one_line(str(model))}" if model else name,
         notices=notices,
         banners=tuple(banners),
-        lost=sum(kind.count for kind in failures) - result.abstained,
-        abstained=result.abstained,
         failures=failures,
         facts=_facts(result),
         usage=_usage(info),
         judges=tuple(remarks),
         signed=tuple(
-            SignedColumn(c.name, c.signature, _method_counts(methods.get(c.name, Counter()))) for c in columns
+            (
+                one_line(c.name),
+                one_line(c.signature) + (f" ({_method_counts(n)})" if (n := methods.get(c.name)) else ""),
+            )
+            for c in columns
+            if c.signature
         ),
     )
 
@@ -371,14 +363,9 @@ def method_blocks(result: Result) -> Iterator[Block]:
     if about.judges:
         yield Heading("Judges" if len(about.judges) > 1 else "Judge")
         yield Facts(about.judges)
-    if signed := [column for column in about.signed if column.signature]:
+    if about.signed:
         yield Heading("Signatures")
-        yield Facts(
-            tuple(
-                (one_line(column.name), one_line(column.signature) + (f" ({column.methods})" if column.methods else ""))
-                for column in signed
-            )
-        )
+        yield Facts(about.signed)
     for name, criterion in (result.info.get("criteria") or {}).items():
         title = one_line(str(criterion.get("title") or name))
         digest = str(criterion.get("digest") or "")[:12]
