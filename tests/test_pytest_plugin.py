@@ -206,6 +206,33 @@ def test_a_failed_judgment_is_no_number(folder: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*asserting.py*")
 
 
+def test_a_stored_reply_without_a_score_fails_until_it_is_retried(folder: pytest.Pytester) -> None:
+    folder.makepyfile(
+        """
+        import judge as package
+        import pytest
+
+        replies = iter(["no idea", "4"])
+        pytestmark = pytest.mark.judge(
+            model=package.ScriptedProvider(lambda _: next(replies), endpoint="x"),
+            cache="replies", weighting="single", repair="off",
+        )
+
+        def test_first(judge):
+            judge.score("coherence", source="A.", output="Clear.")
+
+        def test_again(judge):
+            judge.score("coherence", source="A.", output="Clear.")
+
+        @pytest.mark.judge(retry_failed=True)
+        def test_retried(judge):
+            assert judge.score("coherence", source="A.", output="Clear.") == 4
+        """
+    )
+    result = run(folder, failed=2, passed=1)
+    result.stdout.fnmatch_lines(["E *The reply is stored: @pytest.mark.judge(retry_failed=True) asks for a new one."])
+
+
 def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """
