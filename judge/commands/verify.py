@@ -12,7 +12,7 @@ from importlib.metadata import version
 from itertools import islice, takewhile, zip_longest
 from math import isclose
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from judge.commands import judge_models, judge_run, metric_setup, preparation, run_metadata
 from judge.commands.public import public_api
@@ -29,6 +29,7 @@ from judge.metrics.rouge import PACKAGE, Rouge
 from judge.results.result import Result, analyzed, check_same_run, file_digests, load_finished, run_content, run_digest
 from judge.scoring import expectation
 from judge.scoring.reread import criterion_of, reread, settings_of
+from judge.scoring.strategies import Strategy
 from judge.stats.analyze import judged_columns, mean_column
 from judge.table import RUN, SCORES, Row, Table
 
@@ -134,11 +135,13 @@ class _Checks:
         recomputed: list[Row] = []
         for row in rows:
             texts = [outputs[row.item, name] for name in (row.system, row.rival) if name]
-            if isinstance(row, Score) and row.provenance.method == IDENTICAL:
-                recomputed += [replace(row, value=0.5)] if len(set(texts)) == 1 else []
-                continue
-            read = reread(row, criteria[row.column], settings, "\n".join(texts))
-            recomputed.append(_bounded(read, criteria[row.column].scale))
+            method = row.provenance.method if isinstance(row, Score) else row.method
+            if isinstance(row, Score) and method == IDENTICAL:
+                recomputed += [replace(row, value=0.5, provenance=preparation.TIE)] if len(set(texts)) == 1 else []
+            elif method in (*get_args(Strategy), None):
+                with suppress(ValueError, TypeError):  # several replies that are no list
+                    read = reread(row, criteria[row.column], settings, "\n".join(texts))
+                    recomputed.append(_bounded(read, criteria[row.column].scale))
         yield from _row_differences(rows, recomputed)
         self.checked |= {"judgments: read and weighed again": len(rows)} if rows else {}
         if self._whole and self._info.get("all_texts"):
@@ -218,6 +221,8 @@ class _Checks:
         columns = self._columns | {name: mean_column(judges) for name, judges in self._panels.items()}
         if "signatures" in info:  # those of a filtered run may be of more columns
             info["signatures"] = info["signatures"] | {name: column.signature for name, column in columns.items()}
+        if self._whole and "rows" in info.get("data", {}):
+            info["data"] = info["data"] | {"rows": len(table.samples)}
         for name in ("usage", "requests", "unmet") if "judges" in info else ():
             info[name] = run_metadata.add_counts(judge[name] for judge in info["judges"].values())
         rows = [row for row in table.rows() if row.column not in self._panels]
@@ -250,7 +255,12 @@ class _Checks:
                 self.unchecked.append(f"{name} {reason}")
                 continue
             stored_lines = path.read_bytes().decode("utf-8", "replace").split("\n")
-            pairs = list(zip_longest(stored_lines, self._result.report(format).split("\n"), fillvalue=""))
+            try:
+                recomputed_lines = self._result.report(format).split("\n")
+            except (ValueError, TypeError, LookupError) as error:  # of values that no run stores
+                yield Difference(name, "a page", f"no page can be written: {error!r}")
+                continue
+            pairs = list(zip_longest(stored_lines, recomputed_lines, fillvalue=""))
             # A page shows half a character as it was; the tables hold U+FFFD in its place.
             differing = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b and "\ufffd" not in b)
             for number, stored, recomputed in islice(differing, _MOST_LINES):

@@ -297,6 +297,7 @@ FORGED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "failure to score": ("explained", in_table(to_score)),
     "score to failure": ("explained", in_table(to_failure)),
     "failure dropped": ("explained", in_table(drop_failure)),
+    "strategy": ("explained", in_score("relevance", method="guess")),
     "one draw": ("samples", in_score("relevance", raw='["5", "5", "5", "5"]')),
     "share of draws": ("samples", in_score("relevance", distribution={"5": 1.0})),
     "number of draws": ("samples", in_score("relevance", n=4)),
@@ -310,6 +311,7 @@ FORGED: dict[str, tuple[str, Callable[[Path], None]]] = {
     "panel's judges swapped": ("panel", in_table(swap_systems("relevance/a"))),
     "result of a comparison": ("rank", in_score("overall", value=0.0)),
     "comparison dropped": ("rank", in_table(drop_score)),
+    "number of texts in the data": ("rank", in_json("info", "data", "rows")),
     "tie of other texts": ("rank", in_score("overall", method="identical", value=0.5)),
     "score dropped": ("scores", in_table(drop_score)),
     "systems swapped": ("scores", in_table(swap_systems("relevance"))),
@@ -392,6 +394,14 @@ def test_an_edited_file_is_found(stored: Callable[[str], Path], tmp_path: Path, 
     folder = shutil.copytree(stored("scores"), tmp_path / "run")
     change(folder)
     assert any(place in each.place for each in judge.verify(folder).differences)
+
+
+def test_replies_that_are_no_list_are_found(stored: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(stored("samples"), tmp_path / "run")
+    in_score("relevance", raw="5, 5, 5")(folder)
+    first, *_, page = judge.verify(folder).differences[1:4]
+    assert (first.place, first.recomputed, first.item) == (SCORES, "nothing", "i0")
+    assert page.place == "report.html"
 
 
 def test_without_digests_the_numbers_are_checked_all_the_same(stored: Callable[[str], Path], tmp_path: Path) -> None:
