@@ -35,8 +35,10 @@ _NOUN_CJK = (
 )
 # What stands before a score. Each begins with a word of its own, so that a long text takes linear time.
 _BEFORE = _joined(rf"""
-    (?:(?P<noun>\b(?:score|rating|grade|mark|verdict|judge?ment){_END}(?:\s++(?:for|of|to|on){_WORD}{{1,4}})?
-        (?P<link>[\s*_]*+(?:[:=–—(-]|,(?=\s)|(?:of|is|at|as|would be|should be|will be|to be){_END}))?
+    (?:(?P<noun>\b(?:score|rating|grade|mark|verdict|judge?ment|(?P<name>TITLE)){_END}
+        (?:\s++(?:for|of|to|on){_WORD}{{1,4}})?
+        (?P<link>[\s*_]*+(?:[:=–—(-]|,(?=\s)
+            |(?:of|is(?: therefore| thus)?|at|as|would be|should be|will be|to be){_END}))?
         (?:\s++(?:an?|just|only){_END})?)
     |(?P<rating>\b(?:(?:I|we)(?:['’](?:d|ll|m)| am| would| will| must)?(?: (?:therefore|thus|also|hence))?\s++
         (?:give|rate|score|grade|assign|award|mark|giving|rating|scoring)
@@ -73,22 +75,33 @@ def _compiled(lines: str) -> re.Pattern[str]:
     return re.compile(_joined(lines).strip(), re.IGNORECASE)
 
 
-_DETERMINER = _compiled(r"""
-    an?|the|my|this|its|in|with|of|is|as|and|final|overall|total|perfect|full|high|low|good|poor|fair|moderate|average
-    |resulting|corresponding
+# What may stand before a word for a score in its clause: nothing, a judge who gives it, or a verb; and before a verb.
+_GIVEN = _compiled(r"""
+    ^\W*(?:with|as)?\W*\Z|\b(?:I|we)\b.*\b(?:give|assign|award|rate|score|believe|think)\b.*\Z
+    |\b(?:is|be|indicat(?:es|ing)|suggest(?:s|ing)|justif(?:ies|ying)|warrants?|earn(?:s|ing)|receiv(?:es|ing)|gets
+    |getting|given|assigned|awarded|making (?:it|this)|deserv(?:es|ing)|merits|achiev(?:es|ing)|giv(?:es|ing)
+    |assigning|awarding|yield(?:s|ing)|reflect(?:s|ing))\W*\Z
 """)
+_THING = "summary|text|response|answer|output|translation|reply|essay|article|story|dialogue|paraphrase|headline"
+_SUBJECT = _compiled(rf"""
+    ^\W*\Z|\b(?:it|this|that|which)\W*\Z
+    |^\W*(?:(?:the|this|that|overall|I (?:think|believe))\s+)*(?:[\w-]+\s+)?(?:{_THING})\b
+""")
+_ADVERB = _compiled(r"\b(?:therefore|thus|also|only|still|would|should|overall|then|\w+ly)\b")
 _CLAUSE = _compiled(r"""
-    [,;:()–—、，；：]|\b(?:so|therefore|thus|hence|and|but|resulting in|leading to)\b|ため|ので|因此|所以
+    [,;:()–—、，；：]|\b(?:so|therefore|thus|hence|and|but|result(?:s|ing) in|lead(?:s|ing) to)\b|ため|ので|因此|所以
     |(?:므로|[어아여]서?|지만|으나|니까|기에|[고며]|때문에)\s
 """)
 _IF = _joined(r"""
     \b(?:if|unless|otherwise|(?:had|were) (?:it|the|this|there)|would have)\b|만약|[라다으]면|もし|れば|たら|なら|如果
     |若|要是|否则
 """).strip()
-_CONDITION = _compiled(rf"{_IF}|(?:\b(?:not|never)|n['’]t)\s*[,(]")
+_CONDITION = _compiled(rf"{_IF}|\b(?:requested|demanded|instruct\w*|rubric)\b|(?:\b(?:not|never)|n['’]t)\s*[,(]")
 # Before the score in its clause: negation, doubt, comparison, habit, and words of others.
 _UNSURE = _compiled(rf"""
-    {_IF}|n['’]t\b|\b(?:not|never|no|nor|neither|nobody|none|without|hardly|barely|cannot|unable|fail\w*|could|might|may
+    {_IF}|n['’]t\b|\b(?:not|never|no|nor|neither|nobody|none|nothing|few|without|hardly|barely|cannot|unable|fail\w*|could|might|may
+    |to (?:get|give|earn|deserve|receive|assign|award|rate|score|merit|achieve|obtain)|into|consider\w*|tempted
+    |hesitat\w*|refus\w*|declin\w*|tr(?:y|ies|ying)|attempt\w*|miss\w*|students?
     |perhaps|maybe|possibly|almost|nearly|have|instead|rather|prevent\w*|from|short|normally|usually|ordinarily
     |typically|initially|originally|previous\w*|others?|another|than|least|most|between|about|around|approximately
     |roughly|above|below|under|close|near|up to|maximum|highest|lowest|possible|claim\w*|sa(?:ys|id|ying)
@@ -118,7 +131,6 @@ _NUMBER = re.compile(r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])
 _SCALE = _compiled(r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale")
 _LISTED = re.compile(r"\s*[0-9]+[.)]\s")
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
-_LAST_WORD = re.compile(r"([^\W\d_][\w'’-]*)[\s*_]*\Z")
 _MARKS = " \t\r\n*_.,;!()[]{}$。！"
 _WHOLE = ("out_of", "full", "out_of_value", "full_value")
 """The groups of the scale's top beside a value."""
@@ -133,6 +145,7 @@ class Patterns:
     alone: re.Pattern[str]
     bare: re.Pattern[str]
     follow: re.Pattern[str]
+    qualifiers: re.Pattern[str]
     title: tuple[str, ...]
 
 
@@ -144,10 +157,14 @@ def patterns(mark: str, value: str, close: str, title: Sequence[str]) -> Pattern
         rf"\s*+{_CONNECTIVE}{mark}{value}{_COPULA}?(?:{close}|\s++[–—-]\s++(?![0-9]))",
         value,
         _AFTER,
+        r"(?:\b(?:an?|the|my|its|final|overall|total|perfect|full|high|low|good|poor|fair|moderate|average|resulting"
+        r"|corresponding|appropriate|TITLE)[\s*_]*)+\Z",
     )
     words = "|".join(map(re.escape, title)) or "(?!)"
-    anchored, ended, alone, bare, follow = (re.compile(text.replace("TITLE", words), re.IGNORECASE) for text in texts)
-    return Patterns(anchored, ended, alone, bare, follow, tuple(title))
+    anchored, ended, alone, bare, follow, qualifiers = (
+        re.compile(text.replace("TITLE", words), re.IGNORECASE) for text in texts
+    )
+    return Patterns(anchored, ended, alone, bare, follow, qualifiers, tuple(title))
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -224,18 +241,18 @@ def _judged_labels(judged: str, forms: Patterns, names: LabelIndex, match: re.Ma
 def _check(before: str, match: re.Match[str], after: str, forms: Patterns, names: LabelIndex) -> None:
     """Raise ParseError if a match is not plainly the score, given its sentence `before` and `after` it."""
     groups, at = match.groupdict(), match.start("value") - match.start()
-    word = _LAST_WORD.search(before)
     clause = before[max((mark.end() for mark in _CLAUSE.finditer(before)), default=0) :]
-    title = [name.casefold() for name in forms.title]
-    unknown = word and title and not _DETERMINER.fullmatch(word[1]) and word[1].casefold() not in title
+    verb, noun = groups.get("verb"), groups.get("noun")
     if (
-        (groups.get("noun") and word and (unknown or not groups["link"]))
+        (noun and not _GIVEN.search(forms.qualifiers.sub("", clause)))
+        or (noun and not groups["link"] and (groups["name"] or re.search(r"\w\W*\Z", clause)))
+        or (verb and not re.match(r"\w+ing\b", verb) and not _SUBJECT.search(_ADVERB.sub("", clause)))
         or (
             groups.get("cjk")
             and _QUALITY.search(before)
             and not before.rstrip("의の的 ").endswith(forms.title or ("",))
         )
-        or (groups.get("verb") and _GENERIC.match(clause))
+        or (verb and _GENERIC.match(clause))
         or (groups.get("fraction") and after.strip(_MARKS))
         or (match.re is forms.anchored and not forms.follow.match(after))
     ):
