@@ -232,9 +232,9 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     (first,) = judge.test(tmp_path, update_baseline=True)
     rows = [json.loads(line) for line in shared_data(REPLIES).read_text("utf-8").splitlines()]
     found = {
-        (row["judge"], row["item_id"]): float(re.findall(r"[1-5]", row["responses"][0])[-1])
+        (row["judge"], row["item_id"]): row["scores"][0]
         for row in rows
-        if row["criterion"] == "consistency" and row["variant"] == "rts"
+        if row["criterion"] == "consistency" and row["variant"] == "rts" and row["scores"][0] in range(1, 6)
     }
     rated = [json.loads(line) for line in shared_data(TEXTS).read_text("utf-8").splitlines()]
     gpt4 = {row["id"]: found["gpt-4-0314", row["id"]] for row in rated}
