@@ -233,9 +233,8 @@ def prepare(
     prepared = PreparedRun(
         config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
-        measured=measured, ask=ask,
-        baseline=heuristic.NAME if alone else "", merged=_group_merged(config, chosen, rows, judges, notes),
-        wanted_texts=wanted_texts,
+        measured=measured, ask=ask, baseline=heuristic.NAME if alone else "", wanted_texts=wanted_texts,
+        merged=_group_merged(config, chosen, rows, judges, notes),
     )  # fmt: skip
     prepared.replaces = _check_replaced(prepared)
     if in_python() and prepared.replaces:  # the command line prints it before the run
