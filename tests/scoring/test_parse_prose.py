@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.records import Choice, Scale
+from judge.core.records import Choice, Criterion, Response, Sample, Scale, Token
+from judge.execution.pending import Judgment
 from judge.scoring.parse import find, read
+from judge.scoring.strategies import SamplingOptions, Strategy, score_reply
 
 FIVE = Scale.integers(1, 5)
 FOURS = [
@@ -242,6 +244,25 @@ def test_a_number_that_the_judged_text_has_counts_only_beside_a_word_for_a_score
     assert prose("It is short, so it gets a 4.", "There are 4 cats.") == "4"
     assert prose("It is short, so it gets a 4.", "I give it a 4.") is None
     assert prose("It is short, so it gets a 3.", "I give it a 4.") == "3"
+
+
+@pytest.mark.parametrize("strategy", ["single", "samples", "logprobs"])
+def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_strictly(strategy: Strategy) -> None:
+    criterion = Criterion("c", "", FIVE, "reason_then_score")
+    words = ("It is short, ", "so it gets a ", "4", ".")
+    prosaic = Response((Choice("".join(words), tokens=tuple(Token(word, -0.1, ((word, -0.1),)) for word in words)),))
+    formal = Response((Choice("Short.\nScore: 4"),))
+    answers = [formal, prosaic] if strategy == "samples" else [prosaic]
+    for strict, reading, mass in ((False, "prose", 1.0), (True, "strict", 0.5)):
+        settings = SamplingOptions(strict=strict, min_mass=0.0)
+        judged = Judgment(Sample("i", "s", "The cat sat."), criterion).judged(settings)
+        try:
+            value, how = score_reply(strategy, answers, criterion, settings, judged=judged)
+        except ParseError:
+            assert strict
+            assert strategy != "samples"
+        else:
+            assert (value, how.reading, how.n) == (4.0, reading, 2 * mass if strategy == "samples" else 1)
 
 
 MARKS = st.sampled_from(
