@@ -191,22 +191,12 @@ class JudgeRun:
                     self._all_taken = self._all_taken or group is None
                     cases += group or ()
                     for case in group or ():
-                        trial = self.counts.trials[case.judgment.criterion.name]
-                        if not (trial.over or trial.stopped):
+                        if not (trial := self.counts.trials[case.judgment.criterion.name]).over:
                             trial.started.add(case.first or case)
                 self._look_up(cases)
                 size = _CHUNK
                 await asyncio.sleep(0)
-            elif (
-                queue
-                or (
-                    self._leases.waiting
-                    and not (self._retried or self._next_round)
-                    and not any(pending.state is State.LEASED for pending in self._pending.values())
-                )
-                or (not self._all_taken and any(p.state is State.IN_FLIGHT for p in self._pending.values()))
-            ):
-                # what is left for the next round goes before waiting for other processes
+            elif queue or self._waits():
                 self._news.clear()
                 await self._leases.wait(self._news)
             else:
@@ -216,6 +206,14 @@ class JudgeRun:
         """Whether there are judgments to start, and no criterion waits for its first replies."""
         full = not self._gathers and any(trial.full for trial in self.counts.trials.values())
         return bool(self._retried) or not (self._all_taken or full)
+
+    def _waits(self) -> bool:
+        """Whether the round goes on once a criterion has its first replies, or another process has a reply."""
+        states = {pending.state for pending in self._pending.values()}
+        if not self._all_taken and State.IN_FLIGHT in states:
+            return True
+        # What is left for the next round goes before waiting for other processes.
+        return self._leases.waiting and not (self._retried or self._next_round or State.LEASED in states)
 
     def _look_up(self, cases: Sequence[PendingJudgment]) -> None:
         """Score the judgments that the cache answers, and request what is missing for the others.
