@@ -313,7 +313,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
     counted = "|".join([*index.counted, "(?!)"])
     # A comma may be a decimal point if the scale has decimals, but not one that parts thousands.
-    decimals = r"(?:\.[0-9]++|,[0-9]{1,2}(?![0-9]))?"
+    decimals = r"(?:\.[0-9]++|,[0-9]{1,2})?"
     number = f"[0-9]++{decimals}" if any("." in text for text in index.numbers) else _NUMBER
     stated = "|".join([number, *index.words])
     count = rf"{stated}|(?:{counted})(?=\s*+[{UNITS}])"

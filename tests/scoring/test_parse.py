@@ -287,12 +287,6 @@ def test_reason_then_score_takes_no_other_number(text: str, message: str) -> Non
         find(text, "reason_then_score", FIVE, "Coherence")
 
 
-def test_the_score_of_a_json_reply_is_at_its_own_place() -> None:
-    text = ' {"reason": "line\nbreak, \\"score\\": 1",\t"score" :\n 4 , "sure": null}'
-    found = find(text, "reason_then_score", FIVE)
-    assert (text[found.start : found.end], found.start) == ("4", text.rindex("4"))
-
-
 @pytest.mark.parametrize(
     ("finish", "message"),
     [("length", "cut off"), ("content_filter", "content filter"), ("refusal", "refused"), ("abort", "broke")],
