@@ -203,9 +203,8 @@ def prepare(
     judges_to_open = config.model if providers is None else providers
     models, heuristic_options = judge_models.requested_judges(config, judges_to_open)
     alone = heuristic_options is not None and not models and config.replay is None
-    language, language_notes = prompt_language.choose_prompt_language(
-        config, rows, judged=bool(config.criteria) and not alone
-    )
+    judged = bool(config.criteria) and not alone
+    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
     chosen = [] if alone else _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
     if config.calibrate:
         _check_calibration(config, rows, chosen, alone=alone)
@@ -219,9 +218,8 @@ def prepare(
     )  # fmt: skip
     judges = _open_judges(config, models, settings, judging=bool(chosen), metrics=metrics)
     # A panel, and metrics that compare texts or ask a judge, need all texts at once.
-    if rest is not None and not (
-        len(judges) < 2 and all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
-    ):
+    rowwise = all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
+    if rest is not None and not (rowwise and len(judges) < 2):
         rows, rest = [*rows, *rest], None
     notes += judge_models.judge_notes(config, metrics, judges)
     notes += judge_models.unused_setting_notes(config, judges_to_open, alone=alone)
