@@ -8,7 +8,6 @@ type for in `Sample.extra` (dates, tuples) is stored as text or list. All else c
 from __future__ import annotations
 
 import atexit
-import errno
 import json
 import os
 import time
@@ -19,14 +18,13 @@ from functools import cache, cached_property
 from heapq import merge
 from itertools import compress, repeat
 from pathlib import Path
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from zlib import crc32
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from judge.core import files
 from judge.core.errors import StorageError
+from judge.core.files import describe_error, make_private_dir, store
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 
@@ -112,48 +110,6 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
 def _parser(record: Callable[..., Any], name: str) -> Callable[[str], Any]:
     """What makes the value of a field from its JSON."""
     return TypeAdapter(get_type_hints(record)[name]).validate_json
-
-
-def store(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write these files so that a reader finds each of them whole, old or new, never half.
-
-    All are written beside their places first and renamed when every one is complete. Raises StorageError.
-    """
-    folder = Path(folder)
-    ready: list[Path] = []
-    try:
-        files.make_private_dir(folder)
-        for name, content in contents.items():
-            ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
-            ready[-1].write_bytes(content)
-        for name, path in zip(contents, ready, strict=True):
-            path.replace(folder / name)
-    except OSError as error:
-        for path in ready:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        raise StorageError(_describe_os_error("write", folder, error)) from error
-
-
-def _describe_os_error(action: str, path: Path, error: Exception) -> str:
-    """What happened to which path, and what to do about it."""
-    number = error.errno if isinstance(error, OSError) else None
-    advice = {
-        errno.ENOSPC: "free some space and run again",
-        errno.EDQUOT: "free some of your quota and run again",
-        errno.EACCES: "choose a folder you may use, or change its permissions",
-        errno.EPERM: "choose a folder you may use, or change its permissions",
-        errno.EROFS: "choose a folder on a disk that can be written",
-        errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
-        errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
-        errno.EEXIST: "a file stands where a folder is needed; choose another folder",
-        None: "the file is damaged or not from judge; run again to replace it",
-    }
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
-    return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"
 
 
 def _samples_file(samples: Sequence[Sample], columns: Iterable[Column], info: Mapping[str, Any]) -> bytes:
@@ -267,7 +223,7 @@ def _translating_errors(path: Path) -> Iterator[Path]:
     try:
         yield path
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StorageError(_describe_os_error("read", path, error)) from error
+        raise StorageError(describe_error("read", path, error)) from error
 
 
 def _read_samples(path: Path, most: int | None = None) -> tuple[tuple[Sample, ...], tuple[Column, ...], dict[str, Any]]:
@@ -449,7 +405,7 @@ class Journal:
         try:
             self._file = self._path.open("w", encoding="ascii")
         except OSError as error:
-            raise StorageError(_describe_os_error("write", self._path, error)) from error
+            raise StorageError(describe_error("write", self._path, error)) from error
 
     def add(self, row: Score | Failure) -> None:
         """Take one row; write what has gathered every 200 rows or after a second. Raises StorageError."""
@@ -469,7 +425,7 @@ class Journal:
             self._file.write("".join(f"{text}\t{crc32(text.encode()):08x}\n" for text in texts))
             self._file.flush()
         except OSError as error:
-            raise StorageError(_describe_os_error("write", self._path, error)) from error
+            raise StorageError(describe_error("write", self._path, error)) from error
 
     def close(self) -> None:
         """Write what has gathered and close the file; once closed, does nothing. Raises StorageError."""
@@ -537,7 +493,7 @@ def delete_journal(folder: Path) -> None:
         try:
             (Path(folder) / name).unlink(missing_ok=True)
         except OSError as error:
-            raise StorageError(_describe_os_error("remove", Path(folder) / name, error)) from error
+            raise StorageError(describe_error("remove", Path(folder) / name, error)) from error
 
 
 _GROUP = 20_000
@@ -556,9 +512,9 @@ class StreamingWriter:
         self._scores: list[Score | Failure] = []
         self._samples: list[Sample] = []
         try:
-            files.make_private_dir(self._folder)
+            make_private_dir(self._folder)
         except OSError as error:
-            raise StorageError(_describe_os_error("write", self._folder, error)) from error
+            raise StorageError(describe_error("write", self._folder, error)) from error
         atexit.register(self.discard)
 
     def add(self, samples: Iterable[Sample], rows: Iterable[Score | Failure]) -> None:
@@ -581,7 +537,7 @@ class StreamingWriter:
                 self._temporary_path(name).replace(self._folder / name)
             atexit.unregister(self.discard)
         except OSError as error:
-            raise StorageError(_describe_os_error("write", self._folder, error)) from error
+            raise StorageError(describe_error("write", self._folder, error)) from error
 
     def discard(self) -> None:
         """Remove what was written."""
@@ -605,7 +561,7 @@ class StreamingWriter:
                 self._open[name] = parquet.ParquetWriter(self._temporary_path(name), table.schema, **_STORED)
             self._open[name].write_table(table)
         except OSError as error:
-            raise StorageError(_describe_os_error("write", self._folder / name, error)) from error
+            raise StorageError(describe_error("write", self._folder / name, error)) from error
 
     def _temporary_path(self, name: str) -> Path:
         return self._folder / f".{name}.{os.getpid()}.tmp"

@@ -22,13 +22,14 @@ from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.config import Judge, RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.files import store
 from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
-from judge.table import Table, split_rows, store
+from judge.table import Table, split_rows
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model

@@ -212,10 +212,7 @@ def prepare(
     ask = DeferredClient() if models or config.replay else None
     metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
     metric_setup.precheck(metrics, rows)
-    settings = SamplingOptions(
-        config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws,
-        strict=config.strict, repair=config.repair == "on" and not config.strict,
-    )  # fmt: skip
+    settings = sampling_options(config)
     judges = _open_judges(config, models, settings, judging=bool(chosen), metrics=metrics)
     # A panel, and metrics that compare texts or ask a judge, need all texts at once.
     rowwise = all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
@@ -240,6 +237,14 @@ def prepare(
     if config.record is not None:
         prepared.recording = _open_recorder(config, config.record, judges.values())
     return prepared
+
+
+def sampling_options(config: RunConfig) -> SamplingOptions:
+    """Return how a run asks its judges and reads their replies."""
+    return SamplingOptions(
+        config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws,
+        strict=config.strict, repair=config.repair == "on" and not config.strict,
+    )  # fmt: skip
 
 
 def _check_replaced(prepared: PreparedRun) -> str:

@@ -1,4 +1,4 @@
-"""Private files, and locks between processes that share a file.
+"""Private files, written whole or not at all, and locks between processes that share a file.
 
 Files and folders are readable by their owner only, because they hold texts, replies and templates. The system
 releases a lock when its holder dies. Windows has no such lock: there, two runs must not write the same recording, or
@@ -7,12 +7,18 @@ wait for the same batches, at the same time.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from threading import get_ident
+
+from pydantic import ValidationError
+
+from judge.core.errors import StorageError
 
 
 def make_private_dir(path: Path) -> None:
@@ -71,3 +77,45 @@ def is_same_file(file: FileIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
+
+
+def store(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write these files so that a reader finds each of them whole, old or new, never half.
+
+    All are written beside their places first and renamed when every one is complete. Raises StorageError.
+    """
+    folder = Path(folder)
+    ready: list[Path] = []
+    try:
+        make_private_dir(folder)
+        for name, content in contents.items():
+            ready.append(folder / f".{name}.{os.getpid()}.{get_ident()}.tmp")
+            ready[-1].write_bytes(content)
+        for name, path in zip(contents, ready, strict=True):
+            path.replace(folder / name)
+    except OSError as error:
+        for path in ready:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise StorageError(describe_error("write", folder, error)) from error
+
+
+def describe_error(action: str, path: Path, error: Exception) -> str:
+    """What happened to which path, and what to do about it."""
+    number = error.errno if isinstance(error, OSError) else None
+    advice = {
+        errno.ENOSPC: "free some space and run again",
+        errno.EDQUOT: "free some of your quota and run again",
+        errno.EACCES: "choose a folder you may use, or change its permissions",
+        errno.EPERM: "choose a folder you may use, or change its permissions",
+        errno.EROFS: "choose a folder on a disk that can be written",
+        errno.ENOENT: "check the path; a finished run has scores.parquet and samples.parquet",
+        errno.ENOTDIR: "a file stands where a folder is needed; choose another folder",
+        errno.EEXIST: "a file stands where a folder is needed; choose another folder",
+        None: "the file is damaged or not from judge; run again to replace it",
+    }
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".lstrip(": ")
+    return f"cannot {action} {path}: {reason}; {advice.get(number, 'check the disk and the path')}"

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, Val
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.files import store
 from judge.core.format import plural, to_json
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
@@ -33,7 +34,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, read_journal, recover, store
+from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, read_journal, recover
 
 if TYPE_CHECKING:
     import pandas as pd

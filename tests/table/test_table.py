@@ -16,9 +16,10 @@ from pyarrow import parquet
 
 from judge import table as module
 from judge.core.errors import StorageError
+from judge.core.files import store
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.results.result import load
-from judge.table import Journal, Table, delete_journal, read_journal, recover, store
+from judge.table import Journal, Table, delete_journal, read_journal, recover
 
 WEIGHED = Provenance("logprobs", 0.75, {"3": 0.25, "4": 0.5}, 0.6365, "4", 3.1, 4.2, 2, 'because\n"so"', "4", "note")
 METRIC = Provenance("metric")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.files import store
 from judge.core.plugins import unknown_name_message
 from judge.report import document as blocks
 from judge.report.charts import CELL, cells, escaped, shorten, text
 from judge.report.document import Chart, Document
-from judge.table import store
 
 _MARGIN, _HEAD, _TITLE = 16, 44, 80  # pixels around a chart and of its title, and cells of a title
 _FILE_NAME = 150  # bytes
