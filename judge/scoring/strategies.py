@@ -285,7 +285,9 @@ def _score_by_logprobs(
     text = "".join(token.text for token in choice.tokens)
     try:
         start, found = place if text == choice.text else _locate(text, criterion, judged)
-        w = expectation.from_logprobs(choice.tokens, start, found, criterion.scale)
+        # Half points that the prompt does not ask for count only if the judge wrote one.
+        scale = criterion.scale.asked if found in (None, *criterion.scale.asked.labels) else criterion.scale
+        w = expectation.from_logprobs(choice.tokens, start, found, scale)
     except ParseError as error:
         raise trouble or UnusableReply(str(error), choice.text) from error
     if found != place[1]:

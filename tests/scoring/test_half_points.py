@@ -95,17 +95,26 @@ def weigh(scale: Scale, *reply: tuple[str, dict[str, float]]) -> tuple[float, di
 
 
 def test_a_whole_number_that_may_become_a_half_point_is_split_by_what_follows() -> None:
-    for scale in (STEPS.scale, ALLOWED.scale):
-        value, shares = weigh(scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".5": 0.2, "½": 0.1}))
-        assert shares == pytest.approx({"4": 0.56, "4.5": 0.24, "5": 0.2})
-        assert value == pytest.approx(4 * 0.56 + 4.5 * 0.24 + 5 * 0.2)
-        # "4." may become 4.5 or end the sentence, and "3" may become 3.5: ambiguous, so not in the value.
-        value, shares = weigh(scale, ("4", {"4": 0.9, "3": 0.1}), ("\n", {"\n": 0.7, ".": 0.3}))
-        assert value == 4.0
-        assert shares == pytest.approx({"4": 0.63})
-        # By hand, the value is between 0.9 · 4 + 0.1 · 3 and 0.9 · 4 + 0.1 · 3.5, so 4 is not to be trusted.
-        with pytest.raises(UnusableReply, match=r"between 3\.90 and 3\.95, not at 4\.00"):
-            weigh(scale, ("4", {"4": 0.9, "3": 0.1}))
+    value, shares = weigh(STEPS.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".5": 0.2, "½": 0.1}))
+    assert shares == pytest.approx({"4": 0.56, "4.5": 0.24, "5": 0.2})
+    assert value == pytest.approx(4 * 0.56 + 4.5 * 0.24 + 5 * 0.2)
+    # "4." may become 4.5 or end the sentence, and "3" may become 3.5: ambiguous, so not in the value.
+    value, shares = weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}), ("\n", {"\n": 0.7, ".": 0.3}))
+    assert value == 4.0
+    assert shares == pytest.approx({"4": 0.63})
+    # By hand, the value is between 0.9 · 4 + 0.1 · 3 and 0.9 · 4 + 0.1 · 3.5, so 4 is not to be trusted.
+    with pytest.raises(UnusableReply, match=r"between 3\.90 and 3\.95, not at 4\.00"):
+        weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}))
+
+
+def test_half_points_that_are_not_asked_for_are_weighed_only_if_one_is_written() -> None:
+    value, shares = weigh(ALLOWED.scale, ("4", {"4": 0.7, "5": 0.2, "3": 0.1}))
+    assert (value, shares) == (pytest.approx(4.1), pytest.approx({"3": 0.1, "4": 0.7, "5": 0.2}))
+    value, shares = weigh(ALLOWED.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".": 0.3}))
+    assert shares == pytest.approx({"4": 0.8, "5": 0.2})
+    value, shares = weigh(ALLOWED.scale, ("4", {"4": 1.0}), (".", {".": 0.9, "\n": 0.1}), ("5", {"5": 1.0}))
+    assert shares == pytest.approx({"4": 0.1, "4.5": 0.9})
+    assert value == pytest.approx(4.45)
 
 
 def test_a_decimal_comma_is_weighed_as_it_is_read() -> None:
