@@ -204,25 +204,34 @@ def test_weights_that_cannot_be_loaded_are_one_error_for_all(local_models: Any) 
 
 
 def test_what_is_cancelled_is_not_computed(local_models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that are cancelled while the model computes another one."""
     computed: list[int] = []
+    started, released = threading.Event(), threading.Event()
     plain = Scorer.__call__
-    monkeypatch.setattr(
-        Scorer, "__call__", lambda self, prompts, *how: computed.append(len(prompts)) or plain(self, prompts, *how)
-    )
+
+    def slow(self: Any, prompts: Any, *how: Any) -> Any:
+        computed.append(len(prompts))
+        started.set()
+        assert released.wait(60)
+        return plain(self, prompts, *how)
+
+    monkeypatch.setattr(Scorer, "__call__", slow)
     judged = opened(local_models.judge())
 
     async def run() -> None:
-        asked = [asyncio.ensure_future(judged.complete(asks(text))) for text in "abc"]
+        first = asyncio.ensure_future(judged.complete(asks("z")))
+        assert await asyncio.to_thread(started.wait, 60)
+        asked = [asyncio.ensure_future(judged.complete(asks(text))) for text in "abcd"]
         await asyncio.sleep(0)
         asked[1].cancel()
-        await asyncio.gather(*asked, return_exceptions=True)
-        late = asyncio.ensure_future(judged.complete(asks("d")))
+        asked[3].cancel()
         await asyncio.sleep(0)
-        late.cancel()
+        released.set()
+        await asyncio.gather(first, *asked, return_exceptions=True)
         await judged.aclose()
 
     asyncio.run(run())
-    assert computed == [2]
+    assert computed == [1, 2]
 
 
 def test_what_a_network_cannot_compute_is_an_error_with_its_name(
