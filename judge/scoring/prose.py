@@ -45,7 +45,7 @@ _BEFORE = _joined(rf"""
         |giving|assigning|awarding|rating|grading|(?:is|be|being|are)\s++(?:given|rated|scored|graded|assigned|awarded))
         {_END}{_WORD}{{0,9}})
     |(?P<verb>\b(?:get(?:s|ting)?|receiv(?:es?|ing)|earn(?:s|ing)?|deserv(?:es?|ing)|merit(?:s|ing)?|achiev(?:es?|ing)
-        |warrant(?:s|ing)?|obtain(?:s|ing)?|attain(?:s|ing)?|scor(?:es?|ing)){_END}{_WORD}{{0,9}})
+        |warrant(?:s|ing)?|obtain(?:s|ing)?|attain(?:s|ing)?|scor(?:es|ing)){_END}{_WORD}{{0,9}})
     |(?P<mark><\s*+(?:\w{{1,20}}_)?(?:score|rating|grade|answer|verdict|result|label)\s*+>|\\boxed\{{(?:\\text\{{)?)
     |(?P<fraction>(?<!\d)[,;:–—…-]\s++|\boverall\s++)
     |(?P<cjk>{_NOUN_CJK}\s*+(?:결과|結果|结果)?\s*+(?:는|은|를|을|로|으로|이|가|は|を|が|为|為|是|:)?+
@@ -90,16 +90,20 @@ _SUBJECT = _compiled(rf"""
 _ADVERB = _compiled(r"\b(?:therefore|thus|also|only|still|would|should|overall|then|\w+ly)\b")
 _CLAUSE = _compiled(r"""
     [,;:()–—、，；：]|\b(?:so|therefore|thus|hence|and|but|result(?:s|ing) in|lead(?:s|ing) to)\b|ため|ので|因此|所以
-    |(?:므로|[어아여]서?|지만|으나|니까|기에|[고며]|때문에)\s
+    |(?:므로|[어아여해]서?|지만|으나|니까|기에|[고며]|때문에|[다요음함]\.)\s
 """)
 _IF = _joined(r"""
     \b(?:if|unless|otherwise|(?:had|were) (?:it|the|this|there)|would have)\b|만약|[라다으]면|もし|れば|たら|なら|如果
     |若|要是|否则
 """).strip()
-_CONDITION = _compiled(rf"{_IF}|\b(?:requested|demanded|instruct\w*|rubric)\b|(?:\b(?:not|never)|n['’]t)\s*[,(]")
+_CONDITION = _compiled(
+    rf"{_IF}|\b(?:requested|demanded|instruct\w*|rubric)\b|(?:\b(?:not|never)|n['’]t)\s*[,(]"
+    r"|\b(?:says|said|reads|adds|writes|wrote|tells|ends|words|quote|begs)\s*[,(]"
+    r"|\b(?:match|game|half|won|lost|beat|exam)\b[^,]*,(?: with)? (?:the|an?) (?:final )?\Z"
+)
 # Before the score in its clause: negation, doubt, comparison, habit, and words of others.
 _UNSURE = _compiled(rf"""
-    {_IF}|n['’]t\b|\b(?:not|never|no|nor|neither|nobody|none|nothing|few|without|hardly|barely|cannot|unable|fail\w*|could|might|may
+    {_IF}|n['’]t\b|\b(?:not|never|no|nor|neither|nobody|none|nothing|few|without|hardly|barely|cannot|let|unable|fail\w*|could|might|may
     |to (?:get|give|earn|deserve|receive|assign|award|rate|score|merit|achieve|obtain)|into|consider\w*|tempted
     |hesitat\w*|refus\w*|declin\w*|tr(?:y|ies|ying)|attempt\w*|miss\w*|students?
     |perhaps|maybe|possibly|almost|nearly|have|instead|rather|prevent\w*|from|short|normally|usually|ordinarily
@@ -112,11 +116,27 @@ _UNSURE = _compiled(rf"""
 """)
 _TAKEN_BACK = _compiled(rf"""
     ^\W*(?:not|or|maybe|perhaps|instead|rather|at (?:most|best))\b|{_IF}|않|못|없|아니|[었았했]을|ない|ません|だろう
-    |でしょう|かも|はず|不|没|也许|可能|左右|以上|以下|[?？]|까\W*$|か\W*$
+    |でしょう|かも|はず|\bplease\b|세요|시오|[하해줘]라|줘|[라다]고(?!\s*(?:생각|판단|보|봅|본|평가|여))|ください|下さい
+    |[けえせめ]ろ|せよ|て\W*$|よう|求め|要求|指示|と[書言述]|不|没|也许|可能|左右|以上|以下|[?？]|까\W*$|か\W*$
 """)
 _OTHER = _compiled(r"[0-9]\W*[점点分點]?\s*(?:이나|또는|혹은|か|または|或者?|や|から|에서|or|to|and)\s*(?:an?\s*)?\Z")
+# What may stand before a colon or dash that a score follows; any other words may introduce a quotation.
+_HEADING = _joined(r"""
+    ^\W*(?:(?:my|the|final|overall|total|(?:in|to) (?:conclusion|summary)|conclusion|assessment|evaluation|verdict|score
+    |rating|result|TITLE)\b\W*|종합|최종|평가|결론|점수|総合|最終|評価|結論|点数|[总總][体體评評之]|[综綜]合|[评評][价價分]|[结結][论論])*\Z
+""").strip()
 _GENERIC = _compiled(r"\W*(?:an?|any|every|each|such|some|only|texts?|summaries|responses)\b")
-_QUALITY = re.compile(r"[성도력性度]\s*[의の的]?\s*\Z")
+# All that may stand before a score in its clause in Korean, Japanese or Chinese: nobody but the judge gives it, and
+# nothing but the text or the criterion gets it.
+_GIVEN_CJK = _joined(rf"""
+    (?:[\W0-9]|TITLE|{_NOUN_CJK}
+    |이러한|이런|이유로|그러므로|그래서|저희|요약문?|텍스트|기사|문장|응답|답변|번역문?|대한|대해|최종|종합|전체|전반
+    |측면|항목|[점면]에서|에서|따라서|결론|결과|해당|이|그|본|저|제|나|내|글|의|[은는]|에게?|총|적|으로
+    |この|その|以上|要約文?|文章|テキスト|回答|翻訳文?|対する|したがって|従って|よって|理由|結果|結論|判断し|ここ|から
+    |最終|最後|総合|全体|[はにのなとて]|して|私|的
+    |我们?|我們|[认認][为為]|[觉覺]得|[决決]定|所[以述]|可以|摘要|[文本]本|本?文|[总總][结結]|最[终終后]|[综綜][合上]
+    |[整總总][体體]|[总總]之|因[此而]|方面|[本会會将將可应應该該给給打评評故它其此这這篇个個份段在上为為])*+\Z
+""").strip()
 _SENTENCE_END = _compiled(r"""
     (?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)|(?<=[0-9)\]”"’'*_]))
         [.!?]["'”’)\]*_]*+\s++
@@ -146,7 +166,8 @@ class Patterns:
     bare: re.Pattern[str]
     follow: re.Pattern[str]
     qualifiers: re.Pattern[str]
-    title: tuple[str, ...]
+    given_cjk: re.Pattern[str]
+    heading: re.Pattern[str]
 
 
 def patterns(mark: str, value: str, close: str, title: Sequence[str]) -> Patterns:
@@ -159,12 +180,11 @@ def patterns(mark: str, value: str, close: str, title: Sequence[str]) -> Pattern
         _AFTER,
         r"(?:\b(?:an?|the|my|its|final|overall|total|perfect|full|high|low|good|poor|fair|moderate|average|resulting"
         r"|corresponding|appropriate|TITLE)[\s*_]*)+\Z",
+        _GIVEN_CJK,
+        _HEADING,
     )
     words = "|".join(map(re.escape, title)) or "(?!)"
-    anchored, ended, alone, bare, follow, qualifiers = (
-        re.compile(text.replace("TITLE", words), re.IGNORECASE) for text in texts
-    )
-    return Patterns(anchored, ended, alone, bare, follow, qualifiers, tuple(title))
+    return Patterns(*(re.compile(text.replace("TITLE", words), re.IGNORECASE) for text in texts))
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -241,18 +261,16 @@ def _judged_labels(judged: str, forms: Patterns, names: LabelIndex, match: re.Ma
 def _check(before: str, match: re.Match[str], after: str, forms: Patterns, names: LabelIndex) -> None:
     """Raise ParseError if a match is not plainly the score, given its sentence `before` and `after` it."""
     groups, at = match.groupdict(), match.start("value") - match.start()
-    clause = before[max((mark.end() for mark in _CLAUSE.finditer(before)), default=0) :]
+    mark = max(_CLAUSE.finditer(before), key=re.Match.end, default=None)
+    clause = before[mark.end() :] if mark else before
     verb, noun = groups.get("verb"), groups.get("noun")
     if (
         (noun and not _GIVEN.search(forms.qualifiers.sub("", clause)))
         or (noun and not groups["link"] and (groups["name"] or re.search(r"\w\W*\Z", clause)))
         or (verb and not re.match(r"\w+ing\b", verb) and not _SUBJECT.search(_ADVERB.sub("", clause)))
-        or (
-            groups.get("cjk")
-            and _QUALITY.search(before)
-            and not before.rstrip("의の的 ").endswith(forms.title or ("",))
-        )
+        or ((groups.get("cjk") or match.re is forms.ended) and not forms.given_cjk.match(clause))
         or (verb and _GENERIC.match(clause))
+        or (mark and mark[0] in ":：–—" and not forms.heading.match(before, 0, mark.start()))
         or (groups.get("fraction") and after.strip(_MARKS))
         or (match.re is forms.anchored and not forms.follow.match(after))
     ):
