@@ -126,8 +126,8 @@ def verify_command(
         count = f"{sum(verification.checked.values()):,} values recomputed, {plural(len(differences), 'difference')}"
         lines = [f"{run}: {count} ({seconds(verification.seconds)})"]
         for each in differences[:_MOST_DIFFERENCES]:
-            names = (("item", each.item), ("system", each.system), ("column", each.column))
-            place = ", ".join([*(f"{kind} {name}" for kind, name in names if name), each.place])
+            names = [f"{kind} {name}" for kind in ("item", "system", "column") if (name := getattr(each, kind))]
+            place = ", ".join([*names, each.place])
             lines.append(f"  {place}: {each.stored} → {each.recomputed}")
         if len(differences) > _MOST_DIFFERENCES:
             lines.append(f"  and {len(differences) - _MOST_DIFFERENCES:,} more: --format json lists them")

@@ -93,8 +93,8 @@ class _Checks:
         self.checked: dict[str, int] = {}
         self.unchecked: list[str] = []
         self._folder = folder
-        self._stored = json.loads((folder / RUN).read_bytes())
         self._result = load_finished(folder)
+        self._stored = json.loads((folder / RUN).read_bytes())
         self._info = info = self._result.info
         self._plan: Mapping[str, Any] = info.get("plan") or {}
         self._table = self._result.table
@@ -127,10 +127,9 @@ class _Checks:
         except ConfigError as error:
             self.unchecked += [f"judgments: {error}"] * bool(rows)
             return
-        for name, scale in ((name, criterion.scale) for name, criterion in criteria.items()):
-            self._columns[name] = replace(
-                self._columns[name], low=scale.low, high=scale.high, labels=scale.labels, values=scale.values
-            )
+        for name, criterion in criteria.items():
+            scale = {field: getattr(criterion.scale, field) for field in ("low", "high", "labels", "values")}
+            self._columns[name] = replace(self._columns[name], **scale)
         outputs = {(sample.item, sample.system): sample.output for sample in self._table.samples}
         recomputed: list[Row] = []
         for row in rows:
@@ -254,12 +253,12 @@ class _Checks:
                 reason = "is not of this judge" if path.exists() else "is not in the folder"
                 self.unchecked.append(f"{name} {reason}")
                 continue
-            stored_lines = path.read_bytes().decode("utf-8", "replace").split("\n")
             try:
                 recomputed_lines = self._result.report(format).split("\n")
             except (ValueError, TypeError, LookupError) as error:  # of values that no run stores
                 yield Difference(name, "a page", f"no page can be written: {error!r}")
                 continue
+            stored_lines = path.read_bytes().decode("utf-8", "replace").split("\n")
             pairs = list(zip_longest(stored_lines, recomputed_lines, fillvalue=""))
             # A page shows half a character as it was; the tables hold U+FFFD in its place.
             differing = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b and "\ufffd" not in b)
@@ -271,10 +270,7 @@ class _Checks:
 
 
 def _bounded(row: Row, scale: Scale) -> Row:
-    """Return a row with the widest bounds that its distribution allows, if its own are wider.
-
-    Token probabilities on beginnings of labels, which decide where the bounds are in between, are not stored.
-    """
+    """Cut bounds that the row's distribution rules out, so that they differ from the stored ones, which it copies."""
     if not isinstance(row, Score) or row.provenance.method != "logprobs" or row.provenance.distribution is None:
         return row
     w = expectation.from_probabilities(row.provenance.distribution, scale)

@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 from judge.core.errors import ConfigError, ParseError
 from judge.core.records import Choice, Column, Criterion, Failure, Provenance, Response, Sample, Scale, Score
 from judge.scoring import parse, strategies
-from judge.scoring.strategies import SamplingOptions, UnusableReply
+from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 _OLD = (
     "the replies of this run cannot be read again: an older judge stored it, without its scales and settings; "
@@ -81,26 +81,27 @@ def reread_rows(
     """Read the rows of the columns in `criteria` again; `allow_half` None leaves their scales as they are."""
     scaled = {name: replace(c, scale=_with_halves(c.scale, allow_half)) for name, c in criteria.items()}
     texts = {sample.key: sample.output for sample in samples}
-    again = Reread([], scaled, [], 0)
+    read_rows: list[Score | Failure] = []
+    changes: list[dict[str, Any]] = []
     unweighed = 0
     for row in rows:
         criterion = scaled.get(row.column)
         made = row.provenance if criterion != criteria.get(row.column) and isinstance(row, Score) else None
         if made and made.distribution and made.method == "logprobs" and made.reading != "repaired":
             criterion, unweighed = None, unweighed + 1
-        again.rows.append(row)
         if criterion is None:
+            read_rows.append(row)
             continue
         mass = _LOW_MASS.search(row.message if isinstance(row, Failure) else row.provenance.note or "")
         unweighed += mass is not None and float(mass[1]) > settings.min_mass
         judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
-        again.rows[-1] = reread(row, criterion, settings, judged)
-        before, after = (r.value if isinstance(r, Score) else None for r in (row, again.rows[-1]))
+        new = reread(row, criterion, settings, judged)
+        read_rows.append(new)
+        before, after = (r.value if isinstance(r, Score) else None for r in (row, new))
         if before != after:
             names = {"item": row.item, "system": row.system, "rival": row.rival, "column": row.column}
-            why = _why_changed(row, again.rows[-1])
-            again.changes.append({**names, "before": before, "after": after, "why": why})
-    return replace(again, unweighed=unweighed)
+            changes.append({**names, "before": before, "after": after, "why": _why_changed(row, new)})
+    return Reread(read_rows, scaled, changes, unweighed)
 
 
 def _with_halves(scale: Scale, allow_half: bool | None) -> Scale:
@@ -123,7 +124,8 @@ def reread(
     metrics, panels, identical texts, unanswered requests, refused decisions.
     """
     source = row.provenance if isinstance(row, Score) else row
-    if source.method not in ("logprobs", "decisions", "samples", "single") or not (source.raw or _shares(source)):
+    known = source.raw or (isinstance(source, Provenance) and source.distribution)
+    if source.method not in get_args(Strategy) or not known:
         return row
     if isinstance(row, Failure) and (row.method == "decisions" or row.stage != "parse"):
         return row
@@ -136,10 +138,10 @@ def reread(
     except ParseError as error:
         if isinstance(row, Failure):
             return row
-        second = source.reading if source.reading == "repaired" else None
+        reading = source.reading if source.reading == "repaired" else None
         stage = "request" if isinstance(error, _NotAsked) else "parse"
         failure = Failure(row.item, row.system, row.column, stage, "ParseError", str(error), source.raw or "")
-        return replace(failure, rival=row.rival, method=source.method, reading=second)
+        return replace(failure, rival=row.rival, method=source.method, reading=reading)
     score = Score(row.item, row.system, row.column, value, provenance, row.rival)
     return row if isinstance(row, Score) and _equal(asdict(row), asdict(score)) else score
 
@@ -157,14 +159,10 @@ def _why_changed(stored: Score | Failure, again: Score | Failure) -> str:
 
 
 def _value(
-    source: Provenance | Failure,
-    reply: Choice,
-    criterion: Criterion,
-    settings: SamplingOptions,
-    judged: str | None,
+    source: Provenance | Failure, reply: Choice, criterion: Criterion, settings: SamplingOptions, judged: str | None
 ) -> tuple[float, Provenance]:
     """Return the value of a row's reply, or replies, and its provenance. Raises ParseError if they have no score."""
-    raw, shares = reply.text, _shares(source)
+    raw = reply.text
     if source.reading == "repaired":
         first, second = parse.split_replies(raw)
         try:
@@ -180,7 +178,7 @@ def _value(
     if source.method == "samples":
         draws = [Response((draw,)) for draw in parse.split_replies(raw)]
         return strategies.score_reply("samples", draws, criterion, settings, judged=judged)
-    if isinstance(source, Failure) or not shares:
+    if isinstance(source, Failure) or not source.distribution:
         note = source.note if isinstance(source, Provenance) else _NOT_WEIGHED if source.method == "logprobs" else None
         return _stated(reply, criterion, settings, judged, note)
     written = parse.Found("", 0, 0)
@@ -192,7 +190,7 @@ def _value(
     if written.reading == "prose" and source.reading != "prose":  # the probabilities are those of another place
         return _stated(reply, criterion, settings, judged, _NOT_WEIGHED)
     try:
-        answer = Response((Choice(raw, shares=tuple(shares.items())),))
+        answer = Response((Choice(raw, shares=tuple(source.distribution.items())),))
         value, provenance = strategies.score_reply("decisions", [answer], criterion, settings)
     except UnusableReply as error:
         if not raw or settings.weighting != "auto":
@@ -217,10 +215,6 @@ def _stated(
     if settings.weighting not in ("auto", "single"):
         raise ParseError(_NOT_WEIGHED, reply.text)
     return value, provenance
-
-
-def _shares(source: Provenance | Failure) -> Mapping[str, float] | None:
-    return source.distribution if isinstance(source, Provenance) else None
 
 
 def _equal(stored: Any, new: Any) -> bool:

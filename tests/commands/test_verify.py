@@ -434,6 +434,9 @@ def test_what_is_no_finished_run_is_refused(tmp_path: Path, stored: Callable[[st
     shutil.copy(stored("panel") / SCORES, folder / SCORES)
     with pytest.raises(StorageError, match="another run"):
         judge.verify(folder)
+    (folder / RUN).write_text("{", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"cannot read .*run\.json"):
+        judge.verify(folder)
 
 
 def run_command(*arguments: object) -> Any:

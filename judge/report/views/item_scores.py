@@ -65,13 +65,13 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     """Lay out a row; its value has this many decimals."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
-        return Finding(value="", replies=_replies(row.method, row.reading, row.raw), failure=row, **names)
+        return Finding(value="", replies=_replies(row), failure=row, **names)
     p = row.provenance
     bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
     share = share_of_scale(column, row.value) if column.better else None
     return Finding(
         value=score_text(column, row.value, places),
-        replies=_replies(p.method, p.reading, p.raw or ""),
+        replies=_replies(p),
         shade=None if share is None else round(2 * share - 1, 2),
         bars=bars,
         shares=shares,
@@ -82,9 +82,10 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     )
 
 
-def _replies(method: str | None, reading: str | None, raw: str) -> Replies:
-    """Return the replies of `raw`: the draws of a score by samples, or a reply and that to the repair question."""
-    several = raw and (method == "samples" or reading == "repaired")
+def _replies(source: Provenance | Failure) -> Replies:
+    """Return the stored replies: one, the draws of a score by samples, or a reply and that to the repair question."""
+    raw = source.raw or ""
+    several = raw and (source.method == "samples" or source.reading == "repaired")
     texts = [choice.text for choice in split_replies(raw)] if several else [raw]
     return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
 

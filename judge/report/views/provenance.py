@@ -139,9 +139,8 @@ def build_provenance(result: Result) -> Provenance:
         )
     read = readings(result)
     prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
-    if counts := [f"{prose:,} from a sentence"] * bool(prose) + [f"{repaired:,} after a second question"] * bool(
-        repaired
-    ):
+    places = ((prose, "from a sentence"), (repaired, "after a second question"))
+    if counts := [f"{count:,} {place}" for count, place in places if count]:
         total = plural(sum(r.strict for r in read) + prose + repaired, "score")
         banners.append(f"{total}: {', '.join(counts).replace(' ', ' read ', 1)}.")
     path, model = (info.get("data") or {}).get("path"), info.get("model")
