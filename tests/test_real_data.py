@@ -151,7 +151,28 @@ def test_a_server_with_every_fault_costs_no_judgment(
         assert score.value == float(int(rated + 0.5))
 
 
-def test_garbage_is_counted_and_asked_again(
+def test_garbage_is_paid_once_until_it_is_asked_again(
+    replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    name = "summeval_smoke.jsonl"
+    server = replay(name, "--oracle", 0.5, "--garbage-rate", 0.3)
+    options: dict[str, Any] = {
+        "model": "m", "base_url": server.url, "metrics": [], "cache": tmp_path, "repair": "off",
+        "map": {"item": "doc_id", "output": "summary"},
+    }  # fmt: skip
+    first = judge.evaluate(shared_data(name), ["relevance"], **options)
+    failed = len(first.failures)
+    assert failed == server.stats()["garbage"] > 0
+    assert len(first.table.scores) + failed == server.stats()["requests"] == 20
+    second = judge.evaluate(shared_data(name), ["relevance"], **options)
+    assert (second.table.scores, second.failures) == (first.table.scores, first.failures)
+    assert second.info["requests"]["failed_cached"] == failed
+    assert server.stats()["requests"] == 20
+    judge.evaluate(shared_data(name), ["relevance"], retry_failed=True, **options)
+    assert server.stats()["requests"] == 20 + failed
+
+
+def test_one_question_follows_each_garbled_reply(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     name = "summeval_smoke.jsonl"
@@ -161,22 +182,26 @@ def test_garbage_is_counted_and_asked_again(
         "map": {"item": "doc_id", "output": "summary"},
     }  # fmt: skip
     first = judge.evaluate(shared_data(name), ["relevance"], **options)
-    failed, asked = len(first.failures), server.stats()["requests"]
-    assert failed == server.stats()["garbage"] > 0
-    assert len(first.table.scores) + failed == 20
-    judge.evaluate(shared_data(name), ["relevance"], **options)
-    assert server.stats()["requests"] == asked + failed
+    counts, stats = first.info["requests"], server.stats()
+    assert counts["repaired"] > 0
+    assert stats["requests"] == counts["sent"] == 20 + counts["unread"]
+    assert stats["garbage"] == counts["unread"] + len(first.failures)  # those without a question, and wrong answers
+    assert len(first.table.scores) + len(first.failures) == 20
+    assert sum(s.provenance.reading == "repaired" for s in first.table.scores) == counts["repaired"]
+    again = judge.evaluate(shared_data(name), ["relevance"], **options)
+    assert (again.table.scores, again.failures) == (first.table.scores, first.failures)
+    assert server.stats()["requests"] == stats["requests"]
 
 
 def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """800 judgments, 10 % errors, 5 % dropped connections, 2 % garbage, 500 a second: the garbage is missing."""
+    """800 judgments, 10 % errors, 5 % dropped connections, 2 % garbage, 500 a second: only garbage is missing."""
     name = "summeval.jsonl"
     criteria = ["relevance", "coherence", "consistency", "fluency_5"]
     options: dict[str, Any] = {
         "model": "m", "metrics": [], "weighting": "single", "map": {"item": "doc_id", "output": "summary"},
-        "limit": 200,
+        "limit": 200, "repair": "off",
     }  # fmt: skip
     quiet = replay(name, "--oracle", 0)
     calm = judge.evaluate(shared_data(name), criteria, base_url=quiet.url, cache=False, **options)
@@ -184,16 +209,22 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     server = replay(name, "--oracle", 0, *faults, "--burst", 100)
     options |= {"base_url": server.url, "cache": tmp_path, "retries": 10}  # of five, one in ten runs loses a judgment
     wild = judge.evaluate(shared_data(name), criteria, **options)
-    counted = server.stats()
-    assert counted["requests"] <= 1.3 * quiet.stats()["requests"]
+    paid = server.stats()["requests"]
+    assert paid <= 1.3 * quiet.stats()["requests"]
     assert calm.failures == ()
     assert len(wild.table.scores) + len(wild.failures) == len(calm.table.scores) == 800
     assert {failure.error for failure in wild.failures} == {"ParseError"}
     assert values(wild).items() <= values(calm).items()
-    while wild.failures:  # what was garbage is asked again, and nothing else
-        left, asked = len(wild.failures), server.stats()["requests"]
-        wild = judge.evaluate(shared_data(name), criteria, **options)
-        assert server.stats()["requests"] - asked <= 3 * left + 10
+    again = judge.evaluate(shared_data(name), criteria, **options)
+    assert (again.table.scores, again.failures) == (wild.table.scores, wild.failures)
+    assert server.stats()["requests"] == paid
+    for _ in range(5):  # what was garbage is asked again, and nothing else
+        failed = len(wild.failures)
+        wild = judge.evaluate(shared_data(name), criteria, retry_failed=True, **options)
+        counts = wild.info["requests"]
+        assert 0 < counts["answered"] == 800 - counts["cached"] - counts["shared"] <= failed
+        if not wild.failures:
+            break
     assert values(wild) == values(calm)
 
 
