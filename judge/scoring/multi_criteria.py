@@ -142,23 +142,16 @@ def split_reply(choice: Choice, names: Sequence[str], judged: str | None = None)
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
     """Return the tokens of `text[start:end]` and the one after them, which distinguishes a 1 from a 10."""
     inside: list[Token] = []
-    at = 0
+    first = last = 0
     for token in tokens:
-        first, last = at, at + len(token.text)
-        at = last
+        first, last = last, last + len(token.text)
         if last <= start or not token.text:
             continue
-        if first >= end:
-            return [*inside, _shortened_token(token, token.text[:1], "")]
+        # Its text is shortened, also among its alternatives; the other alternatives lose what is before `start`.
         head = token.text[: max(0, start - first)]
-        inside.append(_shortened_token(token, token.text[len(head) : end - first], head))
+        text = token.text[len(head) : end - first] if first < end else token.text[:1]
+        top = tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)
+        inside.append(Token(text, token.logprob, top))
         if last > end:
-            return inside
+            break
     return inside
-
-
-def _shortened_token(token: Token, text: str, head: str) -> Token:
-    """Shorten a token's text, also among its alternatives, and remove `head` from the other alternatives."""
-    return Token(
-        text, token.logprob, tuple((text if t == token.text else t.removeprefix(head), p) for t, p in token.top)
-    )

@@ -156,7 +156,7 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
             return score
         raise ParseError(_NO_KEY, text)
     if reply == "score_then_reason":
-        line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+        line = _first_line(text, start)
         score = _score_alone(text, line.start(), line.end(), grammar, quoted=False)
         return Found(score.label, score.start, score.end, text[line.end() :].strip() or None)
     whole = text.rstrip()
@@ -221,6 +221,10 @@ def _check_thinking(before: str, text: str) -> None:
         raise ParseError("the reply ended inside its thinking", text)
 
 
+def _first_line(text: str, start: int) -> re.Match[str]:
+    return next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+
+
 def _is_blank(text: str) -> bool:
     return not fold(text[:_LONGEST]).strip() and not fold(text).strip()
 
@@ -282,7 +286,6 @@ _LINE = re.compile(r"[^\r\n]+")
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
-_ANYTHING = re.compile("(?P<value>.*)", re.DOTALL)
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _LONGEST = 120
@@ -305,9 +308,9 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     index = label_index(scale)
     # A known name is a word for a score, the title, or both.
     name = f"{_WHICH}{_NOUN}"
-    words = [re.escape(word) for word in re.split(r"[\W_]+", fold(title)) if word]
+    words = re.findall(r"[^\W_]+", fold(title))
     if words:
-        titled = r"[\W_]{1,4}".join(words)
+        titled = r"[\W_]{1,4}".join(map(re.escape, words))
         name = rf"{_WHICH}(?:(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?|{titled})"
     # A score has its unit, and the scale's ends with it.
     labels = "|".join(re.escape(text) for label in index.labels.values() if not is_number(text := fold(label).strip()))
@@ -355,7 +358,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
             rf"(?:(?:(?P<line>{line})|(?P<box>(?<=[\[【〔])|[〈<])){name}|{sentence})"
             rf"(?(box){bracket}|{ends}(?(line){_IS}|:)){tail}"
         ),
-        prose=prose.patterns(_MARK, score, _CLOSE, re.findall(r"[^\W_]+", fold(title))),
+        prose=prose.patterns(_MARK, score, _CLOSE, words),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
         expected=scale_text,
     )
@@ -454,8 +457,8 @@ def _is_whole(text: str, start: int, item: json_reply.JsonObject) -> bool:
 def _check_own(text: str, since: int, item: json_reply.JsonObject, end: int, judged: str) -> None:
     """Raise ParseError if an object may be a quotation, by what is around it or by its value, which ends at `end`."""
     before = text[since : item.start]
-    if inside := _ANYTHING.fullmatch(text[item.start : item.end]):
-        _check_unquoted(before, inside, text)
+    if _is_quoted(before, before):
+        raise ParseError(_QUOTED, text)
     if (before.strip() and not _LEADS_UP.search(before[-_LONGEST:])) or not _ENDS_LINE.match(text, item.end):
         raise ParseError("the JSON object stands within a sentence", text)
     # The key, the colon and the value.
@@ -493,7 +496,7 @@ def _score_in_prose(text: str, start: int, grammar: _Grammar, judged: str, error
     """Return the only score in prose of the `first` line, or of the last sentence. Raises ParseError."""
     end, explanation = len(text.rstrip()), None
     if first:
-        line = next(line for line in _LINE.finditer(text, start) if not _is_blank(line[0]))
+        line = _first_line(text, start)
         start, end = line.start(), min(line.end(), line.start() + prose.LONGEST)
     elif heading := prose.EXPLANATION.search(text, start):
         end, explanation = heading.start(), text[heading.start() :]

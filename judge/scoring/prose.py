@@ -29,7 +29,7 @@ _WORD = _joined(rf"""
     (?:\s++(?:it|its|this|that|the|an?|my|summary|text|response|answer|output|translation|reply|essay|article|story
     |dialogue|generated|final|overall|total|perfect|full|solid|strong|high|low|lower|higher|good|poor|fair|moderate
     |average|resulting|corresponding|only|just|as|at|with|of|to|be|score|rating|grade|mark|TITLE){_END})
-""").strip()
+""")
 _NOUN_CJK = (
     "(?:점수|[총평별]점|스코어|평가|スコア|点数|[得評]点|評価点?|採点|得分|评分|評分|分数|分數|[总總]分|打分|评价|評價)"
 )
@@ -50,29 +50,29 @@ _BEFORE = _joined(rf"""
     |(?P<fraction>(?<!\d)[,;:–—…-]\s++|\boverall\s++)
     |(?P<cjk>{_NOUN_CJK}\s*+(?:결과|結果|结果)?\s*+(?:는|은|를|을|로|으로|이|가|は|を|が|为|為|是|:)?+
         |[给給打评評得为為获獲予](?:[它其个個了该該一]|摘要|文章|本文|\s){{0,6}}+(?=[^\s。]{{1,4}}分)))
-""").strip()
+""")
 # What ends a sentence in Korean or Japanese after a number and its unit, and what may follow a score.
 _ENDING = _joined(r"""
     (?:(?:을|를|으로|로|이라고|라고|이|가|의)?\s*+(?:(?:점수|평점|평가)[를을가로]?\s*+)?
         (?:[주줍줄]|드[리립릴]|부여|매[기깁긴길]|평가|책정|채점|판단|생각|[적타합]당|적절|받(?!았)|하겠|정하|산정)
         [가-힣]{0,6}(?:\s[가-힣]{1,7}){0,2}
     |[をとがにで]?(?:評価|採点|判断|判定|つけ|付け|与え|妥当|適切|適当|相当|し|する|思い|考え)[ぁ-んー一-龥]{0,10})
-""").strip()
+""")
 _COPULA = "(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임|的?(?:评价|评分|分数|得分|成绩))"
 _AFTER = _joined(rf"""
     [*_$`'"”’」』)\]}}]*+(?:{_ENDING}|{_COPULA})?+[*_$)\]}}]*+(?:\s*+\Z|\s*+[;:!)(\]–—。、，；（]|[.,](?!\d)|\s++-\s|\s*+</
     |\s++(?:for|because|since|as|due|based|given|with|indicating|reflecting|overall|here|regarding|according
     |(?:is|seems|would be) (?:appropriate|fair|warranted|justified|reasonable|fitting)
     |in (?:this|the|terms|my|overall|TITLE)|on (?:this|the|a|TITLE)|to (?:this|the|it)){_END})
-""").strip()
+""")
 _CONNECTIVE = _joined(r"""
     (?:(?:so|therefore|thus|hence|overall|finally|in (?:conclusion|summary)|따라서|그러므로|결론적으로|종합적으로
     |したがって|従って|よって|以上より|総合的に|因此|所以|综上(?:所述)?|总之|總之)[\s,、，:]*+)?
-""").strip()
+""")
 
 
 def _compiled(lines: str) -> re.Pattern[str]:
-    return re.compile(_joined(lines).strip(), re.IGNORECASE)
+    return re.compile(_joined(lines), re.IGNORECASE)
 
 
 # What may stand before a word for a score in its clause: nothing, a judge who gives it, or a verb; and before a verb.
@@ -95,7 +95,7 @@ _CLAUSE = _compiled(r"""
 _IF = _joined(r"""
     \b(?:if|unless|otherwise|(?:had|were) (?:it|the|this|there)|would have)\b|만약|[라다으]면|もし|れば|たら|なら|如果
     |若|要是|否则
-""").strip()
+""")
 _CONDITION = _compiled(
     rf"{_IF}|\b(?:requested|demanded|instruct\w*|rubric)\b|(?:\b(?:not|never)|n['’]t)\s*[,(]"
     r"|\b(?:says|said|reads|adds|writes|wrote|tells|ends|words|quote|begs)\s*[,(]"
@@ -124,7 +124,7 @@ _OTHER = _compiled(r"[0-9]\W*[점点分點]?\s*(?:이나|또는|혹은|か|ま�
 _HEADING = _joined(r"""
     ^\W*(?:(?:my|the|final|overall|total|(?:in|to) (?:conclusion|summary)|conclusion|assessment|evaluation|verdict|score
     |rating|result|TITLE)\b\W*|종합|최종|평가|결론|점수|総合|最終|評価|結論|点数|[总總][体體评評之]|[综綜]合|[评評][价價分]|[结結][论論])*\Z
-""").strip()
+""")
 _GENERIC = _compiled(r"\W*(?:an?|any|every|each|such|some|only|texts?|summaries|responses)\b")
 # All that may stand before a score in its clause in Korean, Japanese or Chinese: nobody but the judge gives it, and
 # nothing but the text or the criterion gets it.
@@ -136,7 +136,7 @@ _GIVEN_CJK = _joined(rf"""
     |最終|最後|総合|全体|[はにのなとて]|して|私|的
     |我们?|我們|[认認][为為]|[觉覺]得|[决決]定|所[以述]|可以|摘要|[文本]本|本?文|[总總][结結]|最[终終后]|[综綜][合上]
     |[整總总][体體]|[总總]之|因[此而]|方面|[本会會将將可应應该該给給打评評故它其此这這篇个個份段在上为為])*+\Z
-""").strip()
+""")
 _SENTENCE_END = _compiled(r"""
     (?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)|(?<=[0-9)\]”"’'*_]))
         [.!?]["'”’)\]*_]*+\s++

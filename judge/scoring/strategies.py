@@ -115,7 +115,6 @@ def requests(
     `exact`: the provider can return the probability of every label, so the request lists the labels.
     """
     params: dict[str, Any]
-    count = 1
     if strategy == "decisions":
         scale, kind = criterion.scale.asked, criterion.scale.asked.question
         # The labels of a predicate are the false one, then the true one.
@@ -123,10 +122,8 @@ def requests(
         question = {"name": criterion.name, "type": kind, "instructions": prompt.question, "labels": labels}
         params = {"questions": [question]}
     else:
-        drawn = strategy == "samples"
-        count = settings.draws if drawn else 1
         params = {
-            "temperature": settings.temperature if settings.temperature is not None else float(drawn),
+            "temperature": float(strategy == "samples") if settings.temperature is None else settings.temperature,
             "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply],
         }
         if strategy == "logprobs":
@@ -141,7 +138,8 @@ def requests(
             properties = {"score": _label_schema(criterion.scale), "reason": {"type": "string"}}
             keys = criterion.reply.split("_then_")
             params["response_format"] = _response_format("judgment", {key: properties[key] for key in keys})
-    return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in range(count))
+    draws = range(settings.draws if strategy == "samples" else 1)
+    return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,17 +359,8 @@ def _check_mass(mass: float, min_mass: float, raw: str) -> None:
         raise UnusableReply(f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw)
 
 
-def _provenance(
-    method: Strategy,
-    w: expectation.ScoreDistribution,
-    *,
-    n: int = 1,
-    reason: str | None = None,
-    raw: str | None = None,
-    note: str | None = None,
-    reading: Reading | None = None,
-) -> Provenance:
-    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, n, reason, raw, note, reading)
+def _provenance(method: Strategy, w: expectation.ScoreDistribution, **reply: Any) -> Provenance:
+    return Provenance(method, w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, **reply)
 
 
 def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
