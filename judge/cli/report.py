@@ -115,8 +115,8 @@ def verify_command(
     Exits with 1 if a number differs."""
     from dataclasses import asdict
 
-    from judge.commands.verify import verify
-    from judge.core.format import plural, seconds
+    from judge.commands.verify import excerpts, verify
+    from judge.core.format import one_line, plural, seconds
 
     verification = verify(run)
     differences = verification.differences
@@ -128,7 +128,8 @@ def verify_command(
         for each in differences[:_MOST_DIFFERENCES]:
             names = [f"{kind} {name}" for kind in ("item", "system", "column") if (name := getattr(each, kind))]
             place = ", ".join([*names, each.place])
-            lines.append(f"  {place}: {each.stored} → {each.recomputed}")
+            values = excerpts(str(each.stored), str(each.recomputed))
+            lines.append(f"  {place}: {' → '.join(map(one_line, values))}")
         if len(differences) > _MOST_DIFFERENCES:
             lines.append(f"  and {len(differences) - _MOST_DIFFERENCES:,} more: --format json lists them")
         lines += [f"{number:>9,}  {name}" for name, number in verification.checked.items()]

@@ -263,10 +263,15 @@ class _Checks:
             # A page shows half a character as it was; the tables hold U+FFFD in its place.
             differing = ((n, a, b) for n, (a, b) in enumerate(pairs, 1) if a != b and "\ufffd" not in b)
             for number, stored, recomputed in islice(differing, _MOST_LINES):
-                same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(stored, recomputed, strict=False))))
-                excerpt = slice(max(0, same - 20), same + 40)
-                yield Difference(f"{name} line {number}", stored[excerpt], recomputed[excerpt])
+                yield Difference(f"{name} line {number}", *excerpts(stored, recomputed))
             self.checked[f"lines of {name}: written again"] = len(pairs)
+
+
+def excerpts(stored: str, recomputed: str) -> tuple[str, str]:
+    """Cut two texts to where they first differ: 20 characters before it and 40 after it."""
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(stored, recomputed, strict=False))))
+    excerpt = slice(max(0, same - 20), same + 40)
+    return stored[excerpt], recomputed[excerpt]
 
 
 def _bounded(row: Row, scale: Scale) -> Row:

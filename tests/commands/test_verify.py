@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -459,6 +460,7 @@ def test_the_command_lists_twenty_differences_and_exits_with_1(stored: Callable[
     assert printed.exit_code == 1
     assert "  item i0, system x, column relevance, scores.parquet value: 1.5 → 5.0\n" in printed.stdout
     assert printed.stdout.count(" → ") == 20
+    assert re.search("\n  sha256 of scores.parquet: [0-9a-f]{40,60} → [0-9a-f]{40,60}\n", printed.stdout)
     assert " more: --format json lists them" in printed.stdout
     everything = json.loads(run_command(folder, "--json").stdout)
     assert len(everything["differences"]) > 30
