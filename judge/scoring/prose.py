@@ -207,8 +207,16 @@ def find_score(
     for start, end, match in matches:
         if match.re is not forms.alone:
             _check(text[start : match.start()], match, text[match.end() : end], forms, names)
-    match = matches[-1][2]
-    if labels & set(_judged_labels(fold(judged), forms, names, match)):
+    # The judged texts may not give the same score; for a score without an anchor, they may not even contain it.
+    match, alone = matches[-1][2], matches[-1][2].re is forms.alone
+    plain = not re.search(r"\w", match[0][match.end("value") - match.start() :])
+    judged = fold(judged)
+    contained = (
+        item
+        for item in forms.bare.finditer(judged)
+        if any(item[name] for name in _WHOLE) or (alone and (plain or item.end() > item.end("value")))
+    )
+    if any(names.label(item["value"]) in labels for item in (*candidates(judged, forms, names), *contained)):
         raise ParseError("a score that the judged text contains as well", text)
     return match
 
@@ -245,17 +253,6 @@ def repeats(reply: str, judged: str) -> bool:
     words, ending = (" ".join(["", *_TOKEN.findall(fold(text).casefold()), ""]) for text in (judged, reply))
     last = ending.split()[-5:]
     return words == ending or (len(last) == 5 and f" {' '.join(last)} " in words)
-
-
-def _judged_labels(judged: str, forms: Patterns, names: LabelIndex, match: re.Match[str]) -> Iterator[str | None]:
-    """Yield the labels that a judged text gives as a score; for a score without an anchor, all that it contains."""
-    yield from (names.label(item["value"]) for item in candidates(judged, forms, names))
-    alone = match.re is forms.alone
-    plain = not re.search(r"\w", match[0][match.end("value") - match.start() :])
-    for item in forms.bare.finditer(judged):
-        unit = item.end() > item.end("value")
-        if any(item[name] for name in _WHOLE) or (alone and (plain or unit)):
-            yield names.label(item["value"])
 
 
 def _check(before: str, match: re.Match[str], after: str, forms: Patterns, names: LabelIndex) -> None:

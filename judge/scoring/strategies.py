@@ -159,8 +159,7 @@ class Repair:
 
     def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
         """Return the provenance of a score that was read in the answer."""
-        note = f"asked again for the score alone: {self.trouble}"
-        note = f"{provenance.note}; {note}" if provenance.note else note
+        note = "; ".join(filter(None, [provenance.note, f"asked again for the score alone: {self.trouble}"]))
         raw = parse.join_replies([self.reply, *_choices(answers)])
         return replace(provenance, reading="repaired", reason=text_alone(self.reply), raw=raw, note=note)
 
@@ -256,11 +255,9 @@ def score_reply(
             raise ParseError("the judge refused to answer the question", text)
         return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
     score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title, judged)
-    note = "; ".join(notes) or None
-    value, raw = criterion.scale.value(score.label), choices[0].text
-    return value, Provenance(
-        "single", argmax=score.label, reason=score.reason, raw=raw, note=note, reading=score.reading
-    )
+    raw, note = choices[0].text, "; ".join(notes) or None
+    how = Provenance("single", argmax=score.label, reason=score.reason, raw=raw, note=note, reading=score.reading)
+    return criterion.scale.value(score.label), how
 
 
 def _score_by_logprobs(
