@@ -62,7 +62,7 @@ def main() -> None:
         sys.exit(
             f"no recorded replies in {SHARED / 'data'}: {missing[0]}.jsonl; set JUDGE_SHARED to the folder of data/"
         )
-    print("| judge | asked for | replies | strict | prose | repaired | refused | wrong |")
+    print("| judge | asked for | replies | as requested | from a sentence | repaired | refused | wrong |")
     print("|---|---|---|---|---|---|---|---|")
     for (judge, variant), counter in count().items():
         shares = [f"{100 * counter[name] / counter['replies']:.1f} %" for name in ("strict", "prose", "refused")]

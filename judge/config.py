@@ -146,7 +146,7 @@ class RunConfig(BaseModel):
         0.5, "Scoring", "Least probability on the scale's labels for a valid score.", "P", ge=0, le=1
     )
     reply: ReplyKind | None = _option(None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND")
-    strict: bool = _option(False, "Scoring", "Read a score only in the requested form; ask no second question.")
+    strict: bool = _option(False, "Scoring", "Read a score only in the requested form; ask no repair question.")
     repair: Annotated[Literal["on", "off"], BeforeValidator(_on_or_off)] = _option(
         "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
     )

@@ -29,7 +29,7 @@ def report_command(
     item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
     system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
     reread: Annotated[bool, option("Read the stored replies again, and show what changes.", "--reread")] = False,
-    strict: Annotated[bool | None, option("With --reread: no scores from prose.", "--strict/--no-strict")] = None,
+    strict: Annotated[bool | None, option("With --reread: only the requested form.", "--strict/--no-strict")] = None,
     min_mass: Annotated[float | None, option("With --reread: least probability on the scale.", metavar="P")] = None,
     allow_half: Annotated[bool | None, option("With --reread: 4.5 counts on 1–5.", "--allow-half/--no-half")] = None,
     out: Annotated[Path | None, option("With --reread: write a new run here.", metavar="DIR", group="Output")] = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 _NOT_INCLUDED = (
-    "Not included: retries, second questions (--repair), hidden reasoning tokens, and rate limits of the server that "
+    "Not included: retries, repair questions (--repair), hidden reasoning tokens, and rate limits of the server that "
     "are not set by --rpm or --tpm."
 )
 _ORDERS = {1: "one order", 2: "both orders"}

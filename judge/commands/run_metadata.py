@@ -206,8 +206,8 @@ def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
     number = sum(counts.failed_cached for counts in progress.judges.values())
     if number and prepared.config.replay is None:
         remarks.append(
-            f"{plural(number, 'value')} failed again at no cost, because stored replies have no score. "
-            f"{option('retry_failed', True)} asks for new ones."
+            f"{plural(number, 'value')} failed again at no cost: the cached replies have no score. "
+            f"{option('retry_failed', True)} asks the judge again."
         )
     return remarks
 

@@ -372,7 +372,7 @@ class Failure:
     """A value that could not be determined: a row of its own, never a number.
 
     `stage` is where it failed (`render`, `request`, `parse`, `metric`), `error` an error's class name, `message` what
-    happened, `raw` the reply, if there was one. A judge's reply has its `method`, and its `reading` if a second
+    happened, `raw` the reply, if there was one. A judge's reply has its `method`, and its `reading` if a repair
     question was asked, as in `Provenance`: these say what `raw` holds.
     """
 

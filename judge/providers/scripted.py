@@ -70,7 +70,7 @@ class ScriptedProvider(Provider):
         """Return a provider from YAML: a list of `{when: [text, ...], reply: text or {label: probability}}`.
 
         A rule answers the prompts that hold all its texts, one without `when` every prompt; the first such rule counts.
-        A second question, after a reply without a score, is only answered by a rule with a text of that question. If
+        A repair question, after a reply without a score, is only answered by a rule with a text of that question. If
         the first entry is `{note: text}`, reports show that text as their notice. Raises ConfigError.
         """
         try:

@@ -138,7 +138,7 @@ class Result:
     ) -> Result:
         """Return the result of the stored replies, read again with the run's settings or these. Sends nothing.
 
-        `strict` reads a score only in the requested form, and no reply to a second question; `min_mass` is the least
+        `strict` reads a score only in the requested form, and no answer to a repair question; `min_mass` is the least
         probability on the scale; `allow_half` reads 4.5 on scales of whole numbers. Statistics are recomputed.
         `info["reread"]` has the settings and every value that changed, with the reason. Raises ConfigError for a run
         without stored replies.

@@ -20,7 +20,7 @@ _OLD = (
 _READ = {
     "strict": "the reply has a score in the requested form",
     "prose": "a sentence of the reply has the score",
-    "repaired": "the reply to the second question has the score",
+    "repaired": "the answer to the repair question has the score",
 }
 _LOW_MASS = re.compile("only ([0-9.e-]+) of the probability is on the scale")
 _NOT_WEIGHED = "no token probabilities are stored with this reply"

@@ -28,7 +28,7 @@ MODEL = judge.ScriptedProvider(lambda request: SHARES["new" in str(request)])
 @pytest.fixture
 def run(tmp_path: Path) -> Result:
     """A run whose scores of the old system have 60 % of the probability on the scale. Two of the new system's are not
-    in the requested form: one is in a sentence, one in the reply to a second question."""
+    in the requested form: one is in a sentence, one in the answer to a repair question."""
     result = judge.evaluate(ROWS, criteria=["relevance"], model=MODEL, metrics=[])
     rows = {(row.item, row.system): row for row in result.table.scores}
     for key, reading, raw in (
@@ -50,12 +50,15 @@ def test_it_shows_what_other_settings_change(run: Result, command: Callable[...,
 
 
 def test_the_report_counts_how_replies_were_read(run: Result, command: Callable[..., Any]) -> None:
-    line = "! 24 scores: 1 read from a sentence, 1 after a second question.\n"
-    assert line in command("report", "r").out
+    line = (
+        "! Scores not in the requested form: 1 of 24 read from a sentence, "
+        "1 of 24 from the answer to a repair question."
+    )
+    assert line in " ".join(command("report", "r").out.split())
     full = command("report", "r", "--full").out
-    assert line in full
+    assert line in " ".join(full.split())
     assert full[full.index("How replies were read") :].split("\n")[2:4] == [
-        "           as requested  from a sentence  second question  no score",
+        "           as requested  from a sentence  repair question  no score",
         "relevance            22                1                1         0",
     ]
     counts = {"column": "relevance", "strict": 22, "prose": 1, "repaired": 1, "unread": 0}
@@ -63,7 +66,7 @@ def test_the_report_counts_how_replies_were_read(run: Result, command: Callable[
     records = list(csv.DictReader(command("report", "r", "--item", "4", "--format", "csv").out.splitlines()))
     assert [(row["system"], row["reading"]) for row in records] == [("old", "strict"), ("new", "repaired")]
     page = Path("r/report.html").read_text("utf-8")
-    assert "logprobs, read after a second question, mass 1.00" in page
+    assert "logprobs, read from the answer to a repair question, mass 1.00" in page
     assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page
 
 
@@ -206,7 +209,7 @@ REPLIES = (
 
 
 def _replies(request: Request) -> Any:
-    """A reply by the text; to the second question, about half have a score."""
+    """A reply by the text; to the repair question, about half have a score."""
     number = int(re.findall(r"(?:old|new) (\d+)", str(request.messages[0]))[-1])
     if len(request.messages) > 1:
         return "4" if number % 2 else "I still cannot."

@@ -142,9 +142,7 @@ def test_stored_replies_without_a_score_fail_again_at_no_cost(tmp_path: Path, co
     assert len(first.failures) == 2
     sent, second = ask(script(reply=reply))
     assert (sent, second.failures, second.info["requests"]["failed_cached"]) == (0, first.failures, 2)
-    note = (
-        "2 values failed again at no cost, because stored replies have no score. retry_failed=True asks for new ones."
-    )
+    note = "2 values failed again at no cost: the cached replies have no score. retry_failed=True asks the judge again."
     assert note in second.info["notes"]
     assert note not in first.info["notes"]
     sent, third = ask(script(reply=reply), retry_failed=True)

@@ -106,7 +106,7 @@ def _method_text(p: Provenance, places: int) -> str:
     """Say in a few words how a score was produced."""
     if p.method in ("panel", IDENTICAL):
         return p.note or p.method
-    readings = {"prose": "read from a sentence", "repaired": "read after a second question"}
+    readings = {"prose": "read from a sentence", "repaired": "read from the answer to a repair question"}
     parts = [p.method, *([readings[p.reading]] if p.reading in readings else [])]
     if p.method == "samples":
         draws = round(p.n / p.mass) if p.mass else p.n

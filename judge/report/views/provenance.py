@@ -90,8 +90,8 @@ class FailureKind:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """How many scores of a column were read in the requested form, from a sentence (`prose`), or from the reply to a
-    second question (`repaired`), and how many judgments had replies without a score (`unread`)."""
+    """How many scores of a column were read in the requested form, from a sentence (`prose`), or from the answer to a
+    repair question (`repaired`), and how many judgments had replies without a score (`unread`)."""
 
     column: str
     strict: int
@@ -139,10 +139,10 @@ def build_provenance(result: Result) -> Provenance:
         )
     read = readings(result)
     prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
-    places = ((prose, "from a sentence"), (repaired, "after a second question"))
-    if counts := [f"{count:,} {place}" for count, place in places if count]:
-        total = plural(sum(r.strict for r in read) + prose + repaired, "score")
-        banners.append(f"{total}: {', '.join(counts).replace(' ', ' read ', 1)}.")
+    total = sum(r.strict for r in read) + prose + repaired
+    places = ((prose, "read from a sentence"), (repaired, "from the answer to a repair question"))
+    if counts := [f"{count:,} of {total:,} {place}" for count, place in places if count]:
+        banners.append(f"Scores not in the requested form: {', '.join(counts)}.")
     path, model = (info.get("data") or {}).get("path"), info.get("model")
     parts = str(path).replace("\\", "/").split("/")
     # The name of a pattern includes the folder that it is about.
@@ -342,10 +342,10 @@ def failure_blocks(result: Result) -> Iterator[Block]:
 def reading_section(result: Result) -> Iterator[Section]:
     """Yield a section that counts how the replies were read, unless all scores were read in the requested form."""
     read = readings(result)
-    heads = ("", "as requested", "from a sentence", "second question", "no score")
+    heads = ("", "as requested", "from a sentence", "repair question", "no score")
     rows = [(one_line(r.column, 60), *(f"{n:,}" for n in (r.strict, r.prose, r.repaired, r.unread))) for r in read]
     if any(r.prose or r.repaired for r in read):
-        key = "Where the scores of the replies were; judgments without one have failed."
+        key = "Where judge read the scores. Judgments without a score have failed."
         yield Section("readings", "How replies were read", lambda: [table(heads, rows, key=key, name="readings")])
 
 
