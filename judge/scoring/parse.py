@@ -346,7 +346,6 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
     bracket = rf"\s*+[\]】〕〉>]{_MARK}{_IS}?"
     line = rf"(?:^|(?<=\n)){_MARK}{_FENCE}{_BULLET}{_MARK}"
     sentence = rf"{_SENTENCE}{_WHICH}(?:{_SCORE}|{_NOUN}(?=[\s*_]*+:[\s*_]*+\[\[))"
-    scale_text = ", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}"
     return _Grammar(
         names=index,
         name=_compiled(name),
@@ -360,7 +359,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
         ),
         prose=prose.patterns(_MARK, score, _CLOSE, words),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
-        expected=scale_text,
+        expected=", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}",
     )
 
 
@@ -512,13 +511,9 @@ def _score_in_prose(text: str, start: int, grammar: _Grammar, judged: str, error
     score = _score_of_match(match, grammar, text, starts, ends)
     before = text[start : score.start]
     _check_thinking(before, text)
-    single = [len(mark.findall(before)) for mark in _SINGLE_QUOTES]
-    if (
-        _is_quoted(before, before)
-        or single[0] > single[1]
-        or before.count("`") % 2
-        or _CLOSES_QUOTE.match(text, score.end)
-    ):
+    opened, closed = (len(mark.findall(before)) for mark in _SINGLE_QUOTES)
+    inside = opened > closed or before.count("`") % 2 or _CLOSES_QUOTE.match(text, score.end)
+    if inside or _is_quoted(before, before):
         raise ParseError(_QUOTED, text)
     return replace(score, reason=text[start:].strip(), reading="prose")
 
