@@ -13,7 +13,7 @@ from judge.core import plugins
 from judge.core.errors import CriterionError, JudgeError, NotAsked, ParseError, ProviderError, StorageError, Unrecorded
 from judge.core.format import one_line
 from judge.core.messages import option
-from judge.core.records import Criterion, Failure, Request, Response, Score
+from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
 from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
@@ -127,7 +127,7 @@ class JudgeRun:
         finally:
             for case, repair in self._repairs.items():  # the run ended before the answer
                 with suppress(StorageError):  # of an earlier write; the flush tries again
-                    self._fail(case.judgment, "parse", repair.trouble, repair.strategy)
+                    self._fail(case.judgment, repair.trouble, repair.strategy)
             try:
                 self._commit.flush()
             finally:
@@ -154,7 +154,7 @@ class JudgeRun:
             try:
                 prompt = self._renderers[judgment.criterion.name].render(judgment.sample, judgment.rival)
             except CriterionError as error:
-                self._fail(judgment, "render", error)
+                self._fail(judgment, error)
                 continue
             group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
             yield PendingJudgment(judgment, prompt, list(self._strategies), group)
@@ -257,7 +257,7 @@ class JudgeRun:
                     trial.unasked = True
                     trial.started.discard(case)
                     self._leave(case)
-                    self._fail(case.judgment, "request", NotAsked(why))
+                    self._fail(case.judgment, NotAsked(why))
                 else:
                     new += self._subscribe(case)
             cases = without_strategy
@@ -415,8 +415,6 @@ class JudgeRun:
             column = judgment.criterion.name + self._suffix
             if case.repair:
                 provenance = case.repair.provenance(answers, provenance)
-                self.counts.unread, self.counts.repaired = self.counts.unread + 1, self.counts.repaired + 1
-                del self._repairs[case]
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))
         self._leave(case)
         self.counts.cached += not case.waited
@@ -448,18 +446,21 @@ class JudgeRun:
         if trial.stopped and isinstance(error, Unrecorded):  # the recorded run did not ask it either
             trial.unasked, error = True, NotAsked(trial.stopped)
         self._note_outcome(case, error)
-        if (repair := self._repairs.pop(case, None)) is None:
-            method = case.strategies[0] if isinstance(error, ParseError) else None
-            self._fail(case.judgment, "parse" if method else "request", error, method)
-            return
-        self.counts.unread += 1
-        replies = [answer for answer in answers if isinstance(answer, Response)]
-        self._fail(case.judgment, "parse", repair.failure(replies, error), repair.strategy, bool(replies))
+        if case.repair:
+            replies = [answer for answer in answers if isinstance(answer, Response)]
+            error = case.repair.failure(replies, error)
+            self._fail(case.judgment, error, case.repair.strategy, "repaired" if replies else None)
+        else:
+            self._fail(case.judgment, error, case.strategies[0] if isinstance(error, ParseError) else None)
 
     def _note_outcome(self, case: PendingJudgment, error: JudgeError | None) -> None:
-        """Stop asking about a criterion once its first judgments failed for one reason, until one has a score."""
+        """Count a repair, and stop asking about a criterion once its first judgments failed for one reason."""
         trial = self.counts.trials[case.judgment.criterion.name]
-        error = case.repair.trouble if error and case.repair else error
+        if case.repair:
+            del self._repairs[case]
+            self.counts.unread += 1
+            self.counts.repaired += error is None
+            error = error and case.repair.trouble
         case = case.first or case
         trial.started.discard(case)
         if isinstance(error, Unrecorded | NotAsked):
@@ -516,13 +517,13 @@ class JudgeRun:
         self.counts.served_by.add(response.served_by)
 
     def _fail(
-        self, judgment: Judgment, stage: str, error: JudgeError, method: str | None = None, answered: bool = False
+        self, judgment: Judgment, error: JudgeError, method: str | None = None, reading: Reading | None = None
     ) -> None:
+        stage = "parse" if method else "render" if isinstance(error, CriterionError) else "request"
         raw = error.raw if isinstance(error, ParseError) else ""
         sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
         column, kind = judgment.criterion.name + self._suffix, type(error).__name__
-        failure = Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method)
-        self._finish(replace(failure, reading="repaired") if answered else failure)
+        self._finish(Failure(sample.item, sample.system, column, stage, kind, str(error), raw, rival, method, reading))
 
     def _finish(self, row: Row) -> None:
         self._rows.append(row)
