@@ -2,7 +2,7 @@
 
 Measured: the constants are least squares, by relative error, on pieces of 1,200 characters of news, summaries, answers
 and whole prompts in English, Japanese, Korean and Chinese, against two vocabularies, OpenAI's o200k_base and Mistral's
-tekken, together. `docs/performance.md` has the errors. With cl100k_base (GPT-4, GPT-3.5) the estimate is as good on
+tekken, together. With cl100k_base (GPT-4, GPT-3.5) the estimate is as good on
 English and a quarter to two fifths too low on the other three. Measured on one paragraph each, and up to two fifths
 off: German, French, Spanish, Polish, Vietnamese, and other scripts. Not measured: Claude, Gemini, Llama, Qwen.
 Folklore: what a chat adds around its messages. What a server has counted itself goes before any of this: see
