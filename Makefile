@@ -57,7 +57,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
 	    && judge run ../examples/qags_en/run.yaml --out scored --quiet \
 	    && judge init starter && judge test starter --quiet && judge criteria list --json >starter/criteria.json \
-	    && judge vectors --out starter/vectors.jsonl); \
+	    && judge vectors --output starter/vectors.jsonl); \
 	done
 
 picture: demo  ## docs/report.png, the screenshot in the README

@@ -19,7 +19,7 @@ def vectors_command(
     kind: Annotated[str, option("Only logprobs, draws, reply or pair (default: all).", metavar="NAME,...")] = "",
     level: Annotated[str, option("Only core or prose (default: both).", metavar="NAME,...")] = "",
     language: Annotated[str, option("Only en, ja, ko or zh (default: all).", metavar="NAME,...")] = "",
-    out: Annotated[Path | None, option("Write the vectors here.", metavar="FILE", group="Output")] = None,
+    output: Annotated[Path | None, option("Write the vectors here.", metavar="FILE", group="Output")] = None,
 ) -> None:
     """Print vectors that test a scorer, or check its answers.
 
@@ -32,13 +32,13 @@ def vectors_command(
     vectors = vector_lines(**{name: text.split(",") if text else [] for name, text in chosen.items()})
     if check is None:
         text = "".join(f"{line}\n" for line in vectors)
-        if out is None:
+        if output is None:
             typer.echo(text.encode(), nl=False)
         else:
-            write("--out", out, text)
+            write("--output", output, text)
         return
-    if out is not None:
-        raise ConfigError("--out: writes the vectors; leave it out with --check")
+    if output is not None:
+        raise ConfigError("--output: writes the vectors; leave it out with --check")
     piped = check == Path("-")
     try:
         lines = (sys.stdin.buffer.read() if piped else check.read_bytes()).split(b"\n")

@@ -49,7 +49,7 @@ _BEFORE = _joined(rf"""
     |(?P<mark><\s*+(?:\w{{1,20}}_)?(?:score|rating|grade|answer|verdict|result|label)\s*+>|\\boxed\{{(?:\\text\{{)?)
     |(?P<fraction>(?<!\d)[,;:–—…-]\s++|\boverall\s++)
     |(?P<cjk>{_NOUN_CJK}\s*+(?:결과|結果|结果)?\s*+(?:는|은|를|을|로|으로|이|가|は|を|が|为|為|是|:)?+
-        |[给給打评評得为為获獲予](?:[它其个個了该該一]|摘要|文章|本文|\s){{0,6}}+(?=[^\s。]{{1,4}}分)))
+        |[给給打评評得为為获獲予](?:[它其个個了该該一这這篇]|摘要|文章|本文|\s){{0,6}}+(?=[^\s。]{{1,4}}分)))
 """)
 # What ends a sentence in Korean or Japanese after a number and its unit, and what may follow a score.
 _ENDING = _joined(r"""

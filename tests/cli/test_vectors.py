@@ -27,7 +27,7 @@ def answers(vectors: list[dict[str, Any]], **changed: dict[str, Any]) -> str:
 
 def test_the_vectors_are_the_packages_file_and_out_writes_them(command: Command, vectors: list[dict[str, Any]]) -> None:
     assert len(vectors) > 200
-    assert command("vectors", "--out", "v.jsonl").out == ""
+    assert command("vectors", "--output", "v.jsonl").out == ""
     assert Path("v.jsonl").read_text("utf-8") == command("vectors").out
     chosen = command("vectors", "--kind", "draws,pair", "--language", "ko").out.splitlines()
     assert {(v["kind"], v["language"]) for v in map(json.loads, chosen)} == {("draws", "ko"), ("pair", "ko")}
@@ -102,4 +102,4 @@ def test_what_is_no_answer_is_an_error_with_its_line(command: Command, line: str
 
 def test_a_file_that_is_missing_and_options_that_contradict(command: Command) -> None:
     assert command("vectors", "--check", "gone").err == "judge: --check gone: No such file or directory\n"
-    assert "leave it out with --check" in command("vectors", "--check", "-", "--out", "v").err
+    assert "leave it out with --check" in command("vectors", "--check", "-", "--output", "v").err
