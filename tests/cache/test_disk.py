@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.cache import DiskCache, NoCache, default_folder, disk
+from judge.cache import DiskCache, NoCache, base, default_folder, disk
 from judge.core.errors import StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
 
@@ -351,3 +351,12 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert default_folder() == tmp_path / ".cache" / "judge"
     monkeypatch.setenv("JUDGE_CACHE", "y")
     assert default_folder() == Path("y")
+
+
+def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() -> None:
+    request = Request("m", ({"role": "user", "content": "Hello"},))
+    rows = base.encode(request.key(), Response((Choice("4"),)), request)
+    assert len(rows) == 2
+    assert all(base.is_intact(key, text) for key, text in rows.items())
+    assert not any(base.is_intact(key, text[:-1]) for key, text in rows.items() if key.startswith(base.PROMPT))
+    assert not any(base.is_intact(request.key(), text) for text in ("", "[1]", "{", '[1,[["4","stop",null]]'))
