@@ -360,3 +360,16 @@ def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() ->
     assert all(base.is_intact(key, text) for key, text in rows.items())
     assert not any(base.is_intact(key, text[:-1]) for key, text in rows.items() if key.startswith(base.PROMPT))
     assert not any(base.is_intact(request.key(), text) for text in ("", "[1]", "{", '[1,[["4","stop",null]]'))
+
+
+def test_folders_of_replies_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None:
+    for _ in range(2):
+        cache = DiskCache(tmp_path / "cache")
+        cache.put("k", Response((Choice("4"),)))
+        cache.flush()
+        cache.close()
+        stores = [path.parent for path in (tmp_path / "cache").rglob(diskcache.core.DBNAME)]
+        assert stores
+        assert all(store.stat().st_mode & 0o777 == 0o700 for store in stores)
+        for store in stores:
+            store.chmod(0o755)
