@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from judge.config import RankConfig
 from judge.core.errors import CriterionError
 from judge.core.format import listed, plural, to_json
-from judge.core.messages import option
+from judge.core.messages import FAILED_AGAIN, option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
 from judge.criteria import is_packaged, sandbox, shared_layout, template_texts
@@ -206,7 +206,7 @@ def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
     number = sum(counts.failed_cached for counts in progress.judges.values())
     if number and prepared.config.replay is None:
         remarks.append(
-            f"{plural(number, 'value')} failed again at no cost: the cached replies have no score. "
+            f"{plural(number, 'value')} {FAILED_AGAIN}: the cached replies have no score. "
             f"{option('retry_failed', True)} asks the judge again."
         )
     return remarks

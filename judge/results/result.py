@@ -18,6 +18,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import store
 from judge.core.format import plural, to_json
+from judge.core.messages import FAILED_AGAIN
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
 from judge.data import samples
@@ -574,7 +575,7 @@ def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | Non
     more = {
         "plan": {**info["plan"], **{name: value for name, value in changed.items() if name != "allow_half"}},
         "criteria": {name: {**about, "scale": scales.get(name, about["scale"])} for name, about in stored.items()},
-        "notes": [*notes, *info.get("notes", ())],
+        "notes": [*notes, *(note for note in info.get("notes", ()) if FAILED_AGAIN not in note)],
         "signatures": {column.name: column.signature for column in columns},
         "reread": {"settings": changed, "changes": again.changes},
     }
