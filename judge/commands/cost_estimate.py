@@ -341,8 +341,8 @@ class _RequestCounter:
             if isinstance(settled, Repair):
                 second = self._requests(settled.prompt, settled.criterion, settled.strategies[0], settled)
                 known = self.cache.get_many(list(second))
-                asked = replace(judgment, criterion=settled.criterion)
-                yield from self._missing(asked, settled.prompt, second, known, counts, repair=settled)
+                repaired = replace(judgment, criterion=settled.criterion)
+                yield from self._missing(repaired, settled.prompt, second, known, counts, repair=settled)
                 if not self.ignore_cache:
                     return
             if (strategy == "single" and has_fallback) or (settled and not self.ignore_cache):
@@ -421,10 +421,10 @@ class _RequestCounter:
             criterion, question = judgment.criterion, self.questions.get(judgment.criterion.name)
             if not question or len(prompt.messages) > 1:
                 return True
-            asked = strategies.repair(
+            repair = strategies.repair(
                 answers, prompt, criterion, strategy, settings=self.settings, trouble=error, question=question
             )
-            return asked or True
+            return repair or True
         self.traits.proven.add(strategy)
         return True
 

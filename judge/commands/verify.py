@@ -103,8 +103,8 @@ class _Checks:
             check_same_run(folder, self._table, self._result.table.columns, {})
         self._columns = {column.name: column for column in self._table.columns}
         self._panels = judged_columns(self._table.columns)
-        asked = info.get("criteria") != {}  # else the heuristic scored the criteria, which is a metric
-        self._judged = {name for name, column in self._columns.items() if asked and column.kind == "criterion"}
+        by_judge = info.get("criteria") != {}  # else the heuristic scored the criteria, which is a metric
+        self._judged = {name for name, column in self._columns.items() if by_judge and column.kind == "criterion"}
         self._older = "digests" not in self._stored and "all_texts" not in info
         self._whole = info.get("status") == "complete" and "where" not in info
 
@@ -166,20 +166,20 @@ class _Checks:
             if isinstance(metric, str):
                 problems.append(f"{name} {metric}")
                 continue
-            made = parallel.score_in_parallel(metric, self._table.samples)
-            names = [column.name for column in made.columns if self._whole or column.name in stored]
+            measured = parallel.score_in_parallel(metric, self._table.samples)
+            names = [column.name for column in measured.columns if self._whole or column.name in stored]
             if not names:  # the run was stopped before
                 continue
-            rows = {_key(row): metric_setup.reject_non_finite(row) for row in made.rows if row.column in names}
+            rows = {_key(row): metric_setup.reject_non_finite(row) for row in measured.rows if row.column in names}
             yield from _row_differences((row for each in names for row in stored.pop(each, ())), rows.values())
             versions = self._info["judge_version"], self._info["versions"]["sacrebleu"]
             if self._whole and versions == (__version__, version("sacrebleu")):
-                self._columns.update({column.name: column for column in made.columns})
+                self._columns.update({column.name: column for column in measured.columns})
             texts = [sample for sample in self._table.samples if references(sample)]
             rng = random.Random(self._plan["seed"])  # noqa: S311  (a sample; no secret)
             package, scores = _by_package(metric, rng.sample(texts, min(_MOST_ROWS, len(texts))))
             yield from _row_differences((rows[_key(score)] for score in scores), scores)
-            signed = "judge with sacrebleu" if "sacrebleu" in made.columns[0].signature else "judge"
+            signed = "judge with sacrebleu" if "sacrebleu" in measured.columns[0].signature else "judge"
             how = f"judge, and {package} for {len(scores):,}" if scores else signed
             methods.setdefault(how, []).extend(names)
             self.checked[how] = self.checked.get(how, 0) + len(rows)
@@ -301,8 +301,8 @@ def _by_package(metric: Metric, samples: list[Sample]) -> tuple[str, list[Score]
 
         chrf = CHRF(metric.char_order, metric.word_order, metric.beta, metric.lowercase)  # type: ignore[arg-type]
         values = [chrf.sentence_score(sample.output, references(sample)).score for sample in samples]
-        pairs, made = zip(samples, values, strict=True), Provenance("metric")
-        return "sacrebleu", [Score(s.item, s.system, metric.name, value, made) for s, value in pairs]
+        pairs, provenance = zip(samples, values, strict=True), Provenance("metric")
+        return "sacrebleu", [Score(s.item, s.system, metric.name, value, provenance) for s, value in pairs]
     return "", []
 
 

@@ -86,8 +86,8 @@ def reread_rows(
     unweighed = 0
     for row in rows:
         criterion = scaled.get(row.column)
-        made = row.provenance if criterion != criteria.get(row.column) and isinstance(row, Score) else None
-        if made and made.distribution and made.method == "logprobs" and made.reading != "repaired":
+        weighed = row.provenance if criterion != criteria.get(row.column) and isinstance(row, Score) else None
+        if weighed and weighed.distribution and weighed.method == "logprobs" and weighed.reading != "repaired":
             criterion, unweighed = None, unweighed + 1
         if criterion is None:
             read_rows.append(row)

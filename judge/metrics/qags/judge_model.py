@@ -320,8 +320,8 @@ class _Stage:
 
     def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
         """Return the reply to each request, an empty text for None."""
-        asked = [request for request in requests if request]
-        replies = iter(self._ask(asked) if asked else ())
+        questions = [request for request in requests if request]
+        replies = iter(self._ask(questions) if questions else ())
         return [next(replies) if request else "" for request in requests]
 
 
