@@ -46,13 +46,20 @@ Value = str | int | float | bool
 
 
 class Judge(BaseModel):
-    """One judge of a panel; its own address and key variable take precedence over the run's."""
+    """One judge of a panel; its own settings take precedence over the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, description="Name of the model.")
     base_url: str | None = Field(default=None, description="Address of its server.")
     key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
+    key_command: str | None = Field(default=None, description="Command that prints its key.")
+    headers: dict[str, str] = Field(default={}, description="HTTP headers of its requests.")
+    system: str | None = Field(default=None, description="System message.")
+    reasoning_effort: str | None = Field(default=None, description="How long it reasons before it answers.")
+    extra_body: dict[str, Any] = Field(default={}, description="Further keys of its requests.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Its sampling temperature.")
+    label: str = Field(default="", description="Name in a panel (default: the model's).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +132,15 @@ class RunConfig(BaseModel):
     key_env: Variable = _option(
         "OPENAI_API_KEY", "Judge", "Environment variable with the key; each vendor has its own.", "NAME"
     )
+    key_command: str | None = _option(
+        None, "Judge", "Command that prints the key; it runs again when a key expires.", "COMMAND"
+    )
+    headers: dict[str, str] = _option({}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE")
+    system: str | None = _option(None, "Judge", "System message.", "TEXT")
+    reasoning_effort: str | None = _option(
+        None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT"
+    )
+    extra_body: dict[str, Any] = _option({}, "Judge", "Further keys of each request, as JSON.", "JSON")
     temperature: float | None = _option(
         None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
     )
@@ -155,6 +171,9 @@ class RunConfig(BaseModel):
         False, "Scoring", "One request for all criteria: cheaper, may cause a halo effect.",
         lacking=("rank", "audit", "diff"),
     )  # fmt: skip
+    panel: Literal["mean", "median", "majority"] = _option(
+        "mean", "Scoring", "How several judges' scores become one.", "METHOD", lacking=("audit", "diff")
+    )
     calibrate: bool = _option(
         False, "Scoring", "Calibrate means to the human ratings of some texts (PPI++).", lacking=("rank", *_RUNS_ONLY)
     )

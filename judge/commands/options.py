@@ -19,6 +19,11 @@ class JudgeOptions(TypedDict, total=False):
     limit: int | None
     base_url: str | None
     key_env: str | None
+    key_command: str | None
+    headers: Mapping[str, str] | None
+    system: str | None
+    reasoning_effort: str | None
+    extra_body: Mapping[str, Any] | None
     temperature: float | None
     max_tokens: int | None
     replay: str | Path | None
@@ -47,6 +52,7 @@ class RunOptions(JudgeOptions, total=False):
     """Options of `evaluate`."""
 
     merge_criteria: bool | None
+    panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None
     metrics: str | Sequence[str] | None
     set: Mapping[str, Mapping[str, Any]] | None

@@ -9,7 +9,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Literal
@@ -137,12 +137,34 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A text with the score that it deserves, shown to the judge: `score` is a label of the scale."""
+
+    output: str
+    score: str
+    reason: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistQuestion:
+    """A question of a checklist, which is answered with yes or no."""
+
+    text: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Criterion:
     """What to judge and how: a file of prompts/, or a user's own.
 
     `template` is the file's text, `layouts` the texts of the templates that it extends or includes, by name. `needs`
     are the fields of a sample that the prompt reads, including layouts. `said` is what the header contained, in the
     form of `told`. A run sets `form` (how to ask for the answer) and `merged` (whether together with other criteria).
+
+    `question` is the criterion in one sentence, `levels` describes labels of the scale. A value of `pass_at` or more
+    passes. `questions` make it a checklist, and `questions_column` one with its own questions for each item. `cite`
+    asks for the sentence that decided the score. `seen` has the digests of texts whose ratings no estimate may use.
     """
 
     name: str
@@ -160,6 +182,14 @@ class Criterion:
     path: str = ""
     form: Form = "text"
     merged: bool = False
+    question: str = ""
+    levels: tuple[tuple[str, str], ...] = ()
+    pass_at: float | None = None
+    examples: tuple[Example, ...] = ()
+    questions: tuple[ChecklistQuestion, ...] = ()
+    questions_column: str = ""
+    cite: bool = False
+    seen: frozenset[str] = frozenset()
     said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -173,8 +203,18 @@ class Criterion:
     @property
     def told(self) -> tuple[Any, ...]:
         """The parts of the prompt that are not in the templates."""
+        parts = (self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply)
         halves = ("allow_half",) if self.scale.halves else ()
-        return self.title, self.description, self.scale.labels, self.scale.values, self.steps, self.reply, *halves
+        examples = tuple(astuple(example) for example in self.examples)
+        questions = tuple(astuple(question) for question in self.questions)
+        more: dict[str, Any] = {
+            "question": self.question,
+            "levels": self.levels,
+            "examples": examples,
+            "questions": questions,
+        }
+        more |= {"questions_column": self.questions_column, "cite": self.cite}
+        return *parts, *halves, *((name, value) for name, value in more.items() if value)
 
     @property
     def digest(self) -> str:
@@ -328,7 +368,8 @@ class Provenance:
     normalised distribution (nats), `argmax` its likeliest label. `low` and `high` bound the value, given the
     probability that was not seen. `n` is the number of draws, `reason` the judge's reason, `raw` its reply. `note`
     holds further information, such as why a better method was not used. `reading` says how a reply's score was read,
-    None where no text was.
+    None where no text was. `quote` is the sentence that the judge cites, `answers` are those to a checklist's
+    questions.
     """
 
     method: str
@@ -343,6 +384,18 @@ class Provenance:
     raw: str | None = None
     note: str | None = None
     reading: Reading | None = None
+    quote: str | None = None
+    answers: tuple[ChecklistAnswer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistAnswer:
+    """The answer to one question of a checklist: `value` is the probability of yes, or 0 or 1 without probabilities."""
+
+    question: str
+    weight: float
+    value: float
+    provenance: Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +454,7 @@ class Column:
     has none. `labels` are the labels of a criterion's scale, which count as `values`. `criterion` and `judge` say which
     criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's mean.
     `better` is the better end, empty if that depends on the use. `weight` is the criterion's weight in the overall
-    score.
+    score. A value of `pass_at` or more passes.
     """
 
     name: str
@@ -415,6 +468,7 @@ class Column:
     better: Literal["higher", "lower", ""] = "higher"
     weight: float = 1.0
     values: tuple[float, ...] = ()
+    pass_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

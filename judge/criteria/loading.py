@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
@@ -28,6 +30,7 @@ from judge.criteria.template import (
     read_layouts,
     read_text,
     reference,
+    template_body,
     template_parser,
     template_texts,
 )
@@ -42,6 +45,10 @@ HIDDEN = {
 
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
 _MOST_PARTS = 1_000
+FILES = (".jinja", ".yaml", ".yml", ".md", ".txt")
+"""The kinds of files that a criterion may be."""
+_BODY = '{% extends "layouts/question.jinja" %}\n'
+_SENTENCE = re.compile(r"(?P<name>[^\s:/{}]+):\s+(?P<question>\S.*)", re.DOTALL)
 _FIELDS = ("source", "reference", "references")
 
 
@@ -252,6 +259,9 @@ def load(
         criterion = _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
     elif name_or_path is None:
         raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
+    elif isinstance(name_or_path, str) and (inline := _inline(name_or_path)):
+        name, text = inline
+        criterion = _make_criterion(text, name, f"{name}.jinja", language)
     else:
         criterion = _read(_find_file(validate_name(name_or_path), language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
@@ -287,7 +297,7 @@ def validate_name(value: Any) -> str:
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
     every = sorted(builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
-    if name_or_path.endswith(".jinja"):
+    if Path(name_or_path).suffix in FILES:
         return Path(name_or_path)
     for name, path in every:
         if name_or_path in (name, path.stem):
@@ -313,7 +323,37 @@ def builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    return _make_criterion(read_text(path), path.stem, str(path), language)
+    text = read_text(path)
+    if path.suffix in (".yaml", ".yml"):
+        text = f"---\n{text}\n---\n{_BODY}"
+    elif path.suffix in (".txt", ".md"):
+        text = _with_question(text)
+    return _make_criterion(text, path.stem, str(path), language)
+
+
+def _with_question(text: str) -> str:
+    """A criterion's text made of a question, which may follow a header."""
+    header = front_matter(text) or "---\n"
+    question = template_body(text).strip()
+    return f"{header}question: {json.dumps(question, ensure_ascii=False)}\n---\n{_BODY}"
+
+
+def _inline(entry: str) -> tuple[str, str] | None:
+    """The name and the text of a criterion that is written out: `NAME: QUESTION`, or its keys as a JSON object."""
+    if entry.startswith("{"):
+        keys = json.loads(entry)
+        name = str(keys.pop("name"))
+        return name, f"---\n{yaml.safe_dump(keys, allow_unicode=True, sort_keys=False)}---\n{_BODY}"
+    if match := _SENTENCE.fullmatch(entry):
+        return match["name"], _with_question(match["question"])
+    return None
+
+
+def name_of(entry: str) -> str:
+    """The name of a criterion as people write it: a built-in name, a file, or one that is written out."""
+    if inline := _inline(entry):
+        return inline[0]
+    return Path(entry).stem if Path(entry).suffix in FILES else entry
 
 
 def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion:
@@ -330,6 +370,11 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
         version=header.version,
         language=language,
         path=path,
+        question=header.question.strip(),
+        levels=tuple((str(label), text) for label, text in header.levels.items()),
+        pass_at=header.pass_at,
+        cite=header.cite,
+        seen=frozenset(header.seen),
     )
     return with_needs(replace(criterion, layouts=read_layouts(criterion), said=criterion.told))
 

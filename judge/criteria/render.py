@@ -145,6 +145,10 @@ def _view_of(criterion: Criterion) -> CriterionView:
         form="merged" if criterion.merged else criterion.form,
         # Of chance, and another one in every run: no text can hold it.
         cut=f"<cut {secrets.token_hex(16)}>" if criterion.merged or criterion.form == "decision" else "",
+        question=criterion.question,
+        levels=criterion.levels,
+        examples=criterion.examples,
+        cite=criterion.cite,
     )
 
 

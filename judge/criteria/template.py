@@ -114,13 +114,24 @@ class Header(BaseModel):
     title: str = Field("", description="Name in reports (default: the file's).")
     description: str = Field("", description="What the criterion judges, in a sentence.")
     scale: Annotated[Scale, PlainValidator(_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
-        description=f"Scores that a reply may have: {_SCALES}."
+        Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
     )
     allow_half: bool = Field(False, description="Whether a reply may be 4.5 on a scale of whole numbers.")
     reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
     weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score.")
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
+    question: str = Field("", description="The criterion in a sentence, or a few.")
+    levels: dict[str | int | float, str] = Field({}, description="What a label of the scale means, by label.")
+    pass_at: float | None = Field(None, allow_inf_nan=False, description="Least value that passes.")
+    examples: list[dict[str, Any]] | str = Field(
+        [], description="Texts with output, score, reason and source, or a file with them."
+    )
+    questions: list[str | dict[str, Any]] | str = Field(
+        [], description="Questions of a checklist, each text with an optional weight, or the column that has them."
+    )
+    cite: bool = Field(False, description="Whether the judge quotes the sentence that decided the score.")
+    seen: list[str] = Field([], description="Digests of texts whose ratings were used; no estimate uses them.")
 
 
 def read_header(label: str, text: str) -> Header:
