@@ -53,6 +53,15 @@ def whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def seen_digest(source: str | None, output: str) -> str:
+    """Return 16 hex digits that identify a text whose rating was used: sha256 of the JSON list [source, output].
+
+    Both are `whole` and in Unicode NFC. An empty source is null.
+    """
+    texts = [unicodedata.normalize("NFC", whole(text)) if text else text for text in (source or None, output)]
+    return hashlib.sha256(_encode(texts).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One system's text for one item.
@@ -76,6 +85,11 @@ class Sample:
     def key(self) -> tuple[str, str]:
         """The text's item and system."""
         return self.item, self.system
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """The digests under which the text may be among `Criterion.used`: with its source, and alone."""
+        return frozenset({seen_digest(self.source, self.output), seen_digest(None, self.output)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +213,11 @@ class Criterion:
         The values of its scale are the result for the first text: 1 is a win, 0 a loss.
         """
         return {"first", "second"} <= self.needs
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The digests of the texts whose ratings no estimate may use: `seen` and the examples."""
+        return self.seen.union(seen_digest(example.source, example.output) for example in self.examples)
 
     @property
     def told(self) -> tuple[Any, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.records import Request, Scale, Usage, fold, whole
+from judge.core.records import Criterion, Example, Request, Sample, Scale, Usage, fold, seen_digest, whole
 
 
 def test_a_scale_of_integers() -> None:
@@ -97,3 +100,27 @@ def test_a_whole_text_is_one_that_utf8_can_carry(text: str) -> None:
 def test_surrogates_alone_and_in_pairs() -> None:
     assert whole("a\ud800b") == "a\ufffdb"
     assert whole("\ud83d\ude00") == "😀"
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "digest"),
+    [
+        ("A source.", "A text.", ["A source.", "A text."]),
+        (None, "A text.", [None, "A text."]),
+        ("", "A text.", [None, "A text."]),
+        ("Cafe\u0301", "\ud83d\ude00 \ud800", ["Caf\u00e9", "\U0001f600 \ufffd"]),
+    ],
+)
+def test_a_text_is_known_again_by_its_content(source: str | None, output: str, digest: list[str | None]) -> None:
+    expected = hashlib.sha256(json.dumps(digest, separators=(",", ":")).encode()).hexdigest()[:16]
+    assert seen_digest(source, output) == expected
+
+
+def test_the_texts_that_a_criterion_has_used() -> None:
+    """Those of `seen`, and its examples: with their source, or by the output alone if they have none."""
+    examples = (Example("shown", "4", source="of it"), Example("alone", "2"))
+    criterion = Criterion("c", "", Scale.integers(1, 5), examples=examples, seen=frozenset({seen_digest("s", "kept")}))
+    texts = {("of it", "shown"): True, ("other", "shown"): False, ("any", "alone"): True, (None, "alone"): True}
+    texts |= {("s", "kept"): True, (None, "kept"): False, ("s", "other"): False}
+    for (source, output), used in texts.items():
+        assert bool(Sample("1", "a", output, source).digests & criterion.used) == used
