@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from judge.commands.verify import verify as verify
     from judge.core.errors import JudgeError as JudgeError
     from judge.core.records import Criterion as Criterion
+    from judge.core.records import Example as Example
     from judge.core.records import Failure as Failure
     from judge.core.records import Sample as Sample
     from judge.core.records import Scale as Scale
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "Criterion": "judge.core.records:Criterion",
     "CriterionDiff": "judge.results.comparison:CriterionDiff",
+    "Example": "judge.core.records:Example",
     "Failure": "judge.core.records:Failure",
     "Forecast": "judge.results.planning:Forecast",
     "JudgeCard": "judge.audits.card:JudgeCard",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,13 +132,17 @@ def criteria_show(name: _Criterion, *, format: _Format = "console", **options: A
 
     criterion = load(name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
-        print_json(_criterion_json(criterion) | {"steps": criterion.steps, "template": criterion.template})
+        examples = [asdict(example) for example in criterion.examples]
+        more = {"steps": criterion.steps, "examples": examples, "template": criterion.template}
+        print_json(_criterion_json(criterion) | more)
         return
     print_untrusted(criterion.template.rstrip())
-    typer.echo(
-        f"\nneeds: {', '.join(sorted(criterion.needs))}\ndigest: {criterion.digest[:6]}\nfile: {criterion.path}",
-        err=True,
-    )
+    facts = {"needs": ", ".join(sorted(criterion.needs)), "digest": criterion.digest[:6], "file": criterion.path}
+    if criterion.examples:
+        facts["examples"] = f"{len(criterion.examples)}, scores {', '.join(e.score for e in criterion.examples)}"
+    if criterion.used:
+        facts["ratings not used for validation"] = str(len(criterion.used))
+    typer.echo("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()), err=True)
 
 
 def _criterion_json(criterion: Criterion) -> dict[str, Any]:

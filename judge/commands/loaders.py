@@ -108,12 +108,13 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
             f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
-    criteria.with_steps(path, ["First.", "Second."], replace)  # raises before the request is paid for
+    replaced = ("steps",) if replace else ()
+    criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaced)  # raises before the request is paid for
     if len(config.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     prompt = render_step_drafting_prompt(criterion, criteria.drafting(criterion))
     steps = run_sync(lambda: _request_steps(prompt.messages, config))
-    criteria.write_steps(path, steps, replace=replace)
+    criteria.write_lists(path, {"steps": steps}, replaced)
     return steps
 
 

@@ -306,6 +306,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
         "templates": template_texts(criterion),
+        **({"examples": [asdict(example) for example in criterion.examples]} if criterion.examples else {}),
     }
 
 

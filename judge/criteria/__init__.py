@@ -3,7 +3,8 @@
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
 
-from judge.criteria.draft import drafting, read_steps, with_steps, write_steps
+from judge.criteria.draft import drafting, read_steps
+from judge.criteria.header_lists import with_lists, write_lists
 from judge.criteria.loading import (
     HIDDEN,
     PARAPHRASES,
@@ -34,6 +35,6 @@ __all__ = [
     "template_bodies",
     "template_texts",
     "validate_name",
-    "with_steps",
-    "write_steps",
+    "with_lists",
+    "write_lists",
 ]

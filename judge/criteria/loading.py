@@ -20,6 +20,7 @@ from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
+from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     builtin_prompts,
     display_name,
@@ -323,12 +324,19 @@ def builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    text = read_text(path)
-    if path.suffix in (".yaml", ".yml"):
-        text = f"---\n{text}\n---\n{_BODY}"
-    elif path.suffix in (".txt", ".md"):
-        text = _with_question(text)
-    return _make_criterion(text, path.stem, str(path), language)
+    return _make_criterion(as_template(path, read_text(path)), path.stem, str(path), language)
+
+
+def as_template(path: Path, text: str) -> str:
+    """The text of a criterion's file as that of a .jinja file: a header and a template."""
+    if is_yaml(path):
+        return f"---\n{text}\n---\n{_BODY}"
+    return _with_question(text) if path.suffix in (".txt", ".md") else text
+
+
+def is_yaml(path: Path) -> bool:
+    """Whether a criterion's file is a header alone."""
+    return path.suffix in (".yaml", ".yml")
 
 
 def _with_question(text: str) -> str:
@@ -358,6 +366,7 @@ def name_of(entry: str) -> str:
 
 def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion:
     header = read_header(path, text)
+    examples = read_examples(path, text, header.examples, header.scale) if header.examples else ()
     criterion = Criterion(
         name=name,
         template=text,
@@ -376,12 +385,19 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
         cite=header.cite,
         seen=frozenset(header.seen),
     )
-    return with_needs(replace(criterion, layouts=read_layouts(criterion), said=criterion.told))
+    # The header has a file's name, and the digest its examples.
+    said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
+    return with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
 
 
 def with_needs(criterion: Criterion) -> Criterion:
-    """The criterion with what its texts make it need."""
-    return replace(criterion, needs=required_variables(criterion, template_texts(criterion)))
+    """The criterion with what its texts make it need. Raises CriterionError for a comparison with examples."""
+    made = replace(criterion, needs=required_variables(criterion, template_texts(criterion)))
+    if made.examples and made.pairwise:
+        raise CriterionError(
+            f"{made.path}: examples are texts with a score; a criterion that compares two texts has none"
+        )
+    return made
 
 
 def finalize(criterion: Criterion) -> Criterion:
@@ -390,11 +406,12 @@ def finalize(criterion: Criterion) -> Criterion:
     Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
     """
     result = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
-    result = result if result.title else replace(result, title=result.name)
+    examples = check_examples(((result.path, example) for example in result.examples), result.scale)
+    result = replace(result, title=result.title or result.name, examples=examples)
     if front_matter(result.template):
         header = read_header(result.path, result.template)
-        says = replace(result, scale=header.scale, steps=tuple(header.steps), reply=header.reply).told[2:]
-        if says not in (result.told[2:], result.said[2:]):
+        says = replace(result, scale=header.scale, steps=tuple(header.steps), reply=header.reply).told[2:6]
+        if says not in (result.told[2:6], result.said[2:6]):
             raise CriterionError(
                 f"{result.path}: the header of its template says another scale, steps or reply than the Criterion has; "
                 "judge.load_criterion(text=..., name=...) makes one of a text with its header"

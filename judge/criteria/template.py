@@ -24,7 +24,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
 
-MAX_LABELS = 1_000
+MAX_LABELS, MAX_EXAMPLES = 1_000, 20
 _LARGEST = 1_000_000_000
 MAX_CHARACTERS, MAX_TEMPLATES = 100_000, 50
 """In all templates of a criterion, headers included."""
@@ -106,6 +106,13 @@ _SCALE_SCHEMA = {
 }
 
 
+_TEXT = {"type": "string"}
+_EXAMPLE = _object(
+    ("score",), output=_TEXT, text=_TEXT, score={"type": ["string", "number"]}, reason=_TEXT, source=_TEXT
+)
+_EXAMPLES_SCHEMA = {"anyOf": [{"type": "array", "items": _EXAMPLE, "maxItems": MAX_EXAMPLES}, _TEXT]}
+
+
 class Header(BaseModel):
     """What a header may say."""
 
@@ -124,7 +131,7 @@ class Header(BaseModel):
     question: str = Field("", description="The criterion in a sentence, or a few.")
     levels: dict[str | int | float, str] = Field({}, description="What a label of the scale means, by label.")
     pass_at: float | None = Field(None, allow_inf_nan=False, description="Least value that passes.")
-    examples: list[dict[str, Any]] | str = Field(
+    examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
     )
     questions: list[str | dict[str, Any]] | str = Field(
@@ -279,21 +286,32 @@ def reference(label: str, node: nodes.Node) -> str:
     if not (isinstance(template, nodes.Const) and isinstance(template.value, str)):
         raise CriterionError(f"{at}: the name of another template must be written out, in quotes")
     name = template.value
-    # Links are looked at in `_find`, but not those of the built-in files: some installers link them from a store.
-    if "\\" in name or ":" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise CriterionError(
-            f"{at}: {name!r} lies outside the criterion's folder and the built-in prompts; copy it there"
-        )
+    check_inside(at, name, " and the built-in prompts")
     if not name.endswith(".jinja"):
         raise CriterionError(f"{at}: {name!r} is not a template: its name does not end in .jinja")
     return name
 
 
+def check_inside(at: str, name: str, more: str = "") -> None:
+    """Raise CriterionError if a file's name leads out of the criterion's folder. Links are for `check_link`."""
+    if "\\" in name or ":" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise CriterionError(f"{at}: {name!r} lies outside the criterion's folder{more}; copy it there")
+
+
+def check_link(at: str, file: Path, folder: Path) -> None:
+    """Raise CriterionError if a file is a link that leads out of its folder.
+
+    The built-in files may be: some installers link them from a store.
+    """
+    if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(folder.resolve()):
+        name = str(file.relative_to(folder))
+        raise CriterionError(f"{at}: {name!r} is a link that leads out of the criterion's folder; copy it")
+
+
 def _find_layout(at: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
     for folder in folders:
         if (file := folder / name).is_file():
-            if not folder.is_relative_to(builtin_prompts()) and not file.resolve().is_relative_to(folder.resolve()):
-                raise CriterionError(f"{at}: {name!r} is a link that leads out of the criterion's folder; copy it")
+            check_link(at, file, folder)
             return file
     if isinstance(node, nodes.Include) and node.ignore_missing:
         return None

@@ -1,4 +1,4 @@
-"""criteria.steps: a draft of steps is asked for, read and written. Oracles: files edited by hand, and `render`."""
+"""criteria.draft: a draft of steps is asked for and read. Oracle: `render`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
 
 from judge import criteria
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, Prompt, Sample
-from judge.criteria import draft as drafts
 from judge.criteria.render import Renderer, render_step_drafting_prompt
 
 HEAD = "---\nscale: [1, 5]\n---\n"
@@ -145,130 +142,3 @@ def test_replies_that_are_no_lists_of_steps_are_kept(reply: str, says: str) -> N
     with pytest.raises(ParseError, match=re.escape(says)) as caught:
         criteria.read_steps(reply)
     assert caught.value.raw == reply
-
-
-# ---------------------------------------------------------------------------------------------------------- the writing
-
-FILE = """---
-# How a reply sounds.
-title: Tone  # of voice
-{steps}scale: [1, 5]
-
-# Last.
----
-{{{{ output }}}}
---- and no header: steps: [no]
-"""
-NEW = ("Read it: all.", "- no", "점수를 고른다.", "yes")
-WRITTEN = "steps:\n  - 'Read it: all.'\n  - '- no'\n  - 점수를 고른다.\n  - 'yes'\n"
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("steps: []\n", WRITTEN),
-        ("steps: [a, 'b']  # two\n", WRITTEN[:-1] + "  # two\n"),
-        ("steps:\n  - a\n  - b  # two\n# Then:\n\n", WRITTEN[:-1] + "  # two\n# Then:\n\n"),
-        ("steps: # two\n- a\n\n# more\n- |\n  b\n\n", "steps: # two\n" + WRITTEN[7:-1].replace("  -", "-") + "\n\n"),
-        ("steps:\n    - >-\n      a\n      b\n", WRITTEN.replace("  -", "    -")),
-    ],
-)
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
-    tmp_path: Path, old: str, new: str, end: str, mark: bytes
-) -> None:
-    path = tmp_path / "my.jinja"
-    path.write_bytes(mark + FILE.format(steps=old).replace("\n", end).encode())
-    before = criteria.load(str(path))
-    criteria.write_steps(path, NEW, replace=True)
-    assert path.read_bytes() == mark + FILE.format(steps=new).replace("\n", end).encode()
-    after = criteria.load(str(path))
-    assert after.steps == NEW
-    assert replace(after, template="") == replace(before, template="", steps=NEW)
-    assert [file.name for file in tmp_path.iterdir()] == ["my.jinja"]
-
-
-def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
-    path = Path(write(FILE.format(steps="")))
-    criteria.write_steps(path, NEW)
-    assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace("# Last.\n", "# Last.\n" + WRITTEN)
-    path = Path(write("---\n  scale: [1, 5]\n---\n{{ output }}"))
-    criteria.write_steps(str(path), ("a", "b"))
-    written = "---\n  scale: [1, 5]\n  steps:\n    - a\n    - b\n---\n{{ output }}"
-    assert path.read_text(encoding="utf-8") == written
-
-
-@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=2, max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_read_is_written_and_loaded(tmp_path: Path, lines: list[str]) -> None:
-    path = tmp_path / "my.jinja"
-    path.write_text(HEAD + EXTENDS, encoding="utf-8")
-    try:
-        steps = criteria.read_steps("\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)))
-    except ParseError:
-        reject()
-    criteria.write_steps(path, steps)
-    assert criteria.load(str(path)).steps == steps
-
-
-def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
-    text = FILE.format(steps="steps: [a]\n")
-    path = Path(write(text))
-    with pytest.raises(CriterionError, match=r"my\.jinja: has steps already"):
-        criteria.write_steps(path, NEW)
-    assert path.read_text(encoding="utf-8") == text
-
-
-@pytest.mark.parametrize(
-    "header", ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"]
-)
-def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
-    text = f"---\n{header}\n---\n{{{{ output }}}}"
-    path = Path(write(text))
-    with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"):
-        criteria.write_steps(path, NEW, replace=True)
-    assert path.read_text(encoding="utf-8") == text
-    assert [file.name for file in path.parent.iterdir()] == ["my.jinja"]
-
-
-@pytest.mark.parametrize("steps", [(), ("a\nb", "c"), ("a", "b\u2028c"), ("a", " "), ("a", ""), ("a", "\ud800")])
-def test_steps_that_are_no_lines_of_text_are_not_written(write: Write, steps: tuple[str, ...]) -> None:
-    path = Path(write(HEAD + "{{ output }}"))
-    with pytest.raises(CriterionError, match=r"my\.jinja: steps are lines of text, one for each, and at least one"):
-        criteria.write_steps(path, steps)
-    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
-
-
-@pytest.mark.parametrize("damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"])
-def test_what_would_change_more_than_the_steps_is_not_written(
-    write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    path = Path(write(HEAD + "{{ output }}"))
-    monkeypatch.setattr(drafts, "_with_steps", lambda raw, text, steps: raw.replace("scale", damage))
-    with pytest.raises(CriterionError, match="the steps do not fit into this header"):
-        criteria.write_steps(path, ("a", "b"))
-    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
-
-
-def test_a_folder_that_cannot_be_written_leaves_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    path = Path(write(HEAD + "{{ output }}"))
-    monkeypatch.setattr(drafts.os, "fsync", fail)
-    with pytest.raises(CriterionError, match=r"my\.jinja: cannot be written: Permission denied"):
-        criteria.write_steps(path, ("a", "b"))
-    assert [(file.name, file.read_text(encoding="utf-8")) for file in path.parent.iterdir()] == [
-        ("my.jinja", HEAD + "{{ output }}")
-    ]
-
-
-def test_a_link_stays_a_link_and_the_mode_stays(write: Write, tmp_path: Path) -> None:
-    path, link = Path(write(HEAD + "{{ output }}")), tmp_path / "link.jinja"
-    path.chmod(0o640)
-    link.symlink_to(path)
-    criteria.write_steps(link, ("a", "b"))
-    assert link.is_symlink()
-    assert criteria.load(str(path)).steps == ("a", "b")
-    assert path.stat().st_mode & 0o777 == 0o640

@@ -1,0 +1,101 @@
+"""Examples of a criterion: texts with the score that they deserve, in its header, in a file beside it, or in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judge.core import yaml_lines
+from judge.core.errors import CriterionError
+from judge.core.label_spellings import fold, label_index
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Example, Scale
+from judge.criteria.template import MAX_EXAMPLES, check_inside, check_link, front_matter, read_text
+from judge.data import rows
+
+_KEYS = ("output", "text", "score", "reason", "source")
+_YAML = (".yaml", ".yml")
+
+
+def read_examples(label: str, text: str, given: list[Any] | str, scale: Scale) -> tuple[Example, ...]:
+    """Return the examples that the header of a criterion's text names: a list, or a file beside the criterion's own.
+
+    Raises CriterionError or DataError, with file and line.
+    """
+    pairs = getattr(yaml_lines.tree(front_matter(text)), "value", ())
+    key, value = next(((key, value) for key, value in pairs if key.value == "examples"), (None, None))
+    at = f"{label}:{key.start_mark.line + 1 if key else 1}"  # without the key, it came with a merged one (<<)
+    if isinstance(given, str):
+        return check_examples(_file(at, Path(label).parent, given), scale)
+    places = [f"{label}:{node.start_mark.line + 1}" for node in value.value] if value else [at] * len(given)
+    return check_examples(zip(places, given, strict=True), scale)
+
+
+def _file(at: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each example of a file with its place."""
+    check_inside(at, name)
+    path = folder / name
+    if not path.is_file():
+        raise CriterionError(
+            f"{at}: examples: no file {str(path)!r}; write a list of examples, or the name of their file"
+        )
+    check_link(at, path, folder)
+    if path.suffix.lower() not in _YAML:
+        if path.suffix.lower() not in rows.SUFFIXES:
+            raise CriterionError(
+                f"{at}: examples: {unknown_name_message('suffix', path.suffix, [*rows.SUFFIXES, *_YAML])}"
+            )
+        for row in rows.rows(path):
+            if isinstance(row, rows.RawRow):
+                yield row.where, {key: cell for key, cell in row.cells.items() if not rows.is_missing(cell, row.flat)}
+        return
+    try:
+        tree = yaml_lines.tree(read_text(path))
+        if not isinstance(tree, yaml.SequenceNode):
+            raise CriterionError(f"{path}:1: examples are a list: - {{output: ..., score: ...}}")
+        for node in tree.value:
+            yield f"{path}:{node.start_mark.line + 1}", yaml_lines.construct(node)
+    except yaml_lines.Malformed as error:
+        raise CriterionError(f"{path}:{error.line or 1}: {error}") from error
+
+
+def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
+    """Return the examples of mappings or Examples, each given with its place; scores become labels of the scale.
+
+    Raises CriterionError.
+    """
+    listed = list(islice(entries, MAX_EXAMPLES + 1))
+    if len(listed) > MAX_EXAMPLES:
+        raise CriterionError(f"{listed[-1][0]}: examples: more than {MAX_EXAMPLES}; every prompt shows all of them")
+    return tuple(_example(f"{where}: examples", entry, scale) for where, entry in listed)
+
+
+def _example(at: str, entry: Any, scale: Scale) -> Example:
+    if isinstance(entry, Example):
+        entry = {name: getattr(entry, name) for name in Example.__slots__}
+    if not isinstance(entry, Mapping):
+        raise CriterionError(f"{at}: {entry!r:.60} is not a mapping; write {{output: ..., score: ...}}")
+    for key in entry:
+        if key not in _KEYS:
+            raise CriterionError(f"{at}: {unknown_name_message('key', str(key), list(_KEYS))}")
+    if "output" in entry and "text" in entry:
+        raise CriterionError(f"{at}: output and text mean the same; leave out one")
+    texts = {"output": entry.get("output", entry.get("text"))}
+    texts |= {key: entry.get(key) or "" for key in ("reason", "source")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
+            problem = "is missing" if text is None else f"is {text!r:.60}, not text; put it in quotes"
+            raise CriterionError(f"{at}: {key} {problem}")
+    if not texts["output"].strip():
+        raise CriterionError(f"{at}: output is empty; an example shows a text")
+    score = entry.get("score")
+    if (label := label_index(scale).label(fold(str(score)))) is None:
+        labels = scale.labels if len(scale.labels) <= MAX_EXAMPLES else (scale.labels[0], "…", scale.labels[-1])
+        quotes = "; put yes, no, on and off in quotes" if isinstance(score, bool) else ""
+        problem = "is missing" if score is None else f"{str(score)!r:.60} is not a label"
+        raise CriterionError(f"{at}: score {problem}; the scale has {', '.join(labels)}{quotes}")
+    return Example(score=label, **texts)

@@ -1,0 +1,135 @@
+"""criteria.examples: examples of a criterion, in its header, in a file, and in Python. Oracles: hand-written files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import judge
+from judge import criteria
+from judge.core.errors import JudgeError
+from judge.core.records import Criterion, Example, Scale
+
+BODY = '---\n{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}Is it polite?{% endblock %}\n'
+ROWS = [
+    {"output": "Good morning.", "score": 5, "reason": "It greets."},
+    {"output": "Go away.\nNow.", "score": "1", "source": "May I come in?"},
+    {"output": "Hm.", "score": 3.0},
+]
+EXAMPLES = (
+    Example("Good morning.", "5", "It greets."),
+    Example("Go away.\nNow.", "1", source="May I come in?"),
+    Example("Hm.", "3"),
+)
+
+
+def put(folder: Path, header: str, name: str = "polite.jinja", body: str = BODY) -> str:
+    path = folder / name
+    path.write_text(f"---\n{header}\n{body}", encoding="utf-8")
+    return str(path)
+
+
+def refused(path: str) -> str:
+    with pytest.raises(JudgeError) as caught:
+        criteria.load(path, pairwise=None)
+    return str(caught.value).replace(str(Path(path).parent) + "/", "")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet", "yaml"])
+def test_examples_are_those_of_the_header_or_of_a_file(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / "examples" / f"rated.{suffix}"
+    file.parent.mkdir()
+    frame = pd.DataFrame(ROWS).astype({"score": str})
+    if suffix == "jsonl":
+        file.write_text("\n".join(map(json.dumps, ROWS)))
+    elif suffix in ("json", "yaml"):
+        file.write_text(json.dumps(ROWS))
+    else:
+        (frame.to_csv if suffix == "csv" else frame.to_parquet)(file, index=False)
+    of_file = criteria.load(put(tmp_path, f"examples: examples/rated.{suffix}"))
+    of_header = criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS)}", "inline.jinja"))
+    assert of_file.examples == of_header.examples == EXAMPLES
+
+
+def test_the_digest_has_the_examples_wherever_they_are(tmp_path: Path) -> None:
+    rated = tmp_path / "rated.jsonl"
+    rated.write_text(json.dumps(ROWS[0]))
+    path = put(tmp_path, "examples: rated.jsonl")
+    first = criteria.load(path)
+    assert criteria.finalize(replace(first, reply="reason_then_score")).examples == EXAMPLES[:1]
+    rated.write_text(json.dumps(ROWS[0] | {"score": 4}))
+    digests = {first.digest, criteria.load(path).digest, replace(first, examples=()).digest}
+    digests |= {criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest for n in (1, 2)}
+    assert len(digests) == 5
+    none = criteria.load(put(tmp_path, "title: T"))
+    assert none.digest == replace(none, said=replace(none, examples=()).told).digest
+
+
+def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None:
+    header = "allow_half: true\nexamples: [{text: a, score: 4.5}, {text: b, score: '4.0'}]"
+    assert [e.score for e in criteria.load(put(tmp_path, header)).examples] == ["4.5", "4"]
+    header = "scale: {labels: ['yes', 'no'], values: [1, 0]}\nexamples: [{text: a, score: 'Yes'}]"
+    assert [e.score for e in criteria.load(put(tmp_path, header)).examples] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("title: T\nexamples:\n- {output: a, score: 5}\n- {output: b, score: 6}",
+         "polite.jinja:5: examples: score '6' is not a label; the scale has 1, 2, 3, 4, 5"),
+        ("examples: [{output: a, score: 4.5}]", "polite.jinja:2: examples: score '4.5' is not a label"),
+        ("scale: [0, 100]\nexamples: [{output: a, score: x}]", "score 'x' is not a label; the scale has 0, …, 100"),
+        ("scale: {labels: ['yes', 'no'], values: [1, 0]}\nexamples:\n- output: a\n  score: yes",
+         "polite.jinja:4: examples: score 'True' is not a label; the scale has yes, no; put yes, no, on and off in"),
+        ("examples: [{output: a}]", "score is missing; the scale has 1, 2, 3, 4, 5"),
+        ("examples: [{score: 1}]", "output is missing"),
+        ("examples: [{output: ' ', score: 1}]", "output is empty; an example shows a text"),
+        ("examples: [{output: 7, score: 1}]", "output is 7, not text; put it in quotes"),
+        ("examples: [{output: a, score: 1, reason: [b]}]", "reason is ['b'], not text"),
+        ("examples: [{output: a, text: a, score: 1}]", "output and text mean the same; leave out one"),
+        ("examples: [{output: a, scor: 1}]", "unknown key 'scor'; did you mean 'score'?"),
+        ("examples: [a]", "examples: 'a' is not a mapping; write {output: ..., score: ...}"),
+        ("examples: 5", "polite.jinja:2: examples: Input should be a valid list, not 5"),
+        (f"examples: [{'{output: a, score: 1}, ' * 21}]", "polite.jinja:2: examples: more than 20; every prompt shows"),
+        ("examples: ../rated.jsonl", "polite.jinja:2: '../rated.jsonl' lies outside the criterion's folder; copy it"),
+        ("examples: /etc/passwd", "lies outside the criterion's folder"),
+        ("examples: linked.jsonl", "'linked.jsonl' is a link that leads out of the criterion's folder; copy it"),
+        ("title: T\nexamples: none.jsonl", "polite.jinja:3: examples: no file 'none.jsonl'"),
+        ("examples: '*.jsonl'", "no file '*.jsonl'"),
+        ("examples: polite.jinja", "unknown suffix '.jinja'"),
+        ("examples: bad.jsonl", "bad.jsonl:2: examples: score '9' is not a label"),
+        ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, text, score, reason, source)"),
+        ("examples: bad.yaml", "bad.yaml:3: examples: score is missing"),
+        ("examples: map.yml", "map.yml:1: examples are a list"),
+        ("examples: torn.yml", "torn.yml:2: not YAML"),
+    ],
+)  # fmt: skip
+def test_bad_examples_name_their_line_and_what_is_wrong(tmp_path: Path, header: str, says: str) -> None:
+    folder = tmp_path / "criteria"
+    folder.mkdir()
+    files = {"bad.jsonl": '{"output": "a", "score": 1}\n{"output": "b", "score": 9}', "bad.csv": "output,note\na,b\n"}
+    files |= {"bad.yaml": "- output: a\n  score: 1\n- output: b\n", "map.yml": "output: a\n", "torn.yml": "- [a\n- {"}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
+    (folder / "linked.jsonl").symlink_to(tmp_path / "rated.jsonl")
+    assert says in refused(put(folder, header))
+
+
+def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
+    header = "scale: {labels: [A, B], values: [1, 0]}\nexamples: [{output: a, score: A}]"
+    assert "a criterion that compares two texts has none" in refused(
+        put(tmp_path, header, body="---\n{{ first }}{{ second }}\n")
+    )
+
+
+def test_examples_in_python_are_records_or_mappings() -> None:
+    given = (judge.Example("a", "4.0"), {"text": "b", "score": 2})
+    made = Criterion("polite", "{{ output }}", Scale.integers(1, 5), examples=given)  # type: ignore[arg-type]
+    assert criteria.finalize(made).examples == (Example("a", "4"), Example("b", "2"))
+    with pytest.raises(judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"):
+        judge.render(replace(made, examples=(Example("a", "7"),)), {"output": "x"})

@@ -1,0 +1,186 @@
+"""criteria.header_lists: lists are written into headers. Oracles: files edited by hand, and what is loaded again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+
+from judge import criteria
+from judge.core.errors import CriterionError, ParseError
+from judge.criteria import header_lists
+
+HEAD = "---\nscale: [1, 5]\n---\n"
+EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def put(text: str) -> str:
+        path = tmp_path / "my.jinja"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return put
+
+
+FILE = """---
+# How a reply sounds.
+title: Tone  # of voice
+{steps}scale: [1, 5]
+
+# Last.
+---
+{{{{ output }}}}
+--- and no header: steps: [no]
+"""
+NEW = ("Read it: all.", "- no", "점수를 고른다.", "yes")
+WRITTEN = "steps:\n  - 'Read it: all.'\n  - '- no'\n  - 점수를 고른다.\n  - 'yes'\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("steps: []\n", WRITTEN),
+        ("steps: [a, 'b']  # two\n", WRITTEN[:-1] + "  # two\n"),
+        ("steps:\n  - a\n  - b  # two\n# Then:\n\n", WRITTEN[:-1] + "  # two\n# Then:\n\n"),
+        ("steps: # two\n- a\n\n# more\n- |\n  b\n\n", "steps: # two\n" + WRITTEN[7:-1].replace("  -", "-") + "\n\n"),
+        ("steps:\n    - >-\n      a\n      b\n", WRITTEN.replace("  -", "    -")),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
+    tmp_path: Path, old: str, new: str, end: str, mark: bytes
+) -> None:
+    path = tmp_path / "my.jinja"
+    path.write_bytes(mark + FILE.format(steps=old).replace("\n", end).encode())
+    before = criteria.load(str(path))
+    criteria.write_lists(path, {"steps": NEW}, ("steps",))
+    assert path.read_bytes() == mark + FILE.format(steps=new).replace("\n", end).encode()
+    after = criteria.load(str(path))
+    assert after.steps == NEW
+    assert replace(after, template="") == replace(before, template="", steps=NEW)
+    assert [file.name for file in tmp_path.iterdir()] == ["my.jinja"]
+
+
+def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
+    path = Path(write(FILE.format(steps="")))
+    criteria.write_lists(path, {"steps": NEW})
+    assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace("# Last.\n", "# Last.\n" + WRITTEN)
+    path = Path(write("---\n  scale: [1, 5]\n---\n{{ output }}"))
+    criteria.write_lists(str(path), {"steps": ["a", "b"]})
+    written = "---\n  scale: [1, 5]\n  steps:\n    - a\n    - b\n---\n{{ output }}"
+    assert path.read_text(encoding="utf-8") == written
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=2, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_read_is_written_and_loaded(tmp_path: Path, lines: list[str]) -> None:
+    path = tmp_path / "my.jinja"
+    path.write_text(HEAD + EXTENDS, encoding="utf-8")
+    try:
+        steps = criteria.read_steps("\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)))
+    except ParseError:
+        reject()
+    criteria.write_lists(path, {"steps": steps})
+    assert criteria.load(str(path)).steps == steps
+
+
+def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
+    text = FILE.format(steps="steps: [a]\n")
+    path = Path(write(text))
+    with pytest.raises(CriterionError, match=r"my\.jinja: has steps already"):
+        criteria.write_lists(path, {"steps": NEW})
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "header", ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"]
+)
+def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
+    text = f"---\n{header}\n---\n{{{{ output }}}}"
+    path = Path(write(text))
+    with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"):
+        criteria.write_lists(path, {"steps": NEW}, ("steps",))
+    assert path.read_text(encoding="utf-8") == text
+    assert [file.name for file in path.parent.iterdir()] == ["my.jinja"]
+
+
+@pytest.mark.parametrize("damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"])
+def test_what_would_change_more_than_the_steps_is_not_written(
+    write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    path = Path(write(HEAD + "{{ output }}"))
+    monkeypatch.setattr(header_lists, "_with_list", lambda raw, key, values, whole: raw.replace("scale", damage))
+    with pytest.raises(CriterionError, match="the steps do not fit into this header"):
+        criteria.write_lists(path, {"steps": ["a", "b"]})
+    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = Path(write(HEAD + "{{ output }}"))
+    monkeypatch.setattr(header_lists.os, "fsync", fail)
+    with pytest.raises(CriterionError, match=r"my\.jinja: cannot be written: Permission denied"):
+        criteria.write_lists(path, {"steps": ["a", "b"]})
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in path.parent.iterdir()] == [
+        ("my.jinja", HEAD + "{{ output }}")
+    ]
+
+
+def test_a_link_stays_a_link_and_the_mode_stays(write: Write, tmp_path: Path) -> None:
+    path, link = Path(write(HEAD + "{{ output }}")), tmp_path / "link.jinja"
+    path.chmod(0o640)
+    link.symlink_to(path)
+    criteria.write_lists(link, {"steps": ["a", "b"]})
+    assert link.is_symlink()
+    assert criteria.load(str(path)).steps == ("a", "b")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+EXAMPLES = [{"score": 5, "output": "Good morning.\n\n  How are you?\n"}, {"score": "yes", "output": "One\u2028two: #3"}]
+BLOCK = (
+    "examples:\n  - score: 5\n    output: |\n      Good morning.\n\n        How are you?\n"
+    "  - score: 'yes'\n    output: \"One\\Ltwo: #3\"\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("my.yaml", "question: Is it?\n# Last.", "question: Is it?\n# Last.\n{}seen:\n  - '12'\n"),
+        ("my.yml", "examples: rated.jsonl # old\nseen: ['3']\nquestion: Is it?\n",
+         "{} # old\nseen:\n  - '12'\nquestion: Is it?\n"),
+        ("my.md", "Is it polite?\n\n---\nVery?", "---\n{}seen:\n  - '12'\n---\nIs it polite?\n\n---\nVery?"),
+        ("my.txt", "---\nexamples:\n- score: 1\n  text: >-\n   a\n   b\n\n# Then:\nscale: [1, 5]\n---\nIs it?",
+         "---\n{}\n# Then:\nscale: [1, 5]\nseen:\n  - '12'\n---\nIs it?"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_examples_go_into_every_kind_of_file(
+    tmp_path: Path, name: str, before: str, after: str, end: str, mark: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes((mark + before).replace("\n", end).encode())
+    lists = {"examples": EXAMPLES, "seen": ["12"]}
+    criteria.write_lists(path, lists, lists)
+    block = BLOCK.removesuffix("\n") if " # old" in after else BLOCK
+    if name == "my.txt":
+        block = block.replace("\n  ", "\n")
+    assert path.read_bytes().decode() == (mark + after.format(block)).replace("\n", end)
+
+
+def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
+    path = Path(write(HEAD + "{{ output }}"))
+    with pytest.raises(CriterionError, match="with these examples it would have more than 100,000 characters"):
+        criteria.write_lists(path, {"examples": [{"score": 5, "output": "x" * 100_000}]})
+    assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
