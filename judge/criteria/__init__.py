@@ -6,6 +6,7 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 from judge.criteria.draft import drafting, read_steps
 from judge.criteria.header_lists import with_lists, write_lists
 from judge.criteria.loading import (
+    FILES,
     HIDDEN,
     PARAPHRASES,
     builtin,
@@ -14,12 +15,22 @@ from judge.criteria.loading import (
     languages,
     load,
     paraphrase,
+    reads,
     validate_name,
 )
-from judge.criteria.template import builtin_prompts, is_packaged, shared_layout, template_bodies, template_texts
+from judge.criteria.template import (
+    MAX_EXAMPLES,
+    builtin_prompts,
+    is_packaged,
+    shared_layout,
+    template_bodies,
+    template_texts,
+)
 
 __all__ = [
+    "FILES",
     "HIDDEN",
+    "MAX_EXAMPLES",
     "PARAPHRASES",
     "builtin",
     "builtin_prompts",
@@ -31,6 +42,7 @@ __all__ = [
     "load",
     "paraphrase",
     "read_steps",
+    "reads",
     "shared_layout",
     "template_bodies",
     "template_texts",

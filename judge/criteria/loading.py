@@ -59,12 +59,7 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    try:
-        tree = nodes.Template(list(_Flat(criterion, texts).body(own_name(criterion), ())), lineno=1)
-        tree.set_environment(template_parser())
-        free = meta.find_undeclared_variables(tree)
-    except RecursionError as error:
-        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
+    tree, free = _flattened(criterion, texts)
     for name, reason in HIDDEN.items():
         if name in free:
             raise CriterionError(f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}")
@@ -72,6 +67,21 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     tested += [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d") and node.node]
     optional = {node.name for node in tested if isinstance(node, nodes.Name)}
     return frozenset(free - optional - {"this", "self", "super"})
+
+
+def reads(criterion: Criterion, variable: str) -> bool:
+    """Whether a criterion's prompt shows a variable if the sample has it, needed or not."""
+    return variable in _flattened(criterion, template_texts(criterion))[1]
+
+
+def _flattened(criterion: Criterion, texts: dict[str, str]) -> tuple[nodes.Template, set[str]]:
+    """Everything that is rendered as one template, and the variables that it reads."""
+    try:
+        tree = nodes.Template(list(_Flat(criterion, texts).body(own_name(criterion), ())), lineno=1)
+        tree.set_environment(template_parser())
+        return tree, meta.find_undeclared_variables(tree)
+    except RecursionError as error:
+        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
