@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -133,3 +134,21 @@ def test_examples_in_python_are_records_or_mappings() -> None:
     assert criteria.finalize(made).examples == (Example("a", "4"), Example("b", "2"))
     with pytest.raises(judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"):
         judge.render(replace(made, examples=(Example("a", "7"),)), {"output": "x"})
+
+
+def test_a_run_stores_its_examples(tmp_path: Path) -> None:
+    (tmp_path / "rated.jsonl").write_text(json.dumps(ROWS[0]))
+    run = partial(
+        judge.evaluate,
+        [{"output": "Hello.", "source": "Hi."}],
+        model=judge.ScriptedProvider(lambda request: "4"),
+        cache=False,
+    )
+    with_examples, without = (
+        run(criteria=put(tmp_path, header)).info["criteria"]["polite"]
+        for header in ("examples: rated.jsonl", "title: T")
+    )
+    assert with_examples["examples"] == [
+        {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
+    ]
+    assert "examples" not in without
