@@ -54,18 +54,18 @@ def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) ->
         if getattr(before, key) and key not in replace:
             raise CriterionError(f"{path}: has {key} already; --replace writes new ones over them")
     raw = path.read_bytes().decode("utf-8")
-    for key, values in lists.items():
-        raw = _with_list(raw, key, values, whole=is_yaml(path))
     names = " and ".join(lists)
-    if len(raw) > MAX_CHARACTERS:
-        raise CriterionError(f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters")
     # Only the lists may differ. The template behind the header is the same, so that it loads as before.
     misfit = f"{path}: the {names} do not fit into this header; write it as lines `key: value`, without & and *"
     try:
+        for key, values in lists.items():
+            raw = _with_list(raw, key, values, whole=is_yaml(path))
         new = as_template(path, _normal(raw))
         header = read_header(str(path), new)
-    except CriterionError as error:
+    except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
+    if len(raw) > MAX_CHARACTERS:
+        raise CriterionError(f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters")
     same_template = template_body(new).lstrip("\n") == template_body(text).lstrip("\n")
     if header != before.model_copy(update={key: list(values) for key, values in lists.items()}) or not same_template:
         raise CriterionError(misfit)

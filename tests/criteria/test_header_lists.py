@@ -184,3 +184,12 @@ def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
     with pytest.raises(CriterionError, match="with these examples it would have more than 100,000 characters"):
         criteria.write_lists(path, {"examples": [{"score": 5, "output": "x" * 100_000}]})
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
+
+
+@pytest.mark.parametrize("text", ['{question: "Is it?", scale: [1, 5]}', '{question: "Is it?"}\n', "a: *b\n"])
+def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(text)
+    with pytest.raises(CriterionError, match=r"the examples and seen do not fit into this header|not YAML"):
+        criteria.write_lists(path, {"examples": EXAMPLES, "seen": ["12"]})
+    assert path.read_text() == text
