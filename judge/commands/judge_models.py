@@ -179,6 +179,8 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], judges: Mappin
         notes.append(
             f"There are no workers with {option('engine', config.engine)}: {option('ray_workers')} had no effect."
         )
+    if config.panel != "mean" and len(judges) == 1:
+        notes.append(f"One judge is no panel: {option('panel', config.panel)} had no effect.")
     asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")

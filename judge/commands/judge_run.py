@@ -303,14 +303,14 @@ def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedge
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
-    """Return the columns of the judgments; for a panel, each criterion's mean and then its judges."""
+    """Return the columns of the judgments; for a panel, each criterion's combined value and then its judges."""
     columns_of_run: list[Column] = []
     for criterion in prepared.criteria:
         of_judges = [
             signed_column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        columns_of_run += [analyze.mean_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
+        columns_of_run += [analyze.panel_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
     return columns_of_run
 
 

@@ -278,6 +278,7 @@ def signed_column(
         judge=judge if suffix else "",
         weight=criterion.weight,
         values=scale.values,
+        panel=config.panel if suffix else "mean",
     )
 
 

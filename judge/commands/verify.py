@@ -30,7 +30,7 @@ from judge.results.result import Result, analyzed, check_same_run, file_digests,
 from judge.scoring import expectation
 from judge.scoring.reread import criterion_of, reread, settings_of
 from judge.scoring.strategies import Strategy
-from judge.stats.analyze import judged_columns, mean_column
+from judge.stats.analyze import judged_columns, panel_column
 from judge.table import RUN, SCORES, Row, Table
 
 _MOST_ROWS = 200
@@ -217,7 +217,7 @@ class _Checks:
     def statistics(self) -> Iterator[Difference]:
         """Analyse the table again and compare the whole of run.json."""
         table, info = self._table, dict(self._info)
-        columns = self._columns | {name: mean_column(judges) for name, judges in self._panels.items()}
+        columns = self._columns | {name: panel_column(judges) for name, judges in self._panels.items()}
         if "signatures" in info:  # those of a filtered run may be of more columns
             info["signatures"] = info["signatures"] | {name: column.signature for name, column in columns.items()}
         if self._whole and "rows" in info.get("data", {}):
@@ -235,6 +235,7 @@ class _Checks:
             yield from _row_differences(table.rows(), recomputed.table.rows())
         content = {**run_content(recomputed), "columns": to_json(list(columns.values()))}
         stored = {key: value for key, value in self._stored.items() if key != "digests"}
+        stored["columns"] = to_json(self._result.table.columns)  # with what an older judge did not store
         differences = list(_differences(stored, content, RUN))
         if self._older:
             self.unchecked.append("statistics but means: an earlier judge stored the run")

@@ -471,9 +471,9 @@ class Column:
 
     `signature` names everything needed to reproduce the column. `low` and `high` are the ends of the scale, None if it
     has none. `labels` are the labels of a criterion's scale, which count as `values`. `criterion` and `judge` say which
-    criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's mean.
-    `better` is the better end, empty if that depends on the use. `weight` is the criterion's weight in the overall
-    score. A value of `pass_at` or more passes.
+    criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's value,
+    which `panel` says how to combine. `better` is the better end, empty if that depends on the use. `weight` is the
+    criterion's weight in the overall score. A value of `pass_at` or more passes.
     """
 
     name: str
@@ -488,6 +488,7 @@ class Column:
     weight: float = 1.0
     values: tuple[float, ...] = ()
     pass_at: float | None = None
+    panel: Literal["mean", "median", "majority"] = "mean"
 
 
 @dataclass(frozen=True, slots=True)

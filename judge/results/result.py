@@ -26,7 +26,7 @@ from judge.data.samples import Value
 from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, reread_rows, settings_of
 from judge.stats import human_agreement
-from judge.stats.analyze import Overall, analyze, judged_columns, mean_column, overall
+from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
@@ -289,7 +289,7 @@ class Result:
 def analyzed(
     samples: Sequence[Sample], columns: Sequence[Column], rows: Sequence[Score | Failure], info: Mapping[str, Any]
 ) -> Result:
-    """Return the result of a run's rows, without those of a panel's means, by the plan and the status in `info`."""
+    """Return the result of a run's rows, without a panel's own, by the plan and the status in `info`."""
     plan = info.get("plan") or {}
     seed, orders = plan.get("seed", 0), plan.get("orders")
     criteria = info.get("criteria", [column for column in columns if column.kind == "criterion"])
@@ -508,7 +508,7 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     table, plan = result.table, result.info.get("plan") or {}
     matching = samples.filter_rows(table.samples, values, plan.get("map") or {})
     rows = list(_remaining_rows(result, matching))
-    # A panel's column has no rows yet: `analyze` computes its means from those of its judges.
+    # A panel's column has no rows yet: `analyze` combines those of its judges.
     columns_with_rows = {row.column for row in rows}
     panels = {column.criterion for column in result.table.columns if column.judge and column.name in columns_with_rows}
     columns = [column for column in result.table.columns if column.name in columns_with_rows | panels]
@@ -562,7 +562,7 @@ def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | Non
             scale = again.criteria[column.name].scale
             signature = f"{column.signature}|reread {described}" if changed else column.signature
             judges[column.name] = replace(column, signature=signature, labels=scale.labels, values=scale.values)
-    panels = {name: mean_column(columns) for name, columns in judged_columns(judges.values()).items()}
+    panels = {name: panel_column(columns) for name, columns in judged_columns(judges.values()).items()}
     columns = [{**judges, **panels}.get(column.name, column) for column in table.columns]
     total = plural(sum(row.column in criteria for row in again.rows), "value")
     lost, won = (sum(change[name] is None for change in again.changes) for name in ("after", "before"))

@@ -1,17 +1,19 @@
 """Compute everything that the rows of a run support: means, differences, rankings, agreement.
 
-`analyze` combines it. `overall` weights the criteria of each text into one number; `panel_means` averages the judges of
-a panel.
+`analyze` combines it. `overall` weights the criteria of each text into one number; `panel_rows` combines the judges
+of a panel, and `panel_splits` counts the texts on which they differ widely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
+from statistics import fmean, median, multimode
 
 import numpy as np
 
+from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.stats.agreement import alpha, repeats
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
@@ -26,6 +28,8 @@ NAME = "overall"
 """The column's name."""
 _PROVENANCE = Provenance("overall")
 _MATRIX_RESAMPLES = 500
+_MOST_SPLITS = 5
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class WeightedScores:
 
 
 def overall(table: Table) -> WeightedScores | None:
-    """Compute the weighted mean of the criteria's columns (a panel's means) and a table that contains it.
+    """Compute the weighted mean of the criteria's columns (a panel's values) and a table that contains it.
 
     Return None for fewer than two weighted criteria, if a column is already called `overall`, and for comparisons.
     """
@@ -98,43 +102,137 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
     return by_criterion
 
 
-def mean_column(judges: Sequence[Column]) -> Column:
-    """Return the column of a panel's mean on one criterion. Its signature contains the judges' signatures."""
-    signature = f"mean of {len(judges)} judges: {'; '.join(column.signature for column in judges)}"
+def panel_column(judges: Sequence[Column]) -> Column:
+    """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
+    signatures = "; ".join(column.signature for column in judges)
+    signature = f"{judges[0].panel} of {len(judges)} judges: {signatures}"
     return replace(judges[0], name=judges[0].criterion, signature=signature, judge="")
 
 
-def panel_means(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
-    """Average the judges' values for every text (or comparison) that any judge was asked about.
+def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
+    """Combine the judges' values for every text (or comparison) that any judge was asked about.
 
-    If a judge has no score, the panel has none, because means over different judges are not comparable.
+    `mean` and `median` are those of the values; the median of an even number is the mean of the middle two. For
+    `majority`, each judge votes for its likeliest label, or for the one nearest to its value if it gave no label. The
+    value is the label with more than half of the votes. Without one, it is the mean of the labels with the most votes.
+
+    If a judge has no score, the panel has none, because values of different judges are not comparable.
     """
+    combined: list[Row] = []
+    for criterion, judges, by_judge in _by_text(columns, rows):
+        scores = [score for column in judges if isinstance(score := by_judge.get(column.judge), Score)]
+        first = next(iter(by_judge.values()))
+        place = first.item, first.system, criterion
+        if len(scores) < len(judges):
+            missing = [c.judge for c in judges if not isinstance(by_judge.get(c.judge), Score)]
+            message = f"no score by {', '.join(missing)}"
+            combined.append(Failure(*place, "panel", "IncompletePanel", message, rival=first.rival))
+        elif all(score.provenance.method == IDENTICAL for score in scores):
+            combined.append(replace(scores[0], column=criterion))
+        else:
+            value, provenance = _combine(judges, scores)
+            combined.append(Score(*place, value, provenance, first.rival))
+    return combined
+
+
+def _by_text(
+    columns: Iterable[Column], rows: Iterable[Row]
+) -> Iterator[tuple[str, Sequence[Column], Mapping[str, Row]]]:
+    """Yield for every criterion and text (or comparison) the panel's columns and its rows by judge."""
     panels = judged_columns(columns)
     panel_columns = {column.name: column for judges in panels.values() for column in judges}
-    rows_by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
     for row in rows:
         if column := panel_columns.get(row.column):
-            rows_by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
-    means: list[Row] = []
-    for (criterion, item, system, rival), by_judge in rows_by_text.items():
-        judges = [column.judge for column in panels[criterion]]
-        scores = {name: score for name in judges if isinstance(score := by_judge.get(name), Score)}
-        if missing := [name for name in judges if name not in scores]:
-            message = f"no score by {', '.join(missing)}"
-            means.append(Failure(item, system, criterion, "panel", "IncompletePanel", message, rival=rival))
-        elif all(score.provenance.method == IDENTICAL for score in scores.values()):
-            means.append(replace(scores[judges[0]], column=criterion))
-        else:
-            note = "; ".join(f"{name}: {score.value:.4g}" for name, score in scores.items())
-            value = fmean(score.value for score in scores.values())
-            provenance = Provenance("panel", n=len(scores), note=note)
-            means.append(Score(item, system, criterion, value, provenance, rival))
-    return means
+            by_text.setdefault((column.criterion, row.item, row.system, row.rival), {})[column.judge] = row
+    for (criterion, *_), by_judge in by_text.items():
+        yield criterion, panels[criterion], by_judge
+
+
+def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
+    """Return a panel's value of one text, and how it was produced."""
+    values = [score.value for score in scores]
+    notes = [f"{column.judge}: {value:.4g}" for column, value in zip(judges, values, strict=True)]
+    if judges[0].panel != "majority":
+        value = fmean(values) if judges[0].panel == "mean" else float(median(values))
+        return value, Provenance("panel", n=len(scores), note="; ".join(notes))
+    votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
+    labels = multimode(label for label, _ in votes)
+    shares = {label: n / len(votes) for label, n in Counter(label for label, _ in votes).items()}
+    majority = labels[0] if shares[labels[0]] > 0.5 else None
+    notes = [f"{c.judge}: {label}" for c, (label, _) in zip(judges, votes, strict=True)]
+    notes += [] if majority else [f"no majority, most votes for {listed(labels)}"]
+    value = fmean(dict(votes)[label] for label in labels)
+    return value, Provenance("panel", distribution=shares, argmax=majority, n=len(votes), note="; ".join(notes))
+
+
+def _vote(column: Column, score: Score) -> tuple[str, float]:
+    """Return the label that a judge votes for, and its value; the value itself if the column has no labels."""
+    values = dict(zip(column.labels, column.values, strict=True)) if column.values else {}
+    label = score.provenance.argmax
+    if label not in values:
+        values = values or {f"{score.value:.4g}": score.value}
+        label = min(values, key=lambda name: (abs(values[name] - score.value), values[name]))
+    return label, values[label]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A text (or comparison) on which a panel's judges differ widely: their `values` by judge."""
+
+    item: str
+    system: str
+    rival: str
+    values: Mapping[str, float]
+
+    @property
+    def spread(self) -> float:
+        """The largest value less the smallest."""
+        return max(self.values.values()) - min(self.values.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """How often a panel's judges differ on a criterion, over the `n` texts (or comparisons) that all of them scored.
+
+    `split` counts those on which their values differ by half of the scale or more. `no_majority` counts those on which
+    no label has more than half of the votes, and is None unless the majority decides. `widest` has up to five splits,
+    the widest first.
+    """
+
+    criterion: str
+    n: int
+    split: int
+    no_majority: int | None
+    widest: tuple[Split, ...]
+
+
+def panel_splits(table: Table) -> tuple[Splits, ...]:
+    """Count how often the judges of a panel differ, by criterion. Identical texts are excluded."""
+    panels, scored = judged_columns(table.columns), dict[str, list[list[Score]]]()
+    for criterion, judges, by_judge in _by_text(table.columns, table.scores):
+        scores = [row for c in judges if isinstance(row := by_judge.get(c.judge), Score)]
+        if len(scores) == len(judges) and scores[0].provenance.method != IDENTICAL:
+            scored.setdefault(criterion, []).append(scores)
+    splits = []
+    for criterion, texts in scored.items():
+        judges = panels[criterion]
+        half = ((judges[0].high or 0.0) - (judges[0].low or 0.0)) / 2
+        apart = [
+            Split(s[0].item, s[0].system, s[0].rival, {c.judge: row.value for c, row in zip(judges, s, strict=True)})
+            for s in texts
+        ]
+        wide = sorted((s for s in apart if s.spread >= half - _ROUNDING), key=lambda s: -s.spread)
+        no_majority = None
+        if judges[0].panel == "majority":
+            no_majority = sum(_combine(judges, scores)[1].argmax is None for scores in texts)
+        splits.append(Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS])))
+    return tuple(splits)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The table with a panel's means, and all statistics of it; `Result` describes each field."""
+    """The table with a panel's values, and all statistics of it; `Result` describes each field."""
 
     table: Table
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
@@ -164,7 +262,7 @@ def analyze(
     A panel also gets its agreement. If the texts' `looks` are known, their correlations with the judge's scores are
     computed. With `people`, means are also estimated on the scale of the ratings.
     """
-    rows = [*rows, *panel_means(columns, rows)]
+    rows = [*rows, *panel_rows(columns, rows)]
     scores = tuple(row for row in rows if isinstance(row, Score))
     failures = tuple(row for row in rows if isinstance(row, Failure))
     table = Table(tuple(samples), tuple(columns), scores, failures)

@@ -281,12 +281,12 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:
-    """Return the judges' columns: a panel's mean and its judges, or each criterion's under the model's name."""
+    """Return the judges' columns: a panel's and its judges', or each criterion's under the model's name."""
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
     judges = []
     for column in columns:
-        name = column.judge or ("panel mean" if criterion(column) in panels else model) or criterion(column)
+        name = column.judge or (f"panel {column.panel}" if criterion(column) in panels else model) or criterion(column)
         judges.append(replace(column_from_table(column, table, name), criterion=criterion(column), scale=column))
     return judges
 

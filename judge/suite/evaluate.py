@@ -105,7 +105,7 @@ def _decide_estimate(value: float, most: float, found: str) -> Decision:
 
 
 def _judgments(result: Result) -> Iterator[Row]:
-    """Yield every row that a judge produced: not the means of a panel, and not the ties of equal texts."""
+    """Yield every row that a judge produced: not a panel's own, and not the ties of equal texts."""
     panel = {column.criterion for column in result.table.columns if column.judge}
     judged = {
         column.name

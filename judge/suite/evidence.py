@@ -306,7 +306,7 @@ class Undecidable(Exception):
 
 
 def columns(result: Result) -> dict[str, Column]:
-    """Return the deciding column of each criterion: the judge's, the mean of a panel, or scores from elsewhere."""
+    """Return the deciding column of each criterion: the judge's, a panel's, or scores from elsewhere."""
     deciding = [
         column
         for column in result.table.columns
@@ -358,8 +358,13 @@ class CaseScores:
         return [(score, self.column)]
 
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
-        """Return the terms of a score, one per judge of a panel; empty without a score."""
+        """Return the terms of a score, one per judge of a panel's mean; empty without a score.
+
+        A panel's median or majority is one term, as a single reply is: it has no interval of its own.
+        """
         scored = self.each(item, system, rival)
+        if self.column.panel != "mean" and len(scored) > 1:
+            return [(1.0, ScoreEvidence(score.value, None, None))] if (score := self.score(item, system, rival)) else []
         return [(1 / len(scored), reading(score, counts(column))) for score, column in scored]
 
     def difference(self, item: str, better: str, worse: str) -> Parts:
@@ -379,8 +384,13 @@ class CaseScores:
         return [*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))]
 
     def shares(self, item: str, system: str) -> dict[str, float]:
-        """Return the probability of each label in a single reply, averaged over a panel, in the scale's order."""
-        distributions = [shares(score) for score, _ in self.each(item, system)]
+        """Return the probability of each label in a single reply, averaged over a panel, in the scale's order.
+
+        If a panel's majority decides, they are the shares of the votes.
+        """
+        score = self.score(item, system)
+        votes = shares(score) if score and self.column.panel == "majority" else {}
+        distributions = [votes] if votes else [shares(score) for score, _ in self.each(item, system)]
         return {
             label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
             for label in self.column.labels

@@ -65,14 +65,14 @@ def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
 def test_a_panel_has_no_value_where_one_of_its_judges_has_none() -> None:
     row = Score("1", "x", "c/a", 4.0, Provenance("single"))
     failed = Failure("1", "x", "c/b", "parse", "ParseError", "no score")
-    (mean,) = analyze.panel_means(COLUMNS, [row, failed])
+    (mean,) = analyze.panel_rows(COLUMNS, [row, failed])
     assert isinstance(mean, Failure)
     assert (mean.column, mean.stage, mean.message) == ("c", "panel", "no score by b")
 
 
 def test_equal_texts_stay_equal_texts() -> None:
     rows = [Score("1", "x", f"c/{name}", 0.5, Provenance(IDENTICAL), "y") for name in "ab"]
-    (mean,) = analyze.panel_means(COLUMNS, rows)
+    (mean,) = analyze.panel_rows(COLUMNS, rows)
     assert isinstance(mean, Score)
     assert (mean.column, mean.provenance.method, mean.rival) == ("c", IDENTICAL, "y")
 

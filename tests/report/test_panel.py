@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from judge.core import plugins
-from judge.report.views.columns import ALPHA, agreement, groups
+from judge.report.views.columns import groups
 from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 

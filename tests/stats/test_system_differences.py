@@ -281,9 +281,9 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
         for k, value in enumerate(row)
         if value is not None
     ]
-    means = [row for row in analyze.panel_means(columns, rows) if isinstance(row, Score)]
+    means = [row for row in analyze.panel_rows(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
-    found = compare(Table(samples, (analyze.mean_column(columns), *columns), (*means, *rows)), n_flips=200)
+    found = compare(Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_flips=200)
     assert [one.column for one in found] == ["c", "c/x", "c/y"]
     both = [one.differences[0].estimate.value for one in found]
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)

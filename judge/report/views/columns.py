@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.core.format import format_interval, number, one_line, signed
+from judge.core.format import format_interval, number, signed
 from judge.core.records import Column, Estimate
-from judge.report.document import Block, Cell, Table
-from judge.report.document import Column as Head
+from judge.report.document import Cell
 from judge.report.format import decimal_places
 from judge.results.result import Result
 from judge.stats.system_differences import Comparison
 
-ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
-_MEAN = "panel mean"
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 """The better end of a column, as its heading shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns under one heading: a criterion's of a panel, its mean before its judges, or one column alone.
+    """Columns under one heading: a criterion's of a panel, its value before its judges, or one column alone.
 
     `parts` are the columns' headings under it, by the columns' names: nothing for a column alone.
     """
@@ -47,33 +44,16 @@ class Group:
         return len(self.columns) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """How far a panel's judges agree on one criterion: Krippendorff's alpha over `n` texts."""
-
-    criterion: str
-    alpha: str
-    interval: str
-    n: str
-    estimate: Estimate
-
-
 def groups(result: Result) -> tuple[Group, ...]:
     """Group the columns: criteria before metrics, a panel's columns together, else in the table's order."""
     together: dict[str, list[Column]] = {}
     for column in sorted(result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))):
         together.setdefault(column.criterion if column.judge else column.name, []).append(column)
     return tuple(
-        Group(name, tuple(columns), {c.name: c.judge or (_MEAN if len(columns) > 1 else "") for c in columns})
+        Group(
+            name, tuple(columns), {c.name: c.judge or (f"panel {c.panel}" if len(columns) > 1 else "") for c in columns}
+        )
         for name, columns in together.items()
-    )
-
-
-def agreement(result: Result) -> tuple[Agreed, ...]:
-    """Lay out the panel's agreement by criterion."""
-    return tuple(
-        Agreed(name, number(e.value, 2), format_interval(e.low, e.high, 2), f"{e.n:,}", e)
-        for name, e in result.agreement.items()
     )
 
 
@@ -125,13 +105,3 @@ def change_text(e: Estimate, places: int) -> str:
 def p_cell(p: float | None) -> str:
     """A p-value for a table: `<.001`, `.012`, `–` for none."""
     return "–" if p is None else "<.001" if p < 0.001 else number(p, 3).removeprefix("0")
-
-
-def agreement_blocks(result: Result) -> Iterator[Block]:
-    """Show how far the judges of a panel agree, criterion by criterion."""
-    heads = (Head("criterion", numeric=False), Head("alpha"), Head("texts"))
-    rows = tuple(
-        (Cell(one_line(row.criterion)), Cell(row.alpha, row.interval, value=row.estimate.value), Cell(row.n))
-        for row in agreement(result)
-    )
-    yield Table(heads, rows, key=ALPHA, name="agreement")

@@ -229,6 +229,7 @@ def _scored(result: Result) -> Items:
         values = {text: _value(shown.column, rows.get((*text, shown.column.name))) for text in texts}
         title = f"{shown.title}: {shown.judge}" if shown.judge else shown.title
         measures.append(Measure(title, _with_ends(shown.column, values), shown.places, values, shown in leads))
+    measures += _spreads(measures, result.table.columns)
     measures += _gaps(measures)
     samples = _samples_by_item(result)
     items = []
@@ -291,6 +292,29 @@ def _with_ends(column: Column, values: Mapping[Text, float | bool | None]) -> Co
     numbers = [value for value in values.values() if value is not None and value is not False]
     low = min(numbers, default=None) if column.low is None else column.low
     return replace(column, low=low, high=max(numbers, default=None) if column.high is None else column.high)
+
+
+def spread_name(criterion: str) -> str:
+    """Return the name of the measure that is low if a panel's judges differ widely."""
+    return f"{criterion}: judges apart"
+
+
+def _spreads(measures: Sequence[Measure], columns: Iterable[Column]) -> list[Measure]:
+    """Return for each criterion of a panel the largest less the smallest value of its judges."""
+    by_criterion: dict[str, list[Measure]] = {}
+    for measure in measures:
+        if measure.column.judge:
+            by_criterion.setdefault(measure.column.criterion, []).append(measure)
+    spreads = []
+    for criterion, judged in by_criterion.items():
+        width = (judged[0].column.high or 0.0) - (judged[0].column.low or 0.0)
+        values: dict[Text, float | bool | None] = {}
+        for text in judged[0].values:
+            numbers = [v for m in judged if (v := m.values.get(text)) is not None and v is not False]
+            values[text] = max(numbers) - min(numbers) if len(numbers) == len(judged) else None
+        column = Column(spread_name(criterion), "metric", "", 0.0, width, better="lower")
+        spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
+    return spreads
 
 
 def _gaps(measures: Sequence[Measure]) -> list[Measure]:

@@ -33,12 +33,11 @@ from judge.report.format import (
     share_label,
     share_of_scale,
 )
-from judge.report.views import items
+from judge.report.views import items, panel
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
 from judge.report.views.columns import (
     Group,
-    agreement_blocks,
     compared_columns,
     in_display_order,
     main_comparison,
@@ -170,7 +169,11 @@ def view(result: Result) -> Document:
         notices=(*about.all_banners, *_coverage_notes(result, board)),
         summary=tuple(_summary(result, board, lost)),
         sections=tuple(_sections(result, board)),
-        footer=(_counts(result, lost), *(f"Failed   {failure_text(kind, 120)}" for kind in about.failures[:1] if lost)),
+        footer=(
+            _counts(result, lost),
+            *panel.summary_lines(result),
+            *(f"Failed   {failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
+        ),
         next=tuple(_next_commands(result, board)),
         data=means_data(
             result, board.systems, board.columns, [_row(board, *key) for key in board.cells], about.failures
@@ -214,8 +217,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True)
     charts = lambda: (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))  # noqa: E731
     yield Section("charts", "Charts", charts, folded=True)
-    if result.agreement:
-        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result), folded=True)
+    yield from panel.sections(result, folded=True)
     yield Section("method", "Method", lambda: method_blocks(result), folded=True)
 
 
@@ -278,7 +280,7 @@ def _counts(result: Result, lost: int) -> str:
 def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
     if len(set(count_texts(result).values())) > 1:
         yield "Not every system has a text for every item: means over different items do not compare well."
-    # A panel's mean is computed from its judges' scores, so no row of its own is missing.
+    # A panel's value is computed from its judges' scores, so no row of its own is missing.
     not_per_text = {group.name for group in board.groups if group.judged} | result.table.corpus_columns
     missing = len(result.table.samples) * sum(column.name not in not_per_text for column in result.table.columns)
     missing -= sum(row.column not in not_per_text for row in result.table.rows())
@@ -413,8 +415,8 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"No better direction, so not ranked: {names}."
     if any(value.coverage for value in board.cells.values()):
         yield "(a/b): a of b texts have a score."
-    if any(group.judged for group in board.groups):
-        yield "A panel's mean covers the texts that all of its judges scored."
+    if method := next((group.columns[0].panel for group in board.groups if group.judged), None):
+        yield f"A panel's {method} covers the texts that all of its judges scored."
     reasons: dict[str, list[str]] = {}
     for name, comparison in compared_columns(result).items():
         if comparison.note:

@@ -12,8 +12,9 @@ from judge.core.records import IDENTICAL
 from judge.report.document import Bar, Block, Cell, Details, Document, Notice, Paragraph, Section, Table, Tile, Tiles
 from judge.report.document import Column as Head
 from judge.report.format import column_title
+from judge.report.views import panel
 from judge.report.views.charts import matrix_chart, ranking_charts
-from judge.report.views.columns import agreement_blocks, groups
+from judge.report.views.columns import groups
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
@@ -42,7 +43,7 @@ def view(result: Result) -> Document:
         notices=about.all_banners,
         summary=tuple(_summary(rankings, pairs, failed)),
         sections=tuple(_sections(result)),
-        footer=(f"{plural(pairs, 'pair')} compared, {failed:,} failed",),
+        footer=(f"{plural(pairs, 'pair')} compared, {failed:,} failed", *panel.summary_lines(result)),
         data=ranked_data(result, about.failures),
         records=tuple(
             {**{name: getattr(standing, name) for name in names}, "signature": signatures.get(standing.column)}
@@ -76,8 +77,7 @@ def _sections(result: Result) -> Iterator[Section]:
                 title = f"{column_title(group.name)}, {one_line(judge)}" if judge else column_title(group.name)
                 make = partial(_ranking_blocks, result, rankings[column.name])
                 yield Section(f"ranking-{column.name}", title, make)
-    if result.agreement:
-        yield Section("agreement", "Agreement of the judges", lambda: agreement_blocks(result))
+    yield from panel.sections(result)
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield from reading_section(result)

@@ -11,7 +11,7 @@ from judge.report.views.finding import finding
 from judge.report.views.provenance import FailureKind, Readings, readings
 from judge.results.result import Result
 from judge.results.validation import Criterion, flat
-from judge.stats.analyze import Overall
+from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.pairwise import Standing
@@ -107,6 +107,7 @@ class Means:
     calibrated: tuple[Calibrated, ...] = ()
     rated: tuple[Criterion, ...] = ()
     agreement: tuple[Agreement, ...] = ()
+    splits: tuple[Splits, ...] = ()
     drivers: tuple[Drivers, ...] = ()
     failures: tuple[FailureKind, ...]
     readings: tuple[Readings, ...] = ()
@@ -122,6 +123,7 @@ class Ranked:
     systems: tuple[Standing, ...]
     rankings: tuple[WinRates, ...]
     agreement: tuple[Agreement, ...] = ()
+    splits: tuple[Splits, ...] = ()
     drivers: tuple[Drivers, ...] = ()
     failures: tuple[FailureKind, ...]
     readings: tuple[Readings, ...] = ()
@@ -153,6 +155,7 @@ def means_data(
             calibrated=result.calibrated,
             rated=tuple(map(flat, result.rated)),
             agreement=_agreement(result),
+            splits=panel_splits(result.table),
             drivers=result.drivers,
             failures=failures,
             readings=readings(result),
@@ -171,6 +174,7 @@ def ranked_data(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, 
             systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
             rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
             agreement=_agreement(result),
+            splits=panel_splits(result.table),
             drivers=result.drivers,
             failures=failures,
             readings=readings(result),

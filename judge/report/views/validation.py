@@ -47,6 +47,7 @@ _SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
 _MAX_NAMED = 3  # criteria and judges in the finding
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
+_PANELS = ("panel mean", "panel median", "panel majority")
 _ROUGE = ("ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 
@@ -114,7 +115,7 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
 def _finding(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     """Say whether the best judge beats the baselines, then where it does not, then how it compares with other judges.
 
-    The best judge is a panel's mean, or else the one with the highest mean correlation.
+    The best judge is a panel, or else the one with the highest mean correlation.
     """
     judged = [rated for rated in criteria if rated.judges]
     if not judged:
@@ -164,8 +165,8 @@ def _best_judge(criteria: Sequence[Rated], level: Level) -> str:
         for row in rated.judges:
             estimate = _spearman(row, _usable(rated, level))
             values.setdefault(row.name, []).append(-1.0 if estimate is None else estimate.value)
-    if "panel mean" in values:
-        return "panel mean"
+    if panel := next((name for name in values if name in _PANELS), None):
+        return panel
     return max(values, key=lambda name: fmean(values[name]))
 
 

@@ -1,0 +1,67 @@
+"""How far the judges of a panel agree, and the texts on which they differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judge.core.format import one_line, plural
+from judge.core.records import Column
+from judge.report.document import Block, Cell, Excerpt, Excerpts, Section, table
+from judge.report.format import column_title, score_text
+from judge.report.views import items
+from judge.report.views.columns import estimate_cell
+from judge.results.result import Result
+from judge.stats.analyze import Split, panel_splits
+
+_ALPHA = "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more than by chance."
+_SPLIT = "Split: the judges' values differ by half of the scale or more."
+_NO_MAJORITY = "Without a majority, the value is the mean of the labels with the most votes."
+
+
+def sections(result: Result, *, folded: bool = False) -> Iterator[Section]:
+    """Yield the section on a panel's agreement, if several judges judged."""
+    if any(column.judge for column in result.table.columns):
+        yield Section("agreement", "Agreement of the judges", lambda: _blocks(result), folded=folded)
+
+
+def summary_lines(result: Result) -> Iterator[str]:
+    """Yield a line for the texts on which a panel is split, and one for those without a majority."""
+    splits = panel_splits(result.table)
+    counts = {"split": [row.split for row in splits], "no majority": [row.no_majority or 0 for row in splits]}
+    for name, numbers in counts.items():
+        if any(numbers):
+            total = plural(sum(row.n for row in splits), "comparison" if result.rankings else "value")
+            named = (f"{column_title(row.criterion)} {n:,}" for row, n in zip(splits, numbers, strict=True) if n)
+            yield f"Panel    {name} on {sum(numbers):,} of {total}: {', '.join(named)}"
+
+
+def _blocks(result: Result) -> Iterator[Block]:
+    splits = panel_splits(result.table)
+    voted = any(row.no_majority is not None for row in splits)
+    rows = []
+    for row in splits:
+        link = items.link(column=items.spread_name(row.criterion)) if row.split and not result.rankings else ""
+        alpha = result.agreement.get(row.criterion)
+        cells = [estimate_cell(alpha, 2), Cell(f"{alpha.n:,}" if alpha else "–")]
+        cells += [Cell(f"{row.split:,} of {row.n:,}", link=link)]
+        cells += [Cell(f"{row.no_majority:,} of {row.n:,}")] if row.no_majority is not None else []
+        rows.append((Cell(one_line(row.criterion)), *cells))
+    heads = ("criterion", "alpha", "texts", "split", *(["no majority"] if voted else []))
+    key = " ".join([_ALPHA, _SPLIT, *([_NO_MAJORITY] if voted else [])])
+    yield table(heads, rows, key=key, name="agreement")
+    columns = {column.criterion: column for column in result.table.columns if column.judge}
+    if widest := [_excerpt(split, columns[row.criterion]) for row in splits for split in row.widest]:
+        yield Excerpts("Widest splits", tuple(widest))
+
+
+def _excerpt(split: Split, column: Column) -> Excerpt:
+    """Return a text with each judge's score, and where the page shows it."""
+    ends = (score_text(column, pick(split.values.values())) for pick in (min, max))
+    return Excerpt(
+        " to ".join(ends),
+        f"{split.system} against {split.rival}" if split.rival else split.system,
+        split.item,
+        column_title(column.criterion),
+        reason=" · ".join(f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items()),
+        link=items.link(item=split.item),
+    )
