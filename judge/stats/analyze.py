@@ -15,7 +15,7 @@ import numpy as np
 
 from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
-from judge.stats.agreement import alpha, repeats
+from judge.stats.agreement import alpha, label_values, repeats
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
 from judge.stats.correlation import Matrix, matrices
@@ -168,7 +168,7 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
 
 def _vote(column: Column, score: Score) -> tuple[str, float]:
     """Return the label that a judge votes for, and its value; the value itself if the column has no labels."""
-    values = dict(zip(column.labels, column.values, strict=True)) if column.values else {}
+    values = dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
     label = score.provenance.argmax
     if label not in values:
         values = values or {f"{score.value:.4g}": score.value}

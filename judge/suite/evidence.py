@@ -25,7 +25,7 @@ from judge.stats.power import ALPHA, MIN_ITEMS, needed
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
 _MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
-_JUDGED = ("logprobs", "decisions", "samples", "single")
+_JUDGED = ("logprobs", "decisions", "samples", "single", "panel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def reading(score: Score, values: Mapping[str, float]) -> ScoreEvidence:
     if p.method not in _JUDGED:
         return ScoreEvidence(value, value, value)
     if p.method != "samples":
-        single = p.method == "single" or p.low is None or p.high is None
+        single = p.method in ("single", "panel") or p.low is None or p.high is None
         return ScoreEvidence(value, None, None) if single else ScoreEvidence(value, p.low, p.high)
     probabilities = shares(score)
     if p.n < 2 or probabilities.keys() - values.keys():
@@ -344,13 +344,23 @@ class CaseScores:
         row = self.rows.get((item, system, rival), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
+    @property
+    def one_value(self) -> str:
+        """What a score without an interval is: one reply, or a panel's median or majority."""
+        return "one reply" if self.column.panel == "mean" else f"panel {self.column.panel}"
+
     def values(self, samples: Iterable[Sample]) -> dict[Text, float]:
         """Return the deciding scores of these texts."""
         return {sample.key: score.value for sample in samples if (score := self.score(*sample.key))}
 
     def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
-        """Return the scores behind the deciding one, with their columns: those of a panel's judges, or itself."""
+        """Return the scores behind the deciding one, with their columns: those of a panel's judges, or itself.
+
+        A panel's median or majority stands for itself: like a single reply, it has no interval.
+        """
         score = self.score(item, system, rival)
+        if score and self.column.panel != "mean":
+            return [(score, self.column)]
         by_column = self.rows.get((item, system, rival), {})
         judged = [(row, judge) for judge in self.judges if isinstance(row := by_column.get(judge.name), Score)]
         if score is None or (judged and len(judged) == len(self.judges)):
@@ -358,13 +368,8 @@ class CaseScores:
         return [(score, self.column)]
 
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
-        """Return the terms of a score, one per judge of a panel's mean; empty without a score.
-
-        A panel's median or majority is one term, as a single reply is: it has no interval of its own.
-        """
+        """Return the terms of a score, one per judge of a panel's mean; empty without a score."""
         scored = self.each(item, system, rival)
-        if self.column.panel != "mean" and len(scored) > 1:
-            return [(1.0, ScoreEvidence(score.value, None, None))] if (score := self.score(item, system, rival)) else []
         return [(1 / len(scored), reading(score, counts(column))) for score, column in scored]
 
     def difference(self, item: str, better: str, worse: str) -> Parts:
@@ -388,9 +393,7 @@ class CaseScores:
 
         If a panel's majority decides, they are the shares of the votes.
         """
-        score = self.score(item, system)
-        votes = shares(score) if score and self.column.panel == "majority" else {}
-        distributions = [votes] if votes else [shares(score) for score, _ in self.each(item, system)]
+        distributions = [shares(score) for score, _ in self.each(item, system)]
         return {
             label: fsum(distribution.get(label, 0.0) for distribution in distributions) / len(distributions)
             for label in self.column.labels

@@ -129,7 +129,7 @@ class ScoreRange(Case):
         odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
         reason = joined(
             decision.reason,
-            "" if not means[0].single else "one reply" if lone else "one reply each",
+            "" if not means[0].single else scored.one_value if lone else "one reply each",
             means[0].alike,
             flakiness,
             lacking,
@@ -237,7 +237,7 @@ class Label(Case):
         answer = display_name(label) if top != label else others[0] if len(others) == 1 else "another label"
         odds, flakiness = (None, "") if lead.single else describe_flaky(turned, f"say {answer}")
         measured = display_name(top) if lead.single else f"{display_name(top)} ({percent(shares[top])})"
-        reason = joined(doubt, "one reply" if lead.single else "", flakiness)
+        reason = joined(doubt, scored.one_value if lead.single else "", flakiness)
         return Decision(STATUS[side], reason, measured, odds, lead.estimate)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import judge
 from judge.commands.preparation import prepare
@@ -68,6 +73,97 @@ def test_a_panel_has_no_value_where_one_of_its_judges_has_none() -> None:
     (mean,) = analyze.panel_rows(COLUMNS, [row, failed])
     assert isinstance(mean, Failure)
     assert (mean.column, mean.stage, mean.message) == ("c", "panel", "no score by b")
+
+
+SCALES = {"": ((), ()), "1–5": (tuple("12345"), (1.0, 2.0, 3.0, 4.0, 5.0)), "labels": (("no", "yes"), (0.0, 1.0))}
+A, B, C = "judge 0", "judge 1", "judge 2"
+
+
+def panel_of(n: int, panel: Any, scale: str = "1–5") -> list[Column]:
+    labels, values = SCALES[scale]
+    names = [f"judge {k}" for k in range(n)]
+    return [
+        Column(f"c/{name}", "criterion", name, 1.0, 5.0, labels, "c", name, values=values, panel=panel)
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("panel", "scale", "votes", "value", "note"),
+    [
+        ("mean", "1–5", [(4.5, "5"), (1, "1")], 2.75, f"{A}: 4.5; {B}: 1"),
+        ("median", "1–5", [(1, "1"), (4.9, "5"), (4.2, "4")], 4.2, f"{A}: 1; {B}: 4.9; {C}: 4.2"),
+        ("median", "1–5", [(1, "1"), (5, "5"), (4, "4"), (3, "3")], 3.5, None),
+        ("majority", "1–5", [(1, "1"), (4.3, "4"), (3.6, "4")], 4, f"{A}: 1; {B}: 4; {C}: 4"),
+        # The likeliest label decides, not the value: nobody says 3.
+        ("majority", "1–5", [(2.8, "5"), (3.1, "5"), (3, "1")], 5, None),
+        ("majority", "1–5", [(2, "2"), (5, "5")], 3.5, f"{A}: 2; {B}: 5; no majority, most votes for 2 and 5"),
+        ("majority", "1–5", [(n, str(n)) for n in (1, 1, 2, 3, 4)], 1, "…; no majority, most votes for 1"),
+        ("majority", "1–5", [(4.4, None), (3.6, None), (2.5, None)], 4, f"{A}: 4; {B}: 4; {C}: 2"),
+        ("majority", "labels", [(0.9, "yes"), (0.2, "no"), (0.7, "yes")], 1, f"{A}: yes; {B}: no; {C}: yes"),
+        ("majority", "", [(0.25, None), (0.25, None), (0.5, None)], 0.25, f"{A}: 0.25; {B}: 0.25; {C}: 0.5"),
+    ],
+)
+def test_how_a_panel_combines_its_judges(panel: Any, scale: str, votes: Any, value: float, note: str | None) -> None:
+    columns = panel_of(len(votes), panel, scale)
+    rows = [
+        Score("1", "x", c.name, float(v), Provenance("logprobs", argmax=argmax), "y")
+        for c, (v, argmax) in zip(columns, votes, strict=True)
+    ]
+    (row,) = analyze.panel_rows(columns, rows)
+    assert isinstance(row, Score)
+    assert (row.value, row.column, row.rival, row.provenance.n) == (pytest.approx(value), "c", "y", len(votes))
+    assert note is None or (row.provenance.note or "").endswith(note.removeprefix("…"))
+    assert analyze.panel_column(columns).signature.startswith(f"{panel} of {len(votes)} judges: {A}; {B}")
+    assert isinstance(analyze.panel_rows(columns, rows[1:])[0], Failure)
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=9))
+def test_the_majority_is_that_of_a_count_and_the_order_of_the_judges_does_not_matter(votes: list[int]) -> None:
+    def combined(panel: Any, votes: list[int]) -> Score:
+        columns = panel_of(len(votes), panel)
+        singles = [Provenance("single", argmax=str(vote)) for vote in votes]
+        rows = [Score("1", "x", c.name, float(p.argmax or 0), p) for c, p in zip(columns, singles, strict=True)]
+        (row,) = analyze.panel_rows(columns, rows)
+        assert isinstance(row, Score)
+        return row
+
+    row = combined("majority", votes)
+    most = max(map(votes.count, votes))
+    assert row.value == pytest.approx(np.mean([v for v in set(votes) if votes.count(v) == most]))
+    assert (row.provenance.argmax is None) == (most <= len(votes) / 2)
+    assert combined("median", votes).value == np.median(votes)
+    assert combined("majority", votes[::-1]).value == pytest.approx(row.value)
+
+
+@pytest.mark.parametrize("panel", ["median", "majority"])
+def test_a_stored_panel_is_verified_filtered_and_read_again(panel: Any, tmp_path: Path) -> None:
+    judges = [ScriptedProvider(scale(low), model=name) for name, low in (("a", 1), ("b", 4), ("c", 4))]
+    result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], panel=panel, out=tmp_path / "run")
+    assert {s.value for s in result.table.column_scores("relevance")} == {5.0, 4.0}
+    verification = judge.verify(tmp_path / "run")
+    assert (verification.differences, verification.unchecked) == ((), ())
+    stored = judge.load_result(tmp_path / "run")
+    assert stored.table.columns[0].panel == panel
+    assert stored.where(item=["1", "2"]).estimates["x", "relevance"].value == 5.0
+    assert stored.reread(strict=True).estimates["x", "relevance"].value == 5.0
+
+
+def test_a_panel_of_one_judge_is_remarked_upon() -> None:
+    result = judge.evaluate(ROWS, ["relevance"], model=ScriptedProvider(scale(2)), metrics=[], panel="median")
+    assert "One judge is no panel: panel='median' had no effect." in result.info["notes"]
+    assert result.table.columns[0].panel == "mean"
+
+
+@pytest.mark.parametrize(("panel", "rate"), [("mean", 2 / 3), ("median", 1.0), ("majority", 1.0)])
+def test_a_panel_ranks_by_its_combined_answer(panel: Any, rate: float) -> None:
+    def prefers(winner: str) -> Any:
+        return lambda request: "AB"[re.findall(r"\b([xy]) \d", request.messages[0]["content"])[0] != winner]
+
+    judges = [ScriptedProvider(prefers(winner), model=name) for name, winner in (("a", "x"), ("b", "x"), ("c", "y"))]
+    result = judge.rank(ROWS, ["overall"], model=judges, panel=panel)
+    first = next(ranking for ranking in result.rankings if ranking.column == "overall")
+    assert {s.system: s.win_rate for s in first.standings} == pytest.approx({"x": rate, "y": 1 - rate})
 
 
 def test_equal_texts_stay_equal_texts() -> None:

@@ -21,7 +21,7 @@ from judge.commands.audit import audit
 from judge.core.errors import BudgetReached, ConfigError, Refused, StorageError
 from judge.core.records import Choice, Failure, Request, Response, Score, Usage
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.result import load_finished
+from judge.results.result import load_finished, run_digest
 from judge.table import RUN, SAMPLES, SCORES, Table
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run"
@@ -170,6 +170,16 @@ def test_a_run_of_an_earlier_judge_has_no_digests_and_agrees(name: str) -> None:
     verification = judge.verify(GOLDEN / name)
     assert verification.differences == ()
     assert verification.unchecked[0] == "files: the run was stored without digests"
+
+
+def test_columns_without_newer_fields_agree(stored: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(stored("panel"), tmp_path / "run")
+    content = json.loads((folder / RUN).read_bytes())
+    for column in content["columns"]:
+        del column["panel"], column["pass_at"]
+    content["digests"][RUN] = run_digest(content)
+    (folder / RUN).write_text(json.dumps(content), encoding="utf-8")
+    assert judge.verify(folder).differences == ()
 
 
 def in_json(*path: str | int, value: Any = None) -> Callable[[Path], None]:

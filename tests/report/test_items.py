@@ -149,6 +149,7 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         ("fluency: a", False),
         ("fluency: org/b", False),
         ("ROUGE-L", False),
+        ("fluency: judges apart", False),
     ]
     outputs = {item.name: item.outputs[0] for item in found.items}
     assert [(f.name, f.judge, f.place) for f in outputs["i"].findings] == [
@@ -156,7 +157,7 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         ("fluency", "a", 1),
         ("fluency", "org/b", 2),
     ]
-    assert [m.values["k", "s"] for m in found.measures] == [None, False, 2.0, None]  # only judge a failed
+    assert [m.values["k", "s"] for m in found.measures] == [None, False, 2.0, None, None]  # only judge a failed
 
 
 def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:

@@ -5,9 +5,12 @@ import re
 from dataclasses import replace
 
 from judge.core import plugins
+from judge.core.records import Provenance, Sample, Score
 from judge.report.views.columns import groups
+from judge.report.views.items import browser
 from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
+from judge.stats.analyze import analyze, panel_column
 
 
 def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
@@ -44,13 +47,10 @@ def test_the_full_report_heads_a_column_with_criterion_and_judge(panel: Result) 
 
 
 def test_agreement_is_in_every_format(panel: Result) -> None:
-    (agreed,) = agreement(panel)
-    assert (agreed.criterion, agreed.alpha, agreed.interval, agreed.n) == ("fluency", "0.81", "[0.50, 0.95]", "2")
     text = re.sub(r"\s+", " ", panel.report("console", full=True))
     assert "Agreement of the judges" in text
-    assert "fluency 0.81 2" in text
-    assert ALPHA in text
-    assert "| fluency | 0.81 \\[0.50, 0.95\\] | 2 |" in panel.report("markdown")
+    assert "fluency 0.81 2 0 of 2" in text
+    assert "| fluency | 0.81 \\[0.50, 0.95\\] | 2 | 0 of 2 |" in panel.report("markdown")
     (row,) = json.loads(panel.report("json"))["agreement"]
     assert row == {
         "criterion": "fluency",
@@ -62,6 +62,34 @@ def test_agreement_is_in_every_format(panel: Result) -> None:
     }
 
 
+def test_splits_are_in_every_format(panel: Result) -> None:
+    a, b = (column for column in panel.table.columns if column.judge)
+    columns = tuple(replace(c, panel="majority") for c in (a, b))
+    votes = {"i": (1, 5), "j": (5, 5), "k": (2, 4), "<b>": (4, 3)}
+    samples = [Sample(item, "s", "An output.") for item in votes]
+    rows = [
+        Score(item, "s", column.name, float(value), Provenance("single", argmax=str(value)))
+        for item, values in votes.items()
+        for column, value in zip(columns, values, strict=True)
+    ]
+    found = analyze(samples, (panel_column(columns), *columns), rows)
+    result = Result(found.table, found.estimates, panel.info, found.agreement, comparisons=found.comparisons)
+    text = re.sub(r"\s+", " ", result.report("console"))
+    assert "Panel split on 2 of 4 values: fluency 2 Panel no majority on 3 of 4 values: fluency 3" in text
+    text = re.sub(r"\s+", " ", result.report("console", full=True))
+    assert "4 2 of 4 3 of 4" in text
+    assert "Widest splits i s fluency 1 to 5 a 1 · org/b 5 k s fluency 2 to 4" in text
+    assert "panel majority" in text
+    assert "- i s fluency **1 to 5**: a 1 · org/b 5" in result.report("markdown")
+    (splits,) = json.loads(result.report("json"))["splits"]
+    widest = [{"item": item, "system": "s", "rival": "", "values": dict(zip(("a", "org/b"), votes[item], strict=True))}
+              for item in "ik"]  # fmt: skip
+    assert splits == {"criterion": "fluency", "n": 4, "split": 2, "no_majority": 3, "widest": widest}
+    apart = next(m for m in browser(result).content().measures if m.name == "fluency: judges apart")
+    assert [apart.values[item, "s"] for item in votes] == [4, 0, 2, 1]
+    assert 'href="#items?column=fluency%3A%20judges%20apart"' in result.report("html")
+
+
 def test_one_judge_agrees_with_nobody(result: Result) -> None:
     for format in ("console", "markdown", "json"):
-        assert "greement" not in result.report(format)
+        assert not re.search("greement|split", result.report(format))

@@ -715,11 +715,11 @@ def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: A
 # Panels, and what has no score
 
 
-def panel(made: Any, one: Mapping[str, int], other: Mapping[str, int]) -> Any:
-    judges = [replace(made.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
-    mean = replace(made.column, signature="mean of 2 judges")
-    rows = [made.drawn(draws, *ONE[0], column=c) for draws, c in zip((one, other), judges, strict=True)]
-    return made.result(*rows, columns=(mean, *judges))
+def panel(made: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -> Any:
+    column = replace(made.column, panel=panel)
+    judges = [replace(column, name=f"relevance/{n}", judge=str(n)) for n in range(len(draws_of_judges))]
+    rows = [made.drawn(draws, *ONE[0], column=c) for draws, c in zip(draws_of_judges, judges, strict=True)]
+    return made.result(*rows, columns=(replace(column, signature=f"{panel} of 2 judges"), *judges))
 
 
 def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
@@ -730,6 +730,16 @@ def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
     assert found.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
     label = verdict(labelled("4"), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
     assert (label.status, label.found) == ("passed", "4 (62.5%)")
+
+
+@pytest.mark.parametrize(("kind", "value", "label"), [("median", 4.25, "no score"), ("majority", 4.0, "4")])
+def test_a_panels_median_or_majority_decides_by_its_value(made: Any, kind: Any, value: float, label: str) -> None:
+    result = panel(made, {"4": 15, "5": 5}, {"1": 15, "5": 5}, {"4": 10, "5": 5}, panel=kind)
+    found = verdict(in_range(4), ONE, result)
+    assert (found.status, found.reason) == ("passed", f"panel {kind}")
+    assert found.estimate is not None
+    assert (found.estimate.value, found.estimate.low) == (pytest.approx(value), None)
+    assert verdict(labelled("4"), ONE, result).found == label
 
 
 def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> None:

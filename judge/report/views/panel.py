@@ -57,11 +57,12 @@ def _blocks(result: Result) -> Iterator[Block]:
 def _excerpt(split: Split, column: Column) -> Excerpt:
     """Return a text with each judge's score, and where the page shows it."""
     ends = (score_text(column, pick(split.values.values())) for pick in (min, max))
+    each = (f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items())
     return Excerpt(
         " to ".join(ends),
         f"{split.system} against {split.rival}" if split.rival else split.system,
         split.item,
         column_title(column.criterion),
-        reason=" · ".join(f"{one_line(judge, 40)} {score_text(column, value)}" for judge, value in split.values.items()),
+        reason=" · ".join(each),
         link=items.link(item=split.item),
     )
