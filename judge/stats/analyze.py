@@ -170,7 +170,7 @@ def _vote(column: Column, score: Score) -> tuple[str, float]:
     """Return the label that a judge votes for, and its value; the value itself if the column has no labels."""
     values = dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
     label = score.provenance.argmax
-    if label not in values:
+    if label is None or label not in values:
         values = values or {f"{score.value:.4g}": score.value}
         label = min(values, key=lambda name: (abs(values[name] - score.value), values[name]))
     return label, values[label]
