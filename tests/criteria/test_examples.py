@@ -144,11 +144,8 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
         model=judge.ScriptedProvider(lambda request: "4"),
         cache=False,
     )
-    with_examples, without = (
-        run(criteria=put(tmp_path, header)).info["criteria"]["polite"]
-        for header in ("examples: rated.jsonl", "title: T")
-    )
-    assert with_examples["examples"] == [
-        {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
-    ]
-    assert "examples" not in without
+    with_examples, without = (run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "title: T"))
+    (example,) = with_examples.info["criteria"]["polite"]["examples"]
+    assert example == {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
+    assert "examples" not in without.info["criteria"]["polite"]
+    assert ">5: Good morning.</li>" in with_examples.report("html")

@@ -369,6 +369,9 @@ def method_blocks(result: Result) -> Iterator[Block]:
         title = one_line(str(criterion.get("title") or name))
         digest = str(criterion.get("digest") or "")[:12]
         blocks: list[Block] = [Bullets(tuple(map(str, criterion["steps"])))] if criterion.get("steps") else []
+        if examples := criterion.get("examples"):
+            shown = (f"{one_line(str(e.get('score')))}: {one_line(str(e.get('output')), 200)}" for e in examples)
+            blocks += [Heading("Examples", 4), Bullets(tuple(shown))]
         for file, text in (criterion.get("templates") or {}).items():
             blocks += [Heading(one_line(str(file)), 4), Code(str(text), "jinja")]
         if blocks:
