@@ -138,7 +138,9 @@ class Header(BaseModel):
         [], description="Questions of a checklist, each text with an optional weight, or the column that has them."
     )
     cite: bool = Field(False, description="Whether the judge quotes the sentence that decided the score.")
-    seen: list[str] = Field([], description="Digests of texts whose ratings were used; no estimate uses them.")
+    seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
+        [], description="Digests of texts whose ratings were used; no estimate uses them."
+    )
 
 
 def read_header(label: str, text: str) -> Header:

@@ -102,6 +102,7 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
         ("title: T\nexamples: none.jsonl", "polite.jinja:3: examples: no file 'none.jsonl'"),
         ("examples: '*.jsonl'", "no file '*.jsonl'"),
         ("examples: polite.jinja", "unknown suffix '.jinja'"),
+        ("seen: [1a2b]", "polite.jinja:2: seen: String should match pattern '^[0-9a-f]{16}$', not '1a2b'"),
         ("examples: bad.jsonl", "bad.jsonl:2: examples: score '9' is not a label"),
         ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, text, score, reason, source)"),
         ("examples: bad.yaml", "bad.yaml:3: examples: score is missing"),

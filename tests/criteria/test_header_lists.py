@@ -156,12 +156,13 @@ BLOCK = (
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
-        ("my.yaml", "question: Is it?\n# Last.", "question: Is it?\n# Last.\n{}seen:\n  - '12'\n"),
-        ("my.yml", "examples: rated.jsonl # old\nseen: ['3']\nquestion: Is it?\n",
-         "{} # old\nseen:\n  - '12'\nquestion: Is it?\n"),
-        ("my.md", "Is it polite?\n\n---\nVery?", "---\n{}seen:\n  - '12'\n---\nIs it polite?\n\n---\nVery?"),
+        ("my.yaml", "question: Is it?\n# Last.", "question: Is it?\n# Last.\n{}seen:\n  - '1234567890123456'\n"),
+        ("my.yml", "examples: rated.jsonl # old\nseen: ['0f0f0f0f0f0f0f0f']\nquestion: Is it?\n",
+         "{} # old\nseen:\n  - '1234567890123456'\nquestion: Is it?\n"),
+        ("my.md", "Is it polite?\n\n---\nVery?",
+         "---\n{}seen:\n  - '1234567890123456'\n---\nIs it polite?\n\n---\nVery?"),
         ("my.txt", "---\nexamples:\n- score: 1\n  text: >-\n   a\n   b\n\n# Then:\nscale: [1, 5]\n---\nIs it?",
-         "---\n{}\n# Then:\nscale: [1, 5]\nseen:\n  - '12'\n---\nIs it?"),
+         "---\n{}\n# Then:\nscale: [1, 5]\nseen:\n  - '1234567890123456'\n---\nIs it?"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -171,7 +172,7 @@ def test_examples_go_into_every_kind_of_file(
 ) -> None:
     path = tmp_path / name
     path.write_bytes((mark + before).replace("\n", end).encode())
-    lists = {"examples": EXAMPLES, "seen": ["12"]}
+    lists = {"examples": EXAMPLES, "seen": ["1234567890123456"]}
     criteria.write_lists(path, lists, lists)
     block = BLOCK.removesuffix("\n") if " # old" in after else BLOCK
     if name == "my.txt":
@@ -191,5 +192,5 @@ def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, 
     path = tmp_path / "my.yaml"
     path.write_text(text)
     with pytest.raises(CriterionError, match=r"the examples and seen do not fit into this header|not YAML"):
-        criteria.write_lists(path, {"examples": EXAMPLES, "seen": ["12"]})
+        criteria.write_lists(path, {"examples": EXAMPLES, "seen": ["1234567890123456"]})
     assert path.read_text() == text
