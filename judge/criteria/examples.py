@@ -14,7 +14,7 @@ from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold, label_index
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Example, Scale
-from judge.criteria.template import MAX_EXAMPLES, check_inside, check_link, front_matter, read_text
+from judge.criteria.template import MAX_CHARACTERS, MAX_EXAMPLES, check_inside, check_link, front_matter, read_text
 from judge.data import rows
 
 _KEYS = ("output", "text", "score", "reason", "source")
@@ -53,8 +53,10 @@ def _file(at: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
             if isinstance(row, rows.RawRow):
                 yield row.where, {key: cell for key, cell in row.cells.items() if not rows.is_missing(cell, row.flat)}
         return
+    if len(text := read_text(path)) > MAX_CHARACTERS:
+        raise CriterionError(f"{path}: more than {MAX_CHARACTERS:,} characters; write long examples as .jsonl")
     try:
-        tree = yaml_lines.tree(read_text(path))
+        tree = yaml_lines.tree(text)
         if not isinstance(tree, yaml.SequenceNode):
             raise CriterionError(f"{path}:1: examples are a list: - {{output: ..., score: ...}}")
         for node in tree.value:

@@ -108,6 +108,7 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
         ("examples: bad.yaml", "bad.yaml:3: examples: score is missing"),
         ("examples: map.yml", "map.yml:1: examples are a list"),
         ("examples: torn.yml", "torn.yml:2: not YAML"),
+        ("examples: long.yml", "long.yml: more than 100,000 characters; write long examples as .jsonl"),
     ],
 )  # fmt: skip
 def test_bad_examples_name_their_line_and_what_is_wrong(tmp_path: Path, header: str, says: str) -> None:
@@ -115,6 +116,7 @@ def test_bad_examples_name_their_line_and_what_is_wrong(tmp_path: Path, header: 
     folder.mkdir()
     files = {"bad.jsonl": '{"output": "a", "score": 1}\n{"output": "b", "score": 9}', "bad.csv": "output,note\na,b\n"}
     files |= {"bad.yaml": "- output: a\n  score: 1\n- output: b\n", "map.yml": "output: a\n", "torn.yml": "- [a\n- {"}
+    files["long.yml"] = f"- output: {'a ' * 60_000}\n  score: 1\n"
     for name, text in files.items():
         (folder / name).write_text(text)
     (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
