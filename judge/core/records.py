@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
@@ -31,6 +32,10 @@ IDENTICAL = "identical"
 ABSTAINED = "Abstained"
 """The error of a value that a metric declines to give as the text is outside its range."""
 _MOST_LEVELS = 10
+_OPTIONAL_PART = re.compile(
+    r"^{% (?:el)?if this\.(levels|examples|cite) %}{% block \1 %}\n.*?^{% endblock %}(?:{% endif %})?\n",
+    re.DOTALL | re.MULTILINE,
+)
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
@@ -237,8 +242,14 @@ class Criterion:
 
     @property
     def digest(self) -> str:
-        """The sha256, in hex, of all templates, and of `told` if it differs from the header."""
-        texts = {PurePath(self.path).name: self.template, **self.layouts}
+        """The sha256, in hex, of all templates, and of `told` if it differs from the header.
+
+        Optional parts of a template count only if the criterion uses them, as the prompts are the same without them.
+        """
+        texts = {
+            name: _OPTIONAL_PART.sub(lambda part: part[0] * bool(getattr(self, part[1])), text)
+            for name, text in {PurePath(self.path).name: self.template, **self.layouts}.items()
+        }
         more = [] if self.told == self.said else [self.told]
         return hashlib.sha256(json.dumps([*texts.items(), *more]).encode()).hexdigest()
 

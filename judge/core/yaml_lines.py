@@ -53,6 +53,22 @@ def keys(text: str) -> Keys | None:
     return Keys(mapping, lines)
 
 
+def entries(text: str, key: str) -> list[tuple[str, str, int]]:
+    """Return the key, value and line of each entry of the mapping under a top-level key, as they are written.
+
+    Raises Malformed if it is no mapping, or if an entry is not one value.
+    """
+    pairs = getattr(tree(text), "value", ())
+    name, node = next((pair for pair in pairs if pair[0].value == key), (None, None))
+    if not isinstance(node, yaml.MappingNode):
+        raise Malformed("not a mapping", name and name.start_mark.line + 1)
+    for pair in node.value:
+        for part in pair:
+            if not isinstance(part, yaml.ScalarNode):
+                raise Malformed("not one value", pair[0].start_mark.line + 1)
+    return [(name.value, value.value, name.start_mark.line + 1) for name, value in node.value]
+
+
 def tree(text: str | bytes) -> yaml.Node | None:
     """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much."""
     with _guarded(text):

@@ -23,6 +23,7 @@ from judge.core.records import Criterion, Sample
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     builtin_prompts,
+    check_comparison,
     display_name,
     front_matter,
     own_name,
@@ -390,14 +391,16 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
         language=language,
         path=path,
         question=header.question.strip(),
-        levels=tuple((str(label), text) for label, text in header.levels.items()),
+        levels=tuple(header.levels.items()),
         pass_at=header.pass_at,
         cite=header.cite,
         seen=frozenset(header.seen),
     )
     # The header has a file's name, and the digest its examples.
     said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
-    return with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
+    criterion = with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
+    check_comparison(criterion)
+    return criterion
 
 
 def with_needs(criterion: Criterion) -> Criterion:

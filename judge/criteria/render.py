@@ -36,6 +36,7 @@ from judge.criteria.sandbox import (
     RenderError,
     Slot,
     Templates,
+    fence_digest,
     fenced,
     pack,
     render_here,
@@ -170,6 +171,7 @@ class Renderer:
         gaps = [_slots(label, text) for _, text, label in self._templates.texts]
         self._slots = None if None in gaps else frozenset[str]().union(*filter(None, gaps))
         self._fixed_text: tuple[list[str], list[str]] | None = None
+        self._example_keys = _example_keys(self._this, ())
 
     def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
         """One user message for a sample, or for a pair of which `sample` is shown first.
@@ -202,7 +204,11 @@ class Renderer:
 
     def _fill_template(self, known: Mapping[str, Any]) -> tuple[str, str]:
         """The material and the question with a sample's texts. What is around them is rendered once, if that can be."""
-        if self._slots is None or not self._slots <= known.keys():
+        if (
+            self._slots is None
+            or not self._slots <= known.keys()
+            or (self._example_keys and _example_keys(self._this, strings(known)) != self._example_keys)
+        ):
             return self._split_at_cut(_render(self._templates, known))
         if self._fixed_text is None:
             mark = f"<{secrets.token_hex(16)}>"
@@ -223,6 +229,12 @@ class Renderer:
                 "{{ this.cut }} once, between the texts and what is asked about them (for --merge-criteria, too)"
             )
         return parts[0], parts[1]
+
+
+def _example_keys(this: CriterionView, among: Sequence[str]) -> list[str]:
+    """The keys of the marks around a criterion's examples, which change if a text `among` which they stand has one."""
+    examples = strings(this)
+    return [fence_digest(text, (*examples, *among)) for text in examples]
 
 
 @lru_cache

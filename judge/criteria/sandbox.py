@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -93,6 +93,7 @@ class CriterionView:
     `lowest` and `highest` are the labels of least and greatest value; `whole` says that the labels are the whole
     numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
     begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
+    `levels` are labels, or ranges of them, with their descriptions. `cite` says that a quote is asked for.
     """
 
     title: str
@@ -216,14 +217,16 @@ def _visible_text(text: str) -> str:
 
 
 def strings(value: Any) -> list[str]:
-    """The texts in a variable of a template."""
+    """The texts in a variable of a template, and those of a criterion's examples."""
     texts: list[str] = []
     pending = [value]
     while pending:
         entry = pending.pop()
         if isinstance(entry, str):
             texts.append(entry)
-        elif isinstance(entry, list | tuple):
+        elif isinstance(entry, CriterionView):
+            pending += [text for example in entry.examples for text in astuple(example)]
+        elif isinstance(entry, list | tuple) and not isinstance(entry, Slot):
             pending += entry
         elif isinstance(entry, Mapping):
             pending += entry.values()

@@ -12,14 +12,14 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
-from judge.core.label_spellings import fold, format_decimal
+from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
@@ -29,6 +29,10 @@ _LARGEST = 1_000_000_000
 MAX_CHARACTERS, MAX_TEMPLATES = 100_000, 50
 """In all templates of a criterion, headers included."""
 _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_RANGE = re.compile(r"([-+]?[0-9][0-9.]*)\s*[-–~]\s*([-+]?[0-9][0-9.]*)")
+_WHOLE = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
+_SHOWN = 12
+"""Labels of a scale that a message lists."""
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
 
@@ -129,7 +133,7 @@ class Header(BaseModel):
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
     question: str = Field("", description="The criterion in a sentence, or a few.")
-    levels: dict[str | int | float, str] = Field({}, description="What a label of the scale means, by label.")
+    levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
     pass_at: float | None = Field(None, allow_inf_nan=False, description="Least value that passes.")
     examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
@@ -159,10 +163,14 @@ def read_header(label: str, text: str) -> Header:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
+    keys = {str(key): value for key, value in parsed.values.items()}
+    levels = _level_entries(label, text[: match.end("yaml")]) if "levels" in keys else []
     try:
-        header = Header.model_validate({str(key): value for key, value in parsed.values.items()})
+        header = Header.model_validate(keys | ({"levels": {}} if levels else {}))
     except ValidationError as error:
         raise _bad_key(label, parsed.lines, error) from error
+    if levels and "scale" not in keys:
+        header = header.model_copy(update={"scale": _scale_of_levels(levels)})
     if header.allow_half:
         low, high = round(header.scale.low), round(header.scale.high)
         if high - low > MAX_LABELS / 2 - 1 or header.scale != Scale.integers(low, high):
@@ -171,7 +179,84 @@ def read_header(label: str, text: str) -> Header:
                 f"{at}: allow_half: takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]"
             )
         header = header.model_copy(update={"scale": replace(_number_scale(low, high, 0.5), halves=True)})
-    return header
+    return header.model_copy(update={"levels": _levels_of_scale(levels, header.scale.asked)})
+
+
+class _Level(NamedTuple):
+    """An entry of `levels`: a label or a range of numbers, what it means, and its place for messages."""
+
+    key: str
+    text: str
+    at: str
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The first and the last label."""
+        ends = _RANGE.fullmatch(self.key)
+        return (ends[1], ends[2]) if ends else (self.key, self.key)
+
+
+def _level_entries(label: str, header: str) -> list[_Level]:
+    try:
+        entries = yaml_lines.entries(header, "levels")
+    except yaml_lines.Malformed as error:
+        hint = "write a line such as 1: Off topic. for each label"
+        raise CriterionError(f"{label}:{error.line or 1}: levels: {error}; {hint}") from error
+    levels = [_Level(fold(key).strip(), text.strip(), f"{label}:{line}: levels") for key, text, line in entries]
+    for level in levels:
+        if len(level.text.splitlines()) != 1:
+            problem = "a text of several lines; write it in one" if level.text else "no text; describe it, or omit it"
+            raise CriterionError(f"{level.at}: {level.key} has {problem}")
+    return levels
+
+
+def _scale_of_levels(levels: list[_Level]) -> Scale:
+    """Return the whole numbers from the lowest to the highest that is described. Raises CriterionError."""
+    ends = [(end, level.at) for level in levels for end in level.ends]
+    for end, at in ends:
+        if not _WHOLE.fullmatch(end):
+            raise CriterionError(f"{at}: {end} is not a whole number, so the header needs a scale: {_SCALES}")
+    numbers = [int(float(end)) for end, _ in ends]
+    try:
+        if len(set(numbers)) == 1:
+            raise ValueError(f"{numbers[0]} alone gives no scale; add one, such as scale: [1, 5]")
+        return _number_scale(min(numbers), max(numbers), 1)
+    except ValueError as error:
+        raise CriterionError(f"{levels[0].at}: {error}") from error
+
+
+def _levels_of_scale(levels: list[_Level], scale: Scale) -> dict[str, str]:
+    """Return the descriptions by label, or range of labels, in the order of the scale. Raises CriterionError."""
+    index = label_index(scale)
+    seen: dict[int, str] = {}
+    texts: dict[int, tuple[str, str]] = {}
+    for level in levels:
+        places = []
+        for end in (level.key,) if index.label(level.key) else level.ends:
+            if (known := index.label(end)) is None:
+                among = ", ".join(scale.labels) if len(scale.labels) <= _SHOWN else f"{scale.low:g} to {scale.high:g}"
+                raise CriterionError(f"{level.at}: {end} is not on the scale ({among})")
+            places.append(scale.labels.index(known))
+        first, last = places[0], places[-1]
+        if first > last:
+            raise CriterionError(f"{level.at}: {level.key} ends before it starts; write the lower number first")
+        for place in range(first, last + 1):
+            if place in seen:
+                raise CriterionError(f"{level.at}: {scale.labels[place]} is described twice, first in {seen[place]}")
+            seen[place] = level.at.removesuffix(": levels")
+        low, high = scale.labels[first], scale.labels[last]
+        dash = " - " if "-" in low + high else "-"
+        texts[first] = (low if first == last else f"{low}{dash}{high}", level.text)
+    return dict(texts[first] for first in sorted(texts))
+
+
+def check_comparison(criterion: Criterion) -> None:
+    """Raise CriterionError if a criterion that compares two texts has a header key that is about one text."""
+    keys = {"levels", "examples", "questions", "questions_column", "cite"} if criterion.pairwise else set()
+    if key := next((key.removesuffix("_column") for key in sorted(keys) if getattr(criterion, key)), ""):
+        header = yaml_lines.keys(front_matter(criterion.template))
+        line = header.lines.get(key, 1) if header else 1
+        raise CriterionError(f"{criterion.path}:{line}: {key}: a criterion that compares two texts cannot have it")
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

@@ -11,12 +11,12 @@ import hashlib
 import heapq
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 
-from judge.core.records import Message, Request
+from judge.core.records import Example, Message, Request
 from judge.execution import budget
 
 SHORTEST = 1_024
@@ -31,16 +31,20 @@ _ID = 32
 _estimate = lru_cache(4_096)(budget.estimate_tokens)
 
 
-def prefix(messages: tuple[Message, ...], source: str | None) -> tuple[str, int]:
-    """Return the group of a prompt with its source near the start, and the number of characters up to the source's end.
+def prefix(messages: tuple[Message, ...], source: str | None, examples: Sequence[Example] = ()) -> tuple[str, int]:
+    """Return the group of a prompt, and the number of characters that all prompts of the group begin with.
 
-    ("", 0) if that prefix is too short to be cached.
+    They end with the source or, if that is short, with the criterion's examples. ("", 0) if they are too few to cache.
     """
     text, body = messages[0]["content"], (source or "").strip()
-    if len(body) < SHORTEST // 2 or (start := text.find(body)) < 0:
-        return "", 0
-    end = start + len(body)
-    if end < SHORTEST or _estimate(body) + budget.estimate_tokens(text[:start]) < SHORTEST:
+    start = 0
+    for example in examples:
+        if (place := text.find(example.output, start)) >= 0:
+            start = place + len(example.output)
+    end, known = start, 0
+    if len(body) >= SHORTEST // 2 and (place := text.find(body, start)) >= 0:
+        start, end, known = place, place + len(body), _estimate(body)
+    if end < SHORTEST or known + _estimate(text[:start]) < SHORTEST:
         return "", 0
     return hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()[:_ID], end
 

@@ -156,7 +156,8 @@ class JudgeRun:
             except CriterionError as error:
                 self._fail(judgment, error)
                 continue
-            group = prefix(prompt.messages, judgment.sample.source) if self._grouped else ("", 0)
+            sample, examples = judgment.sample, judgment.criterion.examples
+            group = prefix(prompt.messages, sample.source, examples) if self._grouped else ("", 0)
             yield PendingJudgment(judgment, prompt, list(self._strategies), group)
 
     async def _round(self) -> AsyncIterator[Request]:

@@ -15,12 +15,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import criteria
 from judge.core.errors import CriterionError
-from judge.core.records import Choice, Criterion, Form, Prompt, ReplyKind, Sample, Scale
+from judge.core.records import Choice, Criterion, Example, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria.loading import _has
 from judge.criteria.render import (
     Renderer,
@@ -136,11 +137,87 @@ def test_what_is_asked_for_steps_is_what_a_person_has_read(language: str, pairwi
     golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
 
 
+RUBRICS = {
+    "en": """title: Politeness
+question: Does the reply treat the customer with respect?
+levels:
+  1: It blames or dismisses the customer.
+  2-4: It is correct and no more.
+  5: It is warm and respectful.
+examples:
+- {output: "Read the manual.", score: 1, reason: It sends the customer away., source: "How do I reset it?"}
+- {output: "Of course! Hold the button for five seconds.", score: 5}
+""",
+    "ja": """title: 丁寧さ
+question: 返信は客に敬意を払っていますか。
+levels:
+  1: 客を責めたり、突き放したりしている。
+  2-4: 失礼ではないが、それ以上でもない。
+  5: 温かく、敬意が感じられる。
+examples:
+- {output: 説明書を読んでください。, score: 1, reason: 客を突き放している。, source: リセットの方法を教えてください。}
+- {output: 承知しました。ボタンを5秒間押し続けてください。, score: 5}
+""",
+    "ko": """title: 공손함
+question: 답장이 고객을 존중합니까?
+levels:
+  1: 고객을 탓하거나 무시한다.
+  2-4: 틀린 말은 없지만 그뿐이다.
+  5: 따뜻하고 공손하다.
+examples:
+- {output: 설명서를 읽으세요., score: 1, reason: 고객을 돌려보낸다., source: "초기화는 어떻게 하나요?"}
+- {output: "네, 버튼을 5초 동안 눌러 주세요.", score: 5}
+""",
+    "zh": """title: 礼貌
+question: 回复是否尊重顾客？
+levels:
+  1: 责怪或敷衍顾客。
+  2-4: 没有失礼，但也仅此而已。
+  5: 亲切而尊重。
+examples:
+- {output: 请看说明书。, score: 1, reason: 把顾客打发走了。, source: 怎么重置？}
+- {output: 好的！请按住按钮五秒钟。, score: 5}
+""",
+}
+WORDINGS = ("pointwise", *criteria.PARAPHRASES)
+
+
+def _unlike(text: str, other: str) -> str:
+    """The lines of a text that come after those with which both begin."""
+    lines = text.splitlines()
+    same = next(n for n, pair in enumerate(zip(lines, other.splitlines(), strict=False)) if pair[0] != pair[1])
+    return "\n".join(lines[same:])
+
+
+def rubric(language: str, wording: str = "pointwise", more: str = "") -> Criterion:
+    """A criterion that is a question, with levels and examples."""
+    header, _, examples = RUBRICS[language].partition("examples:\n")
+    text = f'---\n{header}{more}---\n{{% extends "layouts/question.jinja" %}}'
+    one = criteria.load(text=text, name="polite", language=language)
+    shown = [Example(**entry | {"score": str(entry["score"])}) for entry in yaml.safe_load(examples)]
+    one = replace(one, examples=tuple(shown))
+    return one if wording == "pointwise" else criteria.paraphrase(one, wording)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_levels_examples_and_quotes_are_those_a_person_has_read(language: str, wording: str) -> None:
+    one = rubric(language, wording, "cite: true\n")
+    whole = prompt(one)
+    decision = rendered(replace(one, form="decision"))
+    asked = [(form, kind) for form in FORMS for kind in KINDS][1:]
+    ends = [
+        f"=== {form}, {kind}\n{_unlike(prompt(replace(one, form=form, reply=kind)), whole)}" for form, kind in asked
+    ]
+    golden("\n\n".join([whole, *ends, f"=== decision\n{decision.question}"]), language, f"rubric/{wording}")
+
+
 def test_every_golden_file_has_its_test() -> None:
     found = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
     both = [f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")]
     expected = {f"{language}/{name}" for language, name in CASES}
     expected |= {f"{language}/pairwise/{name}" for language, name in PAIRS}
+    both += [f"rubric/{wording}" for wording in WORDINGS]
     assert found == expected | {f"{language}/{name}" for language in LANGUAGES for name in both}
 
 
@@ -252,6 +329,7 @@ def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
     assert {field.name for field in fields(CriterionView)} == {
         *("title", "description", "scale", "steps", "reply"),
         *("lowest", "highest", "whole", "form", "cut"),
+        *("question", "levels", "examples", "cite"),
     }
 
 
