@@ -398,18 +398,13 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
     )
     # The header has a file's name, and the digest its examples.
     said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
-    criterion = with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
-    check_comparison(criterion)
-    return criterion
+    return with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
 
 
 def with_needs(criterion: Criterion) -> Criterion:
-    """The criterion with what its texts make it need. Raises CriterionError for a comparison with examples."""
+    """The criterion with what its texts make it need. Raises CriterionError like `check_comparison`."""
     made = replace(criterion, needs=required_variables(criterion, template_texts(criterion)))
-    if made.examples and made.pairwise:
-        raise CriterionError(
-            f"{made.path}: examples are texts with a score; a criterion that compares two texts has none"
-        )
+    check_comparison(made)
     return made
 
 

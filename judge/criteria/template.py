@@ -256,7 +256,7 @@ def check_comparison(criterion: Criterion) -> None:
     if key := next((key.removesuffix("_column") for key in sorted(keys) if getattr(criterion, key)), ""):
         header = yaml_lines.keys(front_matter(criterion.template))
         line = header.lines.get(key, 1) if header else 1
-        raise CriterionError(f"{criterion.path}:{line}: {key}: a criterion that compares two texts cannot have it")
+        raise CriterionError(f"{criterion.path}:{line}: {key}: a criterion that compares two texts has none")
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:
