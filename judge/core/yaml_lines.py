@@ -58,8 +58,7 @@ def entries(text: str, key: str) -> list[tuple[str, str, int]]:
 
     Raises Malformed if it is no mapping, or if an entry is not one value.
     """
-    pairs = getattr(tree(text), "value", ())
-    name, node = next((pair for pair in pairs if pair[0].value == key), (None, None))
+    name, node = nodes(text, key)
     if not isinstance(node, yaml.MappingNode):
         raise Malformed("not a mapping", name and name.start_mark.line + 1)
     for pair in node.value:
@@ -67,6 +66,12 @@ def entries(text: str, key: str) -> list[tuple[str, str, int]]:
             if not isinstance(part, yaml.ScalarNode):
                 raise Malformed("not one value", pair[0].start_mark.line + 1)
     return [(name.value, value.value, name.start_mark.line + 1) for name, value in node.value]
+
+
+def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
+    """Return the nodes of a top-level key and of its value, None if there is no such key. Raises Malformed."""
+    pairs = getattr(tree(text), "value", ())
+    return next((pair for pair in pairs if pair[0].value == key), (None, None))
 
 
 def tree(text: str | bytes) -> yaml.Node | None:

@@ -26,8 +26,7 @@ def read_examples(label: str, text: str, given: list[Any] | str, scale: Scale) -
 
     Raises CriterionError or DataError, with file and line.
     """
-    pairs = getattr(yaml_lines.tree(front_matter(text)), "value", ())
-    key, value = next(((key, value) for key, value in pairs if key.value == "examples"), (None, None))
+    key, value = yaml_lines.nodes(front_matter(text), "examples")
     at = f"{label}:{key.start_mark.line + 1 if key else 1}"  # without the key, it came with a merged one (<<)
     if isinstance(given, str):
         return check_examples(_file(at, Path(label).parent, given), scale)
