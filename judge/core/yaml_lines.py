@@ -60,7 +60,7 @@ def entries(text: str, key: str) -> list[tuple[str, str, int]]:
     """
     name, node = nodes(text, key)
     if not isinstance(node, yaml.MappingNode):
-        raise Malformed("not a mapping", name and name.start_mark.line + 1)
+        raise Malformed("not a mapping", name.start_mark.line + 1 if name else None)
     for pair in node.value:
         for part in pair:
             if not isinstance(part, yaml.ScalarNode):
