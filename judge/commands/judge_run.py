@@ -33,6 +33,7 @@ from judge.results.result import Result, load
 from judge.stats import analyze
 from judge.stats.analyze import Analysis
 from judge.stats.bootstrap import mean_interval
+from judge.stats.pass_rate import pass_columns
 from judge.table import JOURNAL, RUN, Journal, StreamingWriter, Table
 
 SHOWN = 2_000
@@ -83,8 +84,10 @@ class Seen:
     failed: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=dict)
     examples: dict[tuple[str, str], Failure] = field(default_factory=dict)
 
-    def add(self, samples: Sequence[Sample], rows: Sequence[Row]) -> None:
+    def add(self, samples: Sequence[Sample], rows: Sequence[Row], columns: Iterable[Column]) -> None:
         """Count these samples and keep the first ones, with their rows."""
+        by_name = {column.name: column for column in columns}
+        rates = pass_columns(by_name.values())
         room = min(len(samples), SHOWN - len(self.samples))
         self.samples += samples[:room]
         self.rows += rows[: room * (len(rows) // len(samples))]
@@ -92,6 +95,9 @@ class Seen:
         for row in rows:
             if isinstance(row, Score):
                 self.moments.setdefault((row.system, row.column), _Moments()).add(row.value)
+                if rate := rates.get(row.column):
+                    passed = float(by_name[row.column].passes(row.value) or 0)
+                    self.moments.setdefault((row.system, rate.name), _Moments()).add(passed)
             else:
                 kind = row.stage, row.error
                 self.examples.setdefault(kind, row)
@@ -102,7 +108,7 @@ class Seen:
         scores = tuple(row for row in self.rows if isinstance(row, Score))
         failures = tuple(row for row in self.rows if isinstance(row, Failure))
         table = Table(tuple(self.samples), tuple(columns), scores, failures)
-        by_name = {column.name: column for column in columns}
+        by_name = {column.name: column for column in (*columns, *pass_columns(columns).values())}
         return Analysis(table, {key: moments.estimate(by_name[key[1]]) for key, moments in self.moments.items()})
 
     def counts(self) -> dict[str, Any]:
@@ -141,7 +147,7 @@ def run_streamed(prepared: PreparedRun, judge: Judge | None = None) -> tuple[Ana
                 for result in results
                 for row in result.rows[place * len(result.columns) : (place + 1) * len(result.columns)]
             ]
-            seen.add(samples, rows)
+            seen.add(samples, rows, [column for result in results for column in result.columns])
             for parts_of_metric, result in zip(results_by_metric, results, strict=True):
                 parts_of_metric.append(replace(result, rows=()))
             if writer:

@@ -279,6 +279,7 @@ def signed_column(
         weight=criterion.weight,
         values=scale.values,
         panel=config.panel if suffix else "mean",
+        pass_at=criterion.pass_at,
     )
 
 

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from itertools import pairwise
+from math import isclose
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ _OPTIONAL_PART = re.compile(
     r"^{% (?:el)?if this\.(levels|examples|cite) %}{% block \1 %}\n.*?^{% endblock %}(?:{% endif %})?\n",
     re.DOTALL | re.MULTILINE,
 )
+_ROUNDING = 1e-9  # relative, and in points of the scale
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
@@ -500,6 +502,12 @@ class Column:
     values: tuple[float, ...] = ()
     pass_at: float | None = None
     panel: Literal["mean", "median", "majority"] = "mean"
+
+    def passes(self, value: float) -> bool | None:
+        """Return whether a value passes; None for a column without `pass_at`. Rounding errors fail no value."""
+        if self.pass_at is None:
+            return None
+        return value > self.pass_at or isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     builtin_prompts,
     check_comparison,
+    check_pass_at,
     display_name,
     front_matter,
     own_name,
@@ -392,7 +393,7 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
         path=path,
         question=header.question.strip(),
         levels=tuple(header.levels.items()),
-        pass_at=header.pass_at,
+        pass_at=header.pass_at if isinstance(header.pass_at, float) else None,
         cite=header.cite,
         seen=frozenset(header.seen),
     )
@@ -416,6 +417,11 @@ def finalize(criterion: Criterion) -> Criterion:
     result = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
     examples = check_examples(((result.path, example) for example in result.examples), result.scale)
     result = replace(result, title=result.title or result.name, examples=examples)
+    if result.pass_at is not None:
+        try:
+            check_pass_at(result.pass_at, result.scale)
+        except ValueError as error:
+            raise CriterionError(f"{result.path}: pass_at: {error}") from error
     if front_matter(result.template):
         header = read_header(result.path, result.template)
         says = replace(result, scale=header.scale, steps=tuple(header.steps), reply=header.reply).told[2:6]

@@ -134,7 +134,8 @@ class Header(BaseModel):
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
     question: str = Field("", description="The criterion in a sentence, or a few.")
     levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
-    pass_at: float | None = Field(None, allow_inf_nan=False, description="Least value that passes.")
+    pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")
+    threshold: float | None = Field(None, description="Instead of pass_at: a share of the scale, from 0 to 1.")
     examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
     )
@@ -179,6 +180,13 @@ def read_header(label: str, text: str) -> Header:
                 f"{at}: allow_half: takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]"
             )
         header = header.model_copy(update={"scale": replace(_number_scale(low, high, 0.5), halves=True)})
+    for key in ("pass_at", "threshold"):
+        if getattr(header, key) is not None:
+            try:
+                header = header.model_copy(update={"pass_at": _pass_value(header)})
+            except ValueError as error:
+                raise CriterionError(f"{label}:{parsed.lines[key]}: {key}: {error}") from error
+            break
     return header.model_copy(update={"levels": _levels_of_scale(levels, header.scale.asked)})
 
 
@@ -252,11 +260,43 @@ def _levels_of_scale(levels: list[_Level], scale: Scale) -> dict[str, str]:
 
 def check_comparison(criterion: Criterion) -> None:
     """Raise CriterionError if a criterion that compares two texts has a header key that is about one text."""
-    keys = {"levels", "examples", "questions", "questions_column", "cite"} if criterion.pairwise else set()
+    keys = {"levels", "pass_at", "examples", "questions", "questions_column", "cite"} if criterion.pairwise else set()
     if key := next((key.removesuffix("_column") for key in sorted(keys) if getattr(criterion, key)), ""):
         header = yaml_lines.keys(front_matter(criterion.template))
         line = header.lines.get(key, 1) if header else 1
         raise CriterionError(f"{criterion.path}:{line}: {key}: a criterion that compares two texts has none")
+
+
+def _pass_value(header: Header) -> float:
+    """Return the least value that passes. Raises ValueError if it is not on the scale.
+
+    For a label of a scale of words it is the middle between the label and the next lower one, so that a text passes if
+    this label, or a better one, is the nearest to its value. Means over probabilities rarely reach the label itself.
+    """
+    scale, given, share = header.scale, header.pass_at, header.threshold
+    if given is not None and share is not None:
+        raise ValueError("pass_at and threshold say the same; write one of them")
+    if share is not None:
+        if not 0 <= share <= 1:
+            raise ValueError(f"{share:g} is not a share of the scale, from 0 to 1; pass_at: takes a value of the scale")
+        return round(scale.low + share * (scale.high - scale.low), 9)
+    try:
+        return check_pass_at(float(given or 0), scale)
+    except ValueError:
+        if not isinstance(given, str):
+            raise
+    if given not in scale.labels:
+        raise ValueError(unknown_name_message("label", given, list(scale.labels)))
+    value = scale.value(given)
+    return (value + max((lower for lower in scale.values if lower < value), default=value)) / 2
+
+
+def check_pass_at(value: float, scale: Scale) -> float:
+    """Return the value if it is on the scale. Raises ValueError."""
+    if not scale.low <= value <= scale.high:
+        share = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
+        raise ValueError(f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{share}")
+    return value
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from judge.core.format import decimals, format_interval, minus, number, one_line
 from judge.core.records import Column, Estimate
@@ -73,6 +74,14 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
         return min(zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value))[0]
     text = number(value, places)
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def pass_text(column: Column) -> str:
+    """Write the least value that passes, `4`, or the label from whose side of the middle on values pass, `good`."""
+    least, levels = column.pass_at or 0.0, sorted(zip(column.values, column.labels, strict=True))
+    middles = {(low + high) / 2: label for (low, _), (high, label) in pairwise(levels) if low < high}
+    label = middles.get(least, "") if in_words(column) else ""
+    return label or minus(f"{least:g}")
 
 
 def scale_text(column: Column) -> str:

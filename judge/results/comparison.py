@@ -11,6 +11,7 @@ from judge.core.format import plural
 from judge.core.records import Column, Criterion, Estimate
 from judge.results.result import Result
 from judge.stats.coefficients import Level
+from judge.stats.pass_rate import pass_columns
 from judge.stats.power import ALPHA
 from judge.stats.run_differences import Runs
 
@@ -55,8 +56,9 @@ class RunComparison(plugins.Reported):
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:
-        """Return the columns of the second run by name."""
-        return {column.name: column for column in self.after.table.columns}
+        """Return the columns of the second run, and of its pass rates, by name."""
+        columns = self.after.table.columns
+        return {column.name: column for column in (*columns, *pass_columns(columns).values())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,12 @@ from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, reread_rows, settings_of
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
+from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
+from judge.stats.pass_rate import pass_columns, pass_table
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
@@ -146,6 +148,13 @@ class Result:
         """
         given = {"strict": strict, "min_mass": min_mass}
         return _read_again(self, {name: value for name, value in given.items() if value is not None}, allow_half)
+
+    @property
+    def pass_rates(self) -> Estimates:
+        """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
+        names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
+        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table))
+        return {(system, names[name]): rate for (system, name), rate in rates.items() if name in names}
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:

@@ -13,6 +13,7 @@ from judge.stats.analyze import overall
 from judge.stats.bootstrap import Floats, one_thread
 from judge.stats.coefficients import average
 from judge.stats.paired_differences import PLACES, holm, mean_differences
+from judge.stats.pass_rate import pass_columns, pass_table
 from judge.stats.power import ALPHA
 from judge.table import Table
 
@@ -146,7 +147,8 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
     )
     texts = {s.key for s in before.samples} & {s.key for s in after.samples}
     columns, refused = _comparable_columns(before, after)
-    tables = [(before, after, column) for column in columns] + [*_overall(before, after, refused)]
+    tables = [(before, after, column) for column in columns]
+    tables += [*_overall(before, after, refused), *_pass_rates(before, after, columns, refused)]
     compared = [_ColumnInBoth(c, shared.matrix(a, c.name), shared.matrix(b, c.name)) for a, b, c in tables]
     names = {column.name for column in columns}
     # A panel's failures follow from its judges'.
@@ -218,6 +220,20 @@ def _overall(before: Table, after: Table, refused: dict[str, str]) -> Iterator[t
         refused[column.name] = "its criteria or weights differ"
     else:
         yield first.table, second.table, column
+
+
+def _pass_rates(
+    before: Table, after: Table, columns: Sequence[Column], refused: dict[str, str]
+) -> Iterator[tuple[Table, Table, Column]]:
+    """Yield the pass rates of these columns if the same values pass in both runs."""
+    was = {column.name: column.pass_at for column in before.columns}
+    tables = pass_table(before), pass_table(after)
+    for column in columns:
+        rate, old = pass_columns([column]).get(column.name), was[column.name]
+        if rate and old == column.pass_at:
+            yield *tables, rate
+        elif rate and old is not None:
+            refused[rate.name] = f"its pass_at was {old:g} and is {column.pass_at:g}"
 
 
 def _mean_changes(

@@ -132,7 +132,8 @@ def evaluate_case(
     `passed` if the whole interval is inside the expectation, `failed` if it is outside, else `undecided`, which counts
     as the case or its kind says (see `Suite`). With one text, the interval is over its draws or bounds unseen
     probability; a single reply decides by its value. From six items on it is over items, with fewer over all draws
-    (`judge.suite.evidence`). Shares of labels and flips are counted. A text without a score is an `error`, never met;
+    (`judge.suite.evidence`). Shares of labels and flips are counted,
+    pass rates have Wilson's interval. A text without a score is an `error`, never met;
     among several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
     """
     context = CaseContext(case.stem(), texts, result, ranked, baseline, seed)

@@ -372,6 +372,15 @@ class CaseScores:
         scored = self.each(item, system, rival)
         return [(1 / len(scored), reading(score, counts(column))) for score, column in scored]
 
+    def passes(self, item: str, system: str) -> Parts:
+        """Return 1 for a text that passes and 0 for any other; empty without a score. Raises Undecidable."""
+        if self.column.pass_at is None:
+            raise Undecidable(f"{one_line(self.column.name)} does not say what passes")
+        if (score := self.score(item, system)) is None:
+            return []
+        passed = float(self.column.passes(score.value) or 0)
+        return [(1.0, ScoreEvidence(passed, passed, passed))]
+
     def difference(self, item: str, better: str, worse: str) -> Parts:
         """Return the terms of `better` minus `worse`, turned if lower is better; empty if one is missing."""
         sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]

@@ -1,13 +1,11 @@
-"""The expectations of cases: one class each, and their union."""
+"""The expectations of cases: one class each, and their union. Those of a least score are in `thresholds`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from math import inf
 from typing import Annotated, Any, get_args
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag
 
 from judge.core.errors import ConfigError
 from judge.core.format import number, one_line, percent, plural
@@ -45,117 +43,13 @@ from judge.suite.evidence import (
     MeanTest,
     Text,
     Undecidable,
-    counts,
-    flip_probability,
     format_change,
-    format_estimate,
-    item_means,
     label_margin,
     likeliest,
     mean,
     pair_runs,
 )
-
-
-class Range(AnyOf):
-    """Scale points from `min` to `max`; None leaves an end open."""
-
-    hint = "write min, max or both; or label"
-
-    min: Number | None = Field(default=None, description="The score, or the mean over the texts, is at least this.")
-    max: Number | None = Field(default=None, description="The score, or the mean over the texts, is at most this.")
-
-    @model_validator(mode="after")
-    def _check_ends(self) -> Range:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
-
-    def __str__(self) -> str:
-        if self.min is None or self.max is None:
-            return f"≥ {short(self.min)}" if self.min is not None else f"≤ {short(self.max or 0.0)}"
-        return f"{short(self.min)} to {short(self.max)}" if self.min < self.max else f"= {short(self.min)}"
-
-    def __contains__(self, value: float) -> bool:
-        return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
-
-    @property
-    def ends(self) -> list[tuple[float, int]]:
-        """The limits, each with the side on which scores must be: 1 above, −1 below."""
-        return [(end, sign) for end, sign in ((self.min, 1), (self.max, -1)) if end is not None]
-
-
-class ScoreRange(Case):
-    """The score of a text, or the mean over the texts, lies in a range."""
-
-    kind = "score_range"
-
-    expect: Range
-
-    @classmethod
-    def matches(cls, keys: Mapping[str, Any]) -> bool:
-        expect = keys.get("expect")
-        return expect is not None and not (isinstance(expect, dict) and expect.get("label") is not None)
-
-    def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        scale = criterion.scale
-        for end, sign in self.expect.ends:
-            if not scale.low <= end <= scale.high:
-                on = f"not on the scale of {criterion.name}, from {scale.low:g} to {scale.high:g}"
-                raise ConfigError(f"{'min' if sign > 0 else 'max'}: {end:g} is {on}")
-
-    def describe(self) -> str:
-        return f"{self.about()}{':' if ' to ' in str(self.expect) else ''} {self.expect}"
-
-    def expected(self, context: CaseContext) -> str:
-        return str(self.expect)
-
-    def decide(self, context: CaseContext) -> Decision:
-        scored = context.scored()
-        lacking, detail = scored.missing_texts(context.texts)
-        items = item_means(context.texts, scored.parts)
-        lone = context.texts[0] if len(context.texts) == 1 else None
-        ends = self.expect.ends
-        means = mean(items, *(end for end, _ in ends), seed=context.seed)
-        estimate, column = means[0].moved(ends[0][0]), scored.column
-        if estimate.low is not None and estimate.high is not None:
-            # An interval does not leave the scale.
-            low, high = (-inf if column.low is None else column.low), (inf if column.high is None else column.high)
-            estimate = replace(estimate, low=max(estimate.low, low), high=min(estimate.high, high))
-        decision = worst(
-            decide_limit(test, sign, f"{'below' if sign > 0 else 'above'} {short(end)}", short(end))
-            for test, (end, sign) in zip(means, ends, strict=True)
-        )
-        odds, flakiness = self._flakiness(scored, lone, estimate) if lone else (None, "")
-        reason = joined(
-            decision.reason,
-            "" if not means[0].single else scored.one_value if lone else "one reply each",
-            means[0].alike,
-            flakiness,
-            lacking,
-        )
-        return Decision(
-            decision.status, reason, format_estimate(estimate, places(column)), odds, estimate, detail=detail
-        )
-
-    def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
-        """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
-        each = [
-            flip_probability(score, self.expect.__contains__, counts(column)) for score, column in scored.each(*text)
-        ]
-        known = [p for p in each if p is not None]
-        if not known or len(known) < len(each):
-            return None, ""
-        outside, inside = sum(known) / len(known), estimate.value in self.expect
-        turned = outside if inside else 1 - outside
-        low, high = self.expect.min, self.expect.max
-        if high is None and low is not None:
-            where = f"{'fall below' if inside else 'reach'} {short(low)}"
-        elif low is None and high is not None:
-            where = f"{'go above' if inside else 'stay within'} {short(high)}"
-        else:
-            where = f"fall {'outside' if inside else 'inside'} of {str(self.expect).removeprefix('= ')}"
-        return describe_flaky(turned, where)
+from judge.suite.thresholds import Passes, PassRate, ScoreRange, format_share
 
 
 class LikeliestLabel(Keys):
@@ -388,13 +282,7 @@ def _side(test: MeanTest) -> int:
 
 def _format_estimate(e: Estimate, column: Column, pairwise: bool) -> str:
     """Write `+1.30 [1.00, 1.60]`, or the share of comparisons won."""
-    if pairwise:
-        low, high = e.low, e.high
-        ends = ""
-        if low is not None and high is not None and low != high:
-            ends = f" [{percentage(max(0, low))}, {percentage(min(1, high))}]"
-        return f"{percentage(e.value)}{ends}"
-    return format_change(e, places(column))
+    return format_share(e) if pairwise else format_change(e, places(column))
 
 
 class Moves(AnyOf):
@@ -490,6 +378,8 @@ def _tag(keys: Any) -> str | None:
 
 Expectation = Annotated[
     Annotated[ScoreRange, Tag("ScoreRange")]
+    | Annotated[Passes, Tag("Passes")]
+    | Annotated[PassRate, Tag("PassRate")]
     | Annotated[Label, Tag("Label")]
     | Annotated[Order, Tag("Order")]
     | Annotated[Agreement, Tag("Agreement")]

@@ -188,6 +188,80 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
     assert found.found == "3.00"
 
 
+# Pass rates
+
+LABELS = ("1", "2", "3", "4", "5")
+PASSING = Column("relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", pass_at=3.8)
+
+
+@pytest.mark.parametrize(
+    ("draws", "status", "said"),
+    [
+        ({"4": 20}, "passed", "20 of 20 draws alike"),
+        ({"4": 17, "3": 3}, "undecided", "no significant difference from 3.8"),
+        (THIRTEEN, "undecided", "no significant difference from 3.8"),
+        ({"3": 19, "4": 1}, "failed", "below 3.8 (p < 0.001)"),
+    ],
+)
+def test_one_text_passes_within_the_uncertainty_of_its_replies(
+    made: Any, draws: Mapping[str, int], status: str, said: str
+) -> None:
+    result = made.result(made.drawn(draws, *ONE[0]), columns=(PASSING,))
+    found = verdict({"expect": "pass"}, ONE, result)
+    assert (found.kind, found.expected, found.status) == ("passes", "pass", status)
+    assert found.reason.startswith(said)
+
+
+def test_every_one_of_several_texts_passes(made: Any) -> None:
+    rows = [made.drawn({"4": 8, "3": 2}, f"i{k}", "s") for k in range(5)]
+    found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
+    assert (found.expected, found.status, found.found) == ("pass for all", "passed", "5 of 5 (100.0%)")
+    rows[3] = made.drawn({"4": 7, "3": 3}, "i3", "s")
+    found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
+    assert (found.status, found.found, found.reason) == ("failed", "4 of 5 (80.0%)", "i3 s: 3.7")
+
+
+@pytest.mark.parametrize(
+    ("passing", "n", "least", "status", "said"),
+    [
+        (20, 20, 0.7, "passed", ""),
+        (20, 20, 0.9, "undecided", "no significant difference from 90% (needs about 73 items)"),
+        (12, 20, 0.5, "undecided", "no significant difference from 50% (needs about 200 items)"),
+        (2, 20, 0.5, "failed", "below 50%"),
+        (2, 3, 0.5, "passed", ""),  # fewer than five: about these texts alone
+        (1, 3, 0.5, "failed", "below 50%"),
+    ],
+)
+def test_a_pass_rate_is_decided_by_its_interval(
+    made: Any, passing: int, n: int, least: float, status: str, said: str
+) -> None:
+    rows = [made.single("4" if k < passing else "3", f"i{k}", "s") for k in range(n)]
+    result = made.result(*rows, columns=(PASSING,))
+    found = verdict({"pass_rate": {"min": least}}, texts(n), result)
+    assert (found.kind, found.expected, found.status, found.reason) == (
+        "pass_rate", f"≥ {100 * least:g}% pass", status, said,
+    )  # fmt: skip
+    rate = result.pass_rates["s", "relevance"]
+    assert found.estimate is not None
+    assert (found.estimate.value, found.estimate.low, found.estimate.high) == (rate.value, rate.low, rate.high)
+
+
+def test_a_text_without_a_score_is_no_text_that_fails(made: Any) -> None:
+    rows = [*(made.single("5", f"i{k}", "s") for k in range(3)), made.failed("i3", "s")]
+    for expected, measured in (({"expect": "pass"}, "3 of 3 (100.0%)"), ({"pass_rate": {"min": 0.9}}, "100%")):
+        found = verdict(expected, texts(4), made.result(*rows, columns=(PASSING,)), failures=Limits(failures=1))
+        assert (found.status, found.found, found.reason) == ("passed", measured, "1 text without a score")
+        assert found.detail.startswith("ParseError: no score in the reply")
+
+
+def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(made: Any) -> None:
+    rows = [made.single("5", f"i{k}", "s") for k in range(3)]
+    before, after = made.result(*rows), made.result(*rows, columns=(PASSING,))
+    for expected, n in (({"expect": "pass"}, 1), ({"expect": "pass"}, 3), ({"pass_rate": {"min": 0.9}}, 3)):
+        found = verdict(expected, texts(n), after, before)
+        assert (found.status, found.before) == ("passed", "")
+
+
 # Labels
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
 from judge.suite.evidence import counts, flip_probability, label_margin, reading, shares, sum_minus_limit
-from judge.suite.expectations import Range
+from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
 PASS = Column("ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok")

@@ -205,7 +205,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
     [
         ("expect: {min: 4}\n    better: a\n    worse: b", "has expect (line 6) and better (line 7) and worse (line 8)"),
         ("expect: {min: 4}\n    human: {kendall: {min: 0}}", "expect (line 6) and human (line 7); write 2 cases"),
-        ("item: x", "no expectation: write expect, better and worse, human, or drift"),
+        ("item: x", "no expectation: write expect, pass_rate, better and worse, human, or drift"),
         ("better: a", "better is not enough: write better and worse"),
         ("better: a\n    worse: a", "better and worse are both a"),
         ("better: a\n    worse: {output: b}", "better and worse are two systems of the data, or two texts"),
@@ -230,6 +230,8 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("expect: {min: .inf}", "min: input should be a finite number, not inf"),
         ("expect: {min: true}", "min: input should be a valid number, not True"),
         ("expect: 4", "expect: write keys and values (label, max, min, share)"),
+        ("pass_rate: {min: 1}", "min: write a share between 0 and 1, such as 0.8; expect: pass is for every text"),
+        ("pass_rate: {max: 0.8}", "unknown key 'max' (known: min)"),
         ("expect: {mim: 4}", "unknown key 'mim'; did you mean 'min'? (known: label, max, min, share)"),
         ("Label: x\n    expect: {min: 4}", "unknown key 'Label' (known: better, criterion, drift, expect"),
         ("lable:\n    expect: {min: 4}", "unknown key 'lable'"),

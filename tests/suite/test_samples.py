@@ -138,6 +138,8 @@ def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) 
         ("criterion: relevance, item: wed, system: draft, expect: {min: 3}", "none of these items has a text of '"),
         ("criterion: relevance, expect: {min: 0}", "min: 0 is not on the scale of relevance, from 1 to 5"),
         ("criterion: relevance, expect: {min: 2, max: 5.5}", "max: 5.5 is not on the scale of relevance, from 1 to 5"),
+        ("criterion: relevance, expect: pass", "relevance does not say what passes: add pass_at: or threshold: to its"),
+        ("criterion: relevance, pass_rate: {min: 0.9}", "relevance does not say what passes"),
         ("criterion: relevance, expect: {label: 6}", "label: unknown label of relevance '6' (known: 1, 2, 3, 4, 5)"),
         ("criterion: relevance, better: lead, worse: draft, margin: 4", "margin: 4 cannot be exceeded; the largest"),
         ("criterion: overall, better: lead, worse: draft, margin: 0.5", "margin: 0.5 cannot be exceeded; the large"),

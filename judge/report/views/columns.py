@@ -9,8 +9,9 @@ from typing import Any, Literal
 from judge.core.format import format_interval, number, signed
 from judge.core.records import Column, Estimate
 from judge.report.document import Cell
-from judge.report.format import decimal_places
+from judge.report.format import decimal_places, pass_text
 from judge.results.result import Result
+from judge.stats.pass_rate import pass_columns
 from judge.stats.system_differences import Comparison
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
@@ -41,7 +42,7 @@ class Group:
     @property
     def judged(self) -> bool:
         """Whether this is a panel, whose judges have columns of their own."""
-        return len(self.columns) > 1
+        return any(column.judge for column in self.columns)
 
 
 def groups(result: Result) -> tuple[Group, ...]:
@@ -64,6 +65,23 @@ def in_display_order(result: Result) -> tuple[Group, ...]:
         return column_groups
     column = result.overall.column
     return (Group(column.name, (column,), {column.name: ""}), *column_groups)
+
+
+def shown_pass_rates(result: Result) -> dict[str, Column]:
+    """Return the columns of pass rates by their criteria, without those that only repeat the means."""
+    rates, means = result.pass_rates, result.estimates
+    differ = {key[1] for key, rate in rates.items() if key in means and rate.value != means[key].value}
+    columns = pass_columns(column for column in result.table.columns if not column.judge)
+    return {name: column for name, column in columns.items() if name in differ}
+
+
+def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
+    """Return the group with the pass rate after the mean, if there is one."""
+    mean, *others = group.columns
+    if (rate := rates.get(mean.name)) is None:
+        return group
+    parts = {**group.parts, mean.name: group.parts[mean.name] or "mean", rate.name: f"pass at {pass_text(mean)}"}
+    return Group(group.name, (mean, rate, *others), parts)
 
 
 def main_comparison(result: Result) -> Comparison | None:

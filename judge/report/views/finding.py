@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from judge.core.format import format_interval, format_p, number, one_line, plural
 from judge.core.records import Column
-from judge.report.format import column_title, estimate_text, mean_text, share_label
-from judge.report.views.columns import compared_columns, in_display_order, main_comparison, places
+from judge.report.format import column_title, estimate_text, interval_text, mean_text, share_label
+from judge.report.views.columns import compared_columns, in_display_order, main_comparison, places, shown_pass_rates
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
 from judge.stats.pairwise import Ranking, Standing
@@ -69,8 +69,12 @@ def _means(result: Result) -> list[str]:
         known = [(s, e) for s in systems if (e := result.estimates.get((s, column.name)))]
         if len(known) != 1:
             continue
-        ((_, estimate),) = known
+        ((system, estimate),) = known
         text = estimate_text(column, estimate, places(result, column))
+        if passing := shown_pass_rates(result).get(column.name):
+            rate = result.pass_rates[system, column.name]
+            interval = interval_text(passing, rate.low, rate.high, 0)
+            text += f", {mean_text(passing, rate.value, 0)} pass {interval}".rstrip()
         sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
     if not sentences:
         return []

@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.core.format import minus, number, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Score
-from judge.report.format import score_text, share_of_scale
+from judge.report.format import pass_text, score_text, share_of_scale
 from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
@@ -39,7 +39,8 @@ class Finding:
 
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
     over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
-    produced. `place` is its column's among the measures, None if it stands for several columns.
+    produced. `place` is its column's among the measures, None if it stands for several columns. `below` is what passes,
+    if this value does not.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Finding:
     reason: str = ""
     failure: Failure | None = None
     place: int | None = None
+    below: str = ""
 
     @property
     def abstained(self) -> bool:
@@ -78,6 +80,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         labels=len(column.labels or p.distribution or ()),
         method=_method_text(p, places),
         reason=p.reason or "",
+        below=pass_text(column) if column.passes(row.value) is False else "",
         **names,
     )
 

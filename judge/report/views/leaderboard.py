@@ -28,6 +28,7 @@ from judge.report.format import (
     column_title,
     interval_text,
     mean_text,
+    pass_text,
     scale_text,
     score_text,
     share_label,
@@ -42,6 +43,8 @@ from judge.report.views.columns import (
     in_display_order,
     main_comparison,
     places,
+    shown_pass_rates,
+    with_pass_rate,
 )
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
@@ -56,7 +59,8 @@ from judge.report.views.validation import (
 )
 from judge.results.result import Result
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.system_differences import Rank
+from judge.stats.pass_rate import pass_table
+from judge.stats.system_differences import Rank, compare
 
 _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
@@ -99,7 +103,8 @@ class Leaderboard:
     """The means of a result. The overall score comes first, then criteria, then metrics.
 
     `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if nothing was
-    compared, `ranked_by` is empty and they keep the table's order. `of_texts` are the columns with a value per text.
+    compared, `ranked_by` is empty and they keep the table's order. `of_texts` are the columns with a value per text,
+    `rates` those of pass rates, by the names of the columns whose values pass.
     """
 
     ranked_by: str
@@ -108,6 +113,7 @@ class Leaderboard:
     groups: tuple[Group, ...]
     cells: Mapping[tuple[str, str], Value]
     of_texts: tuple[Column, ...]
+    rates: Mapping[str, Column]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -124,14 +130,19 @@ class Leaderboard:
 
 def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
-    groups, main = in_display_order(result), main_comparison(result)
+    rates, pass_rates = shown_pass_rates(result), result.pass_rates
+    groups, main = tuple(with_pass_rate(group, rates) for group in in_display_order(result)), main_comparison(result)
     total, failed = count_texts(result), _count_failures(result)
-    best = {name: comparison.best for name, comparison in compared_columns(result).items()}
+    seed = (result.info.get("plan") or {}).get("seed", 0)
+    tested = [*result.comparisons, *(compare(pass_table(result.table), seed=seed) if rates else ())]
+    best = {comparison.column: comparison.best for comparison in tested if result.comparisons}
     ranks = {rank.system: rank for rank in main.ranks} if main and len(main.ranks) > 1 else {}
+    scores = {rate.name: name for name, rate in rates.items()}
 
     def value(system: str, column: Column) -> Value:
-        estimate = result.estimates.get((system, column.name))
-        counts = total[system], failed[system, column.name]
+        name = scores.get(column.name, column.name)
+        estimate = (pass_rates if column.name in scores else result.estimates).get((system, name))
+        counts = total[system], failed[system, name]
         if estimate is None:
             return Value("–", "", 0, *counts, best=False, estimate=None)
         decimals, winners = places(result, column), best.get(column.name, ())
@@ -153,6 +164,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
         groups=groups,
         cells={(system, column.name): value(system, column) for column in columns for system in total},
         of_texts=tuple(c for c in columns if c in result.table.columns and c.name not in result.table.corpus_columns),
+        rates=rates,
     )
 
 
@@ -298,7 +310,14 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         columns += [reference] if reference else []
     else:
         columns = ([column for column in board.columns if column.better] or [*board.columns])[:_MAX_METRICS]
-    heads = [Head(column_title(column.name), note=scale_text(column), better=column.better) for column in columns]
+    columns = [shown for column in columns for shown in (column, board.rates.get(column.name)) if shown]
+    passing = {board.rates[column.name].name: pass_text(column) for column in columns if column.name in board.rates}
+    heads = [
+        Head("pass", note=f"at {passing[column.name]}", better=column.better)
+        if column.name in passing
+        else Head(column_title(column.name), note=scale_text(column), better=column.better)
+        for column in columns
+    ]
     ranked = [Head("", numeric=False)] if board.ranks else []
     rows = []
     for system in board.systems:
@@ -308,7 +327,7 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         rows.append((*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells))
     return Table(
         (*ranked, Head("", numeric=False), *heads), tuple(rows),
-        key=_short_key(board, columns), name="leaderboard", sorts=True, short=True,
+        key=_short_key(board, columns, passing), name="leaderboard", sorts=True, short=True,
     )  # fmt: skip
 
 
@@ -323,6 +342,7 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
     judged = column.kind == "criterion"
     short = not share_label(column) and abs(estimate.value) < 100
     mean = number(estimate.value, 2) if short else value.mean
+    score = next((name for name, rate in board.rates.items() if rate == column), column.name)
     if value.coverage:
         mean = f"({value.coverage}) {mean}"
     return Cell(
@@ -334,20 +354,23 @@ def _short_cell(board: Leaderboard, system: str, column: Column, *, bar: bool) -
         shade=None if share is None or not judged or bar else max(-1.0, min(1.0, (share - _NEUTRAL) / (1 - _NEUTRAL))),
         bar=Bar(share, low, high) if bar and share is not None else None,
         value=estimate.value,
-        link=items.link(system=system, column=column.name) if column in board.of_texts else "",
+        link=items.link(system=system, column=score) if score in {column.name for column in board.of_texts} else "",
     )
 
 
-def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
+def _short_key(board: Leaderboard, columns: Sequence[Column], passing: Mapping[str, str]) -> str:
     marked = any(board.cells[system, column.name].best for system in board.systems for column in columns)
     scales = {scale_text(column) for column in columns if scale_text(column)} - {"0–1"}
-    shares = dict.fromkeys(filter(None, map(share_label, columns)))
+    shares = dict.fromkeys(filter(None, (share_label(column) for column in columns if column.name not in passing)))
+    least = {*passing.values()}
     partial = any(0 < board.cells[system, column.name].n < board.cells[system, column.name].total
                   for system in board.systems for column in columns)  # fmt: skip
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     parts = [
         "* significantly best" if marked else "",
         f"%: mean probability of {' or '.join(shares)}" if shares else "",
+        f"pass: share of texts at {least.pop()} or better" if len(least) == 1 else "",
+        "pass: share of texts that pass" if len(least) > 1 else "",
         f"criteria {scales.pop()}" if len(scales) == 1 else "",
         f"lower is better: {', '.join(lower)}" if lower else "",
         "(a/b) a of b texts have a score" if partial else "",
@@ -358,8 +381,8 @@ def _short_key(board: Leaderboard, columns: Sequence[Column]) -> str:
 def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     """The means of every column with their intervals, and how they were computed."""
     heads = [
-        Head(group.parts[column.name] or column.name, group.name if group.judged else "", better=column.better,
-             note=scale_text(column))
+        Head(group.parts[column.name] or column.name, group.name if len(group.columns) > 1 else "",
+             better=column.better, note=scale_text(column))
         for group in board.groups
         for column in group.columns
     ]  # fmt: skip
@@ -415,6 +438,8 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"No better direction, so not ranked: {names}."
     if any(value.coverage for value in board.cells.values()):
         yield "(a/b): a of b texts have a score."
+    if board.rates:
+        yield "A pass rate is the share of the scored texts that pass."
     if method := next((group.columns[0].panel for group in board.groups if group.judged), None):
         yield f"A panel's {method} covers the texts that all of its judges scored."
     reasons: dict[str, list[str]] = {}
@@ -463,7 +488,7 @@ def _excerpt(result: Result, share: float, score: Score, column: Column) -> Exce
         column_title(column.name),
         reason=score.provenance.reason or _output(result, score),
         note=" · ".join(rivals[:3]),
-        tone="bad" if share < _NEUTRAL else "",
+        tone="bad" if column.passes(score.value) is False or share < _NEUTRAL else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
 

@@ -1,0 +1,196 @@
+"""Pass rates from the header to every report: judged, stored, loaded, verified, compared and streamed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.commands import judge_run
+from judge.commands.verify import verify
+from judge.core import plugins
+from judge.core.records import Request
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.results.result import Result, item_of, load, run_digest
+
+POLITE = """---
+question: Is the reply polite?
+scale: [1, 5]
+pass_at: 4
+---
+{% extends "layouts/question.jinja" %}
+"""
+TONE = """---
+question: How is the tone?
+scale: {labels: [bad, fair, good], values: [0, 1, 2]}
+pass_at: good
+---
+{% extends "layouts/question.jinja" %}
+"""
+GRADES = {"new": "5544543?", "old": "1234123?"}
+"""By system, the grade of each item; ? is a reply without one."""
+ROWS = [
+    {"item": f"i{n}", "system": system, "output": f"{system}, grade {grade}"}
+    for system, grades in GRADES.items()
+    for n, grade in enumerate(grades)
+]
+
+
+def grade(request: Request) -> Reply:
+    text = str(request.messages)
+    level = text.split("grade ")[1][0]
+    if level == "?":
+        return "I cannot tell."
+    return {"good": int(level) / 6, "fair": 1 - int(level) / 6} if "tone" in text else {level: 1.0}
+
+
+def run(folder: Path, *criteria: str, rows: Any = ROWS, model: Any = None, **options: Any) -> Result:
+    paths = []
+    for name, text in zip(("polite", "tone"), criteria, strict=False):
+        paths.append(folder / f"{name}.jinja")
+        paths[-1].write_text(text, encoding="utf-8")
+    options = {"cache": False, "metrics": [], "repair": "off", **options}
+    return judge.evaluate(rows, criteria=paths, model=model or ScriptedProvider(grade), **options)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder = tmp_path_factory.mktemp("run")
+    run(folder, POLITE, TONE, out=folder / "run")
+    return load(folder / "run")
+
+
+def test_failed_judgments_are_no_texts_that_fail(result: Result) -> None:
+    rates = {key: (round(rate.value, 4), rate.n) for key, rate in result.pass_rates.items()}
+    polite, tone = {"new": 6 / 7, "old": 1 / 7}, {"new": 7 / 7, "old": 3 / 7}  # good from 3 of 6 on
+    assert rates == {
+        (system, name): (round(values[system], 4), 7)
+        for name, values in (("polite", polite), ("tone", tone))
+        for system in GRADES
+    }
+    assert result.failed == 4
+
+
+def test_every_report_has_them(result: Result) -> None:
+    console = result.report().splitlines()
+    head = next(line for line in console if "polite" in line and "tone" in line).split()
+    new = next(line for line in console if line.split()[1:2] == ["new"]).split("%")
+    assert head == ["overall", "polite", "pass", "tone", "pass"]
+    assert [part.split()[-1] for part in new[:-1]] == ["86", "100"]
+    full = result.report(full=True)
+    assert "pass at 4 ↑" in full
+    assert "pass at good ↑" in full
+    data = json.loads(result.report("json"))
+    rows = {(row["system"], row["column"]): row for row in data["table"]}
+    rate = result.pass_rates["old", "tone"]
+    assert {name: rows["old", "tone pass rate"][name] for name in ("mean", "low", "high", "n", "total", "failed")} == {
+        "mean": rate.value, "low": rate.low, "high": rate.high, "n": 7, "total": 8, "failed": 1,
+    }  # fmt: skip
+    assert {c["name"]: c["pass_at"] for c in data["columns"]} == {
+        "overall": None, "polite": 4.0, "polite pass rate": None, "tone": 1.5, "tone pass rate": None,
+    }  # fmt: skip
+    (line,) = [
+        row for row in csv.DictReader(StringIO(result.report("csv")))
+        if (row["system"], row["column"]) == ("new", "polite pass rate")
+    ]  # fmt: skip
+    assert (float(line["mean"]), line["mark"]) == (pytest.approx(6 / 7), "same")
+    for format, text in (("markdown", "polite, pass at 4 ↑ |"), ("latex", "pass at 4"), ("html", "at good")):
+        assert text in result.report(format)
+    assert '<em class="fail">below 4</em>' in result.report("html")
+
+
+def test_the_finding_of_one_system_has_its_rate(tmp_path: Path) -> None:
+    found = run(tmp_path, POLITE, rows=[row for row in ROWS if row["system"] == "new"])
+    assert found.report().splitlines()[0].startswith("polite: 4.29 of 5 [3.39, 4.74], 86 % pass [37, 98] over 7 items")
+
+
+def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
+    """As for a scale of fail and pass whose every text has one of the two."""
+    solved = POLITE.replace("[1, 5]", "{labels: [fail, pass], values: [0, 1]}").replace("at: 4", "at: pass")
+    script = ScriptedProvider(lambda request: "pass" if str(grade(request)) > "{'3" else "fail")
+    found = run(tmp_path, solved, model=script)
+    assert {key: rate.value for key, rate in found.pass_rates.items()} == {
+        key: mean.value for key, mean in found.estimates.items()
+    }
+    assert "pass rate" not in found.report("csv")
+    assert "at pass" not in found.report(full=True)
+
+
+def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
+    page = plugins.write(plugins.document(item_of(result, "i1")), "console", full=True)
+    lines = [line.split() for line in page.splitlines() if line.split()[:1] in (["polite"], ["tone"])]
+    assert lines == [
+        ["polite", "5"],
+        ["tone", "good"],
+        ["polite", "2", "(below", "4)"],
+        ["tone", "fair", "(below", "good)"],
+    ]
+
+
+def test_it_is_stored_verified_and_loaded_from_runs_that_lack_it(tmp_path: Path) -> None:
+    run(tmp_path, POLITE, out=tmp_path / "run")
+    assert not verify(tmp_path / "run").differences
+    content = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert content["columns"][0]["pass_at"] == 4.0
+    run(tmp_path, POLITE.replace("pass_at: 4\n", ""), out=tmp_path / "plain")
+    path = tmp_path / "plain" / "run.json"
+    content = json.loads(path.read_bytes())
+    del content["columns"][0]["pass_at"]
+    content["digests"]["run.json"] = run_digest(content)
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
+    assert load(tmp_path / "plain").pass_rates == {}
+    assert not verify(tmp_path / "plain").differences
+
+
+def test_another_least_value_asks_nothing_again(tmp_path: Path) -> None:
+    run(tmp_path, POLITE, record=tmp_path / "calls.jsonl")
+    other = POLITE.replace("pass_at: 4", "threshold: 0.4")
+    found = run(tmp_path, other, model="script", replay=tmp_path / "calls.jsonl")
+    assert found.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # from 2.6 on
+
+
+def test_two_runs_are_compared_if_the_same_values_pass(tmp_path: Path) -> None:
+    before = run(tmp_path, POLITE, TONE)
+    worse = [{**row, "output": str(row["output"]).replace("5", "3")} for row in ROWS]
+    after = run(tmp_path, POLITE, TONE.replace("good\n", "fair\n"), rows=worse)
+    compared = judge.compare(before, after)
+    rows = {(row.column, row.system): row for row in compared.runs.means}
+    row = rows["polite pass rate", "new"]
+    assert (row.before, row.after, row.up, row.same, row.down) == (pytest.approx(6 / 7), pytest.approx(3 / 7), 0, 4, 3)
+    assert ("tone pass rate", "its pass_at was 1.5 and is 0.5") in compared.runs.incomparable
+    assert "43 %" in compared.report(full=True)
+
+
+def test_a_panels_mean_passes_or_not(tmp_path: Path) -> None:
+    low = ScriptedProvider(
+        lambda request: {"3": 1.0} if "grade 5" in str(request.messages) else grade(request), model="b"
+    )
+    found = run(tmp_path, POLITE, model=[ScriptedProvider(grade, model="a"), low])
+    rates = {name: rate.value for (system, name), rate in found.pass_rates.items() if system == "new"}
+    assert rates == {"polite": 6 / 7, "polite/a": 6 / 7, "polite/b": 3 / 7}  # the mean of 5 and 3 is 4
+    assert [line for line in found.report(full=True).splitlines() if "pass at" in line]
+
+
+def test_a_streamed_run_counts_all_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{**row, "item": f"{row['item']}-{k}"} for row in ROWS for k in range(10)]
+    data = tmp_path / "data.jsonl"
+    data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    whole = run(tmp_path, POLITE, rows=data)
+    monkeypatch.setattr(sys.modules["judge.commands.preparation"], "_MAX_IN_MEMORY_JUDGED", 100)
+    monkeypatch.setattr(judge_run, "SHOWN", 50)
+    run(tmp_path, POLITE, rows=data, out=tmp_path / "streamed")
+    streamed = load(tmp_path / "streamed")
+    assert "streamed" in streamed.info
+    for key, rate in whole.pass_rates.items():
+        found = streamed.pass_rates[key]
+        assert (found.n, found.value, found.low, found.high) == pytest.approx((rate.n, rate.value, rate.low, rate.high))
+    assert "86 %" in streamed.report()
+    assert not verify(tmp_path / "streamed").differences
+    assert replace(streamed, info={}).pass_rates != streamed.pass_rates

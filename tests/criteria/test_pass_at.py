@@ -1,0 +1,97 @@
+"""What passes, from a criterion's header: a value, a label, or a share of the scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from judge.core.errors import CriterionError
+from judge.core.records import Column
+from judge.criteria import finalize, load
+
+NUMBERS, WORDS = "scale: [1, 5]", "scale: {labels: [bad, fair, good], values: [0, 1, 2]}"
+SOLVED = "scale: {labels: [fail, pass], values: [0, 1]}"
+
+
+def text(*lines: str) -> str:
+    return "\n".join(["---", "question: Is it polite?", *lines, "---", '{% extends "layouts/question.jinja" %}'])
+
+
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ((NUMBERS,), None),
+        ((NUMBERS, "pass_at: 4"), 4.0),
+        ((NUMBERS, "pass_at: '4'"), 4.0),
+        ((NUMBERS, "pass_at: 3.5", "allow_half: true"), 3.5),
+        ((NUMBERS, "threshold: 0.7"), 3.8),
+        ((NUMBERS, "threshold: 1"), 5.0),
+        (("scale: {min: 0, max: 100, step: 10}", "threshold: 0.55"), 55.0),
+        (("scale: {min: -2, max: 2}", "threshold: 0.25"), -1.0),
+        ((WORDS, "pass_at: good"), 1.5),  # the nearest label is good
+        ((WORDS, "pass_at: fair"), 0.5),
+        ((WORDS, "pass_at: bad"), 0.0),
+        ((WORDS, "pass_at: 2"), 2.0),
+        ((SOLVED, "pass_at: pass"), 0.5),
+        ((SOLVED, "threshold: 0.9"), 0.9),
+        (("scale: {labels: [rude, ok, fine], values: [0, 1, 1]}", "pass_at: fine"), 0.5),
+    ],
+)
+def test_a_value_a_label_or_a_share_of_the_scale(lines: tuple[str, ...], value: float | None) -> None:
+    assert load(text=text(*lines), name="polite").pass_at == value
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ((NUMBERS, "pass_at: 6"), "4: pass_at: 6 is not on the scale from 1 to 5"),
+        ((NUMBERS, "pass_at: 0.7"), "4: pass_at: 0.7 is not on the scale from 1 to 5; threshold: 0.7 is a share of it"),
+        ((NUMBERS, "pass_at: .nan"), "4: pass_at: nan is not on the scale from 1 to 5"),
+        ((WORDS, "pass_at: god"), "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)"),
+        ((NUMBERS, "pass_at: yes"), "4: pass_at: Input should be a valid number, not True"),
+        ((NUMBERS, "threshold: 4"), "4: threshold: 4 is not a share of the scale, from 0 to 1; pass_at: takes a value"),
+        ((NUMBERS, "threshold: .nan"), "4: threshold: nan is not a share of the scale"),
+        ((NUMBERS, "threshold: 0.7", "pass_at: 4"), "5: pass_at: pass_at and threshold say the same; write one of"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(lines: tuple[str, ...], says: str) -> None:
+    with pytest.raises(CriterionError) as caught:
+        load(text=text(*lines), name="polite")
+    assert str(caught.value).startswith(f"polite.jinja:{says}")
+
+
+def test_a_criterion_made_in_python_is_checked_too() -> None:
+    criterion = load(text=text(NUMBERS), name="polite")
+    assert finalize(replace(criterion, pass_at=4.5)).pass_at == 4.5
+    with pytest.raises(CriterionError, match=r"polite.jinja: pass_at: 7 is not on the scale from 1 to 5"):
+        finalize(replace(criterion, pass_at=7))
+
+
+def test_a_comparison_of_two_texts_has_no_value_that_passes() -> None:
+    template = load("pairwise/relevance", pairwise=True).template.replace("---\n", "---\npass_at: 1\n", 1)
+    with pytest.raises(CriterionError, match=r"better.jinja:2: pass_at: a criterion that compares two texts has none"):
+        load(text=template, name="better", pairwise=True)
+
+
+def test_the_prompt_and_its_digest_do_not_know_it() -> None:
+    plain = load(text=text(NUMBERS), name="polite")
+    assert replace(plain, pass_at=4.0).digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("pass_at", "value", "passes"),
+    [
+        (None, 5.0, None),
+        (4.0, 4.0, True),
+        (4.0, 3.999, False),
+        (3.8, 1 + 4 * 0.7, True),
+        (3.8000000000000003, 3.8, True),  # a sum in another order
+        (0.3, 0.1 + 0.2, True),
+        (0.1 + 0.2, 0.3, True),
+        (700000000.1, 700000000.1 - 1e-7, True),
+        (4.0, 4.0 - 1e-6, False),
+    ],
+)
+def test_rounding_fails_no_value(pass_at: float | None, value: float, passes: bool | None) -> None:
+    assert Column("polite", "criterion", "polite@1", 1.0, 5.0, pass_at=pass_at).passes(value) is passes
