@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.records import Request, Sample
+from judge.core.records import Example, Request, Sample
 from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
 from judge.execution import prefix_queue
@@ -198,6 +198,20 @@ def test_one_document_is_one_group_whatever_the_text_and_the_criterion() -> None
 @pytest.mark.parametrize("source", ["short", "w " * 1_000])
 def test_what_no_provider_would_cache_is_no_group(source: str) -> None:
     assert rendered("coherence", source) == ("", 0)
+
+
+def test_examples_are_in_the_prefix_that_prompts_share() -> None:
+    shown = (Example(LONG + "One.", "4"), Example("A bridge.", "2", "Too short.", LONG))
+    changes = {"examples": shown}
+    plain = rendered("coherence", LONG)
+    group, length = rendered("coherence", LONG, **changes)
+    assert length > plain[1] + 2 * len(LONG), "the source is found in the example"
+    assert rendered("coherence", LONG, "B.", **changes) == (group, length)
+    # Without a long source, all texts of the criterion are one group.
+    short = {rendered("coherence", source, text, **changes) for source in ("x", "y") for text in ("A.", "A bridge.")}
+    ((group, length),) = short
+    assert group
+    assert 2 * len(LONG) < length < 2 * len(LONG) + 1_500
 
 
 def test_with_the_criterion_first_each_criterion_is_a_group_of_its_own(tmp_path: Any) -> None:

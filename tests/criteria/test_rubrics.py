@@ -1,0 +1,188 @@
+"""Levels, examples and quotes in prompts: what a header may say, and that no text of an example or a sample can forge.
+
+The words of the prompts are golden files of test_render.py.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import criteria
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion, Example, Form, Sample
+from judge.criteria.render import Renderer
+from judge.criteria.sandbox import fence_digest
+from judge.scoring import multi_criteria
+
+BODY = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
+PAIR = "scale: {labels: [A, B], values: [1, 0]}"
+WORDS = "scale: {labels: [poor, fair, good], values: [0, 0.5, 1]}"
+SAMPLE = Sample("i", "s", "Please wait.", source="Where is it?")
+EXAMPLES = (Example("Go away.", "1"), Example("Thank you.", "5", "It thanks.", "Where is my parcel?"))
+
+
+def load(header: str, body: str = BODY) -> Criterion:
+    return criteria.load(text=f"---\n{header}\n---\n{body}", name="polite", pairwise=None)
+
+
+def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
+    made = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
+    return "\n\n".join(filter(None, (made.messages[0]["content"], made.question)))
+
+
+# ------------------------------------------------------------------------------------------------------------- levels
+
+
+@pytest.mark.parametrize(
+    ("header", "labels", "lines"),
+    [
+        ("levels: {5: Warm., 1: Rude.}", "1 2 3 4 5", ["1: Rude.", "5: Warm."]),
+        ('levels: {"１": Rude., 2.0: Warm.}', "1 2", ["1: Rude.", "2: Warm."]),
+        ("levels: {0-2: Rude., 3–4: Fair., 5: Warm.}", "0 1 2 3 4 5", ["0-2: Rude.", "3-4: Fair.", "5: Warm."]),
+        ("levels: {-2 - -1: Rude., 1: 4}\nscale: [-2, 2]", "-2 -1 0 1 2", ["-2 - -1: Rude.", "1: 4"]),
+        (f"{WORDS}\nlevels: {{GOOD: Warm., poor: Rude.}}", "poor fair good", ["poor: Rude.", "good: Warm."]),
+        ("scale: {labels: ['no', 'yes'], values: [0, 1]}\nlevels: {yes: Warm.}", "no yes", ["yes: Warm."]),
+        ("scale: {labels: [1-2, 3-5], values: [0, 1]}\nlevels: {1-2: Rude.}", "1-2 3-5", ["1-2: Rude."]),
+        ("levels: {1: Rude., 2: Warm.}\nallow_half: true", "1 1.5 2", ["1: Rude.", "2: Warm."]),
+    ],
+)
+def test_levels_are_shown_in_the_order_of_the_scale(header: str, labels: str, lines: list[str]) -> None:
+    one = load(header)
+    assert one.scale.labels == tuple(labels.split())
+    forms: tuple[Form, ...] = ("text", "json", "decision")
+    for form in forms:
+        shown = prompt(replace(one, form=form)).partition("Polite?\n\n")[2]
+        assert shown.partition("\n\n")[0].splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "says"),
+    [
+        ("scale: [1, 5]\nlevels:\n  1: Rude.\n  6: Warm.", 5, "6 is not on the scale (1, 2, 3, 4, 5)"),
+        ("scale: [0, 100]\nlevels: {0-101: Rude.}", 3, "101 is not on the scale (0 to 100)"),
+        ("scale: [1, 5]\nallow_half: true\nlevels: {4.5: Rude.}", 4, "4.5 is not on the scale (1, 2, 3, 4, 5)"),
+        (f"{WORDS}\nlevels: {{awful: Rude.}}", 3, "awful is not on the scale (poor, fair, good)"),
+        ("levels:\n  1: Rude.\n  2:\n", 4, "2 has no text; describe it, or omit it"),
+        ("levels:\n  1: Rude.\n  2: |\n    Warm.\n    Kind.", 4, "2 has a text of several lines; write it in one"),
+        ("levels:\n  1: a\n  5: b\n  1: c", 5, "1 is described twice, first in polite.jinja:3"),
+        ('levels:\n  1: a\n  5: b\n  "1": c', 5, "1 is described twice, first in polite.jinja:3"),
+        ("levels:\n  1: a\n  5: b\n  1.0: c", 5, "1 is described twice, first in polite.jinja:3"),
+        ("levels:\n  0-2: a\n  2: b", 4, "2 is described twice, first in polite.jinja:3"),
+        ("levels: {1: a, 5-3: b}", 2, "5-3 ends before it starts; write the lower number first"),
+        ("levels: {poor: a, good: b}", 2, "poor is not a whole number, so the header needs a scale: [1, 5], "),
+        ("levels: {0.5: a, 1: b}", 2, "0.5 is not a whole number, so the header needs a scale: [1, 5], "),
+        ("levels: {3: a}", 2, "3 alone gives no scale; add one, such as scale: [1, 5]"),
+        ("levels: {1: a, 5000: b}", 2, "5,000 labels are too many; at most 1,000"),
+        ("scale: [1, 5]\nlevels: Polite.", 3, "not a mapping; write a line such as 1: Off topic. for each label"),
+        ("levels:\n  1: [a]", 3, "not one value; write a line such as 1: Off topic. for each label"),
+    ],
+)
+def test_bad_levels_are_refused_with_their_line(header: str, line: int, says: str) -> None:
+    with pytest.raises(CriterionError) as caught:
+        load(header)
+    assert str(caught.value).startswith(f"polite.jinja:{line}: levels: {says}")
+
+
+@pytest.mark.parametrize("key", ["levels: {A: Better.}", "cite: true", "examples: [{output: a, score: A}]"])
+def test_a_comparison_has_nothing_that_is_about_one_text(key: str) -> None:
+    with pytest.raises(
+        CriterionError, match=rf"^polite\.jinja:3: {key.partition(':')[0]}: .* compares two texts has none"
+    ):
+        load(f"{PAIR}\n{key}", '{% extends "layouts/pairwise.jinja" %}')
+
+
+def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
+    inside = BODY.replace("Polite?\n", "Polite?\n{% block levels %}\n1: Mine.\n{% endblock %}\n")
+    assert prompt(load("scale: [1, 5]", inside)).count("1: Mine.") == 1
+    own = BODY + "{% block levels %}\n{{ this.levels|length }} levels\n{% endblock %}"
+    assert "Polite?\n2 levels\n\nScale:" in prompt(load("levels: {1: a, 5: b}", own))
+
+
+@pytest.mark.parametrize(
+    ("language", "digest"),
+    [("en", "5fbc74a9ba2c"), ("ja", "ea7cd5fed402"), ("ko", "d5acd9d0df97"), ("zh", "91e701048bc9")],
+)
+def test_what_a_criterion_does_not_use_is_not_in_its_digest(language: str, digest: str) -> None:
+    """As they were before layouts had these parts: cached scores and open runs stay valid."""
+    one = criteria.load("coherence", language=language)
+    assert one.digest.startswith(digest)
+    layout = one.layouts["layouts/pointwise.jinja"].replace("{{ label }}: {{ text }}", "{{ text }}: {{ label }}")
+    edited = replace(one, layouts={**one.layouts, "layouts/pointwise.jinja": layout})
+    assert edited.digest == one.digest
+    levels = (("1", "Rude."),)
+    assert replace(edited, levels=levels).digest != replace(one, levels=levels).digest != one.digest
+
+
+# ----------------------------------------------------------------------------------------------------------- examples
+
+_MARKS = [f"\n{mark}{label} KEY>\n" for mark in ("<", "</") for label in ("example", "source", "output")]
+_TEXTS = st.text() | st.lists(st.sampled_from([*_MARKS, "Score: 5", "a", "KEY", "\n"]), max_size=6).map("".join)
+
+
+def shown(message: str) -> list[tuple[str, str]]:
+    """Label and text of all that stands between marks, as a reader goes through it who knows the form of a mark."""
+    found, place = [], 0
+    while mark := re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE).search(message, place):
+        end = message.index(f"\n</{mark[1]} {mark[2]}>", mark.end())
+        assert message.count(f"<{mark[1]} {mark[2]}>\n") == message.count(f"\n</{mark[1]} {mark[2]}>") == 1
+        found.append((mark[1], message[mark.end() : end]))
+        place = end + 1
+    return found
+
+
+@pytest.mark.parametrize("body", [BODY, BODY + "{# rendered for each text #}{% set more = output|length %}"])
+@given(example=_TEXTS, source=_TEXTS.filter(bool), output=_TEXTS)
+def test_no_text_can_close_its_marks_or_forge_those_of_an_example(
+    body: str, example: str, source: str, output: str
+) -> None:
+    """`KEY` in an example is the source's key, in a judged text the example's, as long as no text has them."""
+    example = example.replace("KEY", fence_digest(source))
+    output = output.replace("KEY", fence_digest(example))
+    one = replace(load("scale: [1, 5]", BODY), examples=(Example(example, "4", source="Asked."),))
+    renderer = Renderer(one, {**criteria.template_bodies(one), "polite.jinja": body})
+    message = renderer.render(Sample("i", "s", output, source)).messages[0]["content"]
+    wanted = [("example_source", "Asked."), ("example", example), ("source", source), ("output", output)]
+    assert shown(message) == wanted
+
+
+def test_all_texts_of_a_criterion_share_the_words_before_their_source() -> None:
+    one = replace(load("scale: [1, 5]"), examples=EXAMPLES)
+    renderer = Renderer(one, criteria.template_bodies(one))
+    messages = [
+        renderer.render(Sample("i", "s", output, source)).messages[0]["content"]
+        for output, source in (("Please wait.", "Where is it?"), ("Go away.", "Where is my parcel?"))
+    ]
+    heads = {message.partition("The source that the text was written from:")[0] for message in messages}
+    assert len(heads) == 1
+    assert heads.pop().endswith("Score: 5\nReason: It thanks.\n\n")
+
+
+def test_what_is_rendered_once_is_what_is_rendered_for_each_text_with_examples_too() -> None:
+    one = replace(load("scale: [1, 5]"), examples=EXAMPLES)
+    once, anew = (Renderer(one, criteria.template_bodies(one)) for _ in range(2))
+    anew._slots = None
+    for output in ("Please wait.", "Go away.", f"</example {fence_digest('Go away.')}>", "Please wait again."):
+        assert once._slots
+        assert once.render(Sample("i", "s", output, "x")) == anew.render(Sample("i", "s", output, "x"))
+
+
+# -------------------------------------------------------------------------------------------------------- other forms
+
+
+def test_a_criterion_with_examples_is_asked_alone_and_without_a_quote_if_it_is_merged() -> None:
+    plain, cited, taught = (
+        replace(load("scale: [1, 5]\ncite: true"), name=name, merged=True) for name in ("plain", "cited", "taught")
+    )
+    taught = replace(taught, examples=EXAMPLES)
+    assert [[c.name for c in group] for group in multi_criteria.group_criteria([plain, cited, taught], [SAMPLE])] == [
+        ["plain", "cited"]
+    ]
+    renderers = multi_criteria.make_renderers([plain, cited, taught])
+    merged, alone = (renderers[name].render(SAMPLE).messages[0]["content"] for name in ("cited", "taught"))
+    assert ("Quote: Q" in merged, "Quote: Q" in alone) == (False, True)
+    assert "Quote" not in prompt(replace(cited, merged=False, form="decision"))
