@@ -183,7 +183,8 @@ def test_all_go_once_and_none_before_its_leader_was_answered(paced: bool, steps:
 def rendered(name: str, source: str, output: str = "A bridge.", **changes: Any) -> tuple[str, int]:
     criterion = replace(load(name), **changes)
     sample = Sample("1", "s", output, source)
-    return prefix(Renderer(criterion, template_bodies(criterion)).render(sample).messages, source)
+    messages = Renderer(criterion, template_bodies(criterion)).render(sample).messages
+    return prefix(messages, source, criterion.examples)
 
 
 def test_one_document_is_one_group_whatever_the_text_and_the_criterion() -> None:
