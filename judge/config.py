@@ -14,7 +14,17 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+)
 
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError
@@ -22,6 +32,7 @@ from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
+from judge.core.request_options import ExtraBody, Headers, KeyCommand, Label, forbidden_command
 from judge.text.languages import LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
@@ -53,13 +64,18 @@ class Judge(BaseModel):
     name: str = Field(min_length=1, description="Name of the model.")
     base_url: str | None = Field(default=None, description="Address of its server.")
     key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
-    key_command: str | None = Field(default=None, description="Command that prints its key.")
-    headers: dict[str, str] = Field(default={}, description="HTTP headers of its requests.")
+    key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
+    headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
     system: str | None = Field(default=None, description="System message.")
-    reasoning_effort: str | None = Field(default=None, description="How long it reasons before it answers.")
-    extra_body: dict[str, Any] = Field(default={}, description="Further keys of its requests.")
+    reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
+    extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Its sampling temperature.")
-    label: str = Field(default="", description="Name in a panel (default: the model's).")
+    label: Label = Field(default="", description="Name in a panel (default: the model's).")
+
+    @model_serializer(mode="wrap")
+    def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is not set."""
+        return {name: value for name, value in handler(self).items() if value not in (None, {}, "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +148,16 @@ class RunConfig(BaseModel):
     key_env: Variable = _option(
         "OPENAI_API_KEY", "Judge", "Environment variable with the key; each vendor has its own.", "NAME"
     )
-    key_command: str | None = _option(
-        None, "Judge", "Command that prints the key; it runs again when a key expires.", "COMMAND"
+    key_command: KeyCommand | None = _option(
+        None, "Judge", "Command that prints the key; it runs again when a key expires.", "COMMAND", repr=False
     )
-    headers: dict[str, str] = _option({}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE")
-    system: str | None = _option(None, "Judge", "System message.", "TEXT")
+    headers: Headers = _option({}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE", repr=False)
+    system: str | None = _option(None, "Judge", "System message.", "TEXT", lacking=("diff",))
     reasoning_effort: str | None = _option(
-        None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT"
-    )
-    extra_body: dict[str, Any] = _option({}, "Judge", "Further keys of each request, as JSON.", "JSON")
+        None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT",
+        pattern=r"^[\w-]*$",
+    )  # fmt: skip
+    extra_body: ExtraBody = _option({}, "Judge", "Further keys of each request, as JSON.", "JSON")
     temperature: float | None = _option(
         None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
     )
@@ -246,6 +263,9 @@ class RunConfig(BaseModel):
         Paths in the file are relative to the file. Raises ConfigError.
         """
         values, lines = _read_yaml(Path(file)) if file is not None else ({}, {})
+        key, problem = forbidden_command(values)
+        if problem:
+            raise ConfigError(f"{file}:{lines[key]}: {'key_command' if key == 'model' else key}: {problem}")
         overrides = {key: value for key, value in (given or {}).items() if value is not None}
         if "set" in values and "set" in overrides:  # single options of a metric override those of the file
             overriding = overrides["set"]
@@ -260,7 +280,8 @@ class RunConfig(BaseModel):
             innermost = within[-1] if within else key
             if first["type"] != "extra_forbidden":
                 # A message must not repeat a key, or the password in a Redis address.
-                secret = innermost == "key_env" or (innermost == "cache" and isinstance(first["input"], str | Path))
+                secret = bool({"key_env", "key_command", "headers", "extra_body"} & {key, *within})
+                secret |= innermost == "cache" and isinstance(first["input"], str | Path)
                 long = isinstance(first["input"], int) and abs(first["input"]) > _LARGEST
                 got = "" if secret or long or isinstance(first["input"], dict) else f", not {first['input']!r:.100}"
                 message = first["msg"].removeprefix("Value error, ")
@@ -270,6 +291,14 @@ class RunConfig(BaseModel):
             else:
                 message = unknown_name_message("key", innermost, sorted((Judge if within else cls).model_fields))
             raise ConfigError(f"{where}:{''.join(f' {part}:' for part in within)} {message}") from error
+
+    def of_judge(self, judge: Judge) -> Self:
+        """Return the plan of one judge, whose own settings replace the run's."""
+        own = {name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}}
+        own = {name: value for name, value in own.items() if value is not None}
+        if "key_env" in own:
+            own.setdefault("key_command", None)
+        return self.model_copy(update=own)
 
     @field_validator("*")
     @classmethod

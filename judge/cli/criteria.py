@@ -174,6 +174,7 @@ def criteria_render(
         str | None, option("The system whose output to take (default: the first).", metavar="NAME")
     ] = None,
     rival: Annotated[str | None, option("To compare: the other system (default: the next).", metavar="NAME")] = None,
+    system_message: Annotated[str | None, option("System message of the judge.", metavar="TEXT")] = None,
     **options: Any,
 ) -> None:
     """Print a prompt exactly as it would be sent.
@@ -181,12 +182,18 @@ def criteria_render(
     Shows one sample or one comparison. Sends nothing."""
     from judge.commands.preparation import prompt
 
-    for message in prompt(name, data, item=item, system=system, rival=rival, **options).messages:
+    messages = prompt(name, data, item=item, system=system, rival=rival, system_message=system_message, **options)
+    for message in messages.messages:
+        if len(messages.messages) > 1:
+            typer.echo(f"[{message['role']}]")
         print_untrusted(message["content"])
 
 
 @criteria_app.command("steps")
-@takes("run", "model", "base_url", "key_env", "language", "max_tokens")
+@takes(
+    "run", "model", "base_url", "key_env", "key_command", "headers", "system", "reasoning_effort", "extra_body",
+    "language", "max_tokens",
+)  # fmt: skip
 def criteria_steps(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A .jinja file of yours.")],
     *,

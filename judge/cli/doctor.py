@@ -15,7 +15,9 @@ from judge.core.errors import ConfigError
 _SECONDS = 60.0
 
 
-@takes("run", "model", "base_url", "key_env", "cache")
+@takes(
+    "run", "model", "base_url", "key_env", "key_command", "headers", "system", "reasoning_effort", "extra_body", "cache"
+)
 def doctor_command(
     ctx: typer.Context,
     *,

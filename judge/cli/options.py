@@ -206,6 +206,7 @@ class _Short(NamedTuple):
     help: str
 
 
+_ALIASES = {"headers": ("--header",)}
 _SHORT = {
     "reasons": _Short("--reasons", "reply", "reason_then_score", "Ask for a reason before each score."),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
@@ -226,7 +227,7 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
 
     def call(**values: Any) -> None:
         options = {name: value for name in shared if (value := values.pop(name)) is not None and value is not False}
-        for name in options.keys() - {"model", "set"}:  # lists with commas
+        for name in options.keys() - {"model", "set", "headers", "extra_body"}:  # lists with commas
             options[name] = ",".join(options[name]) if isinstance(options[name], list) else options[name]
         for name, short in _SHORT.items():
             if options.pop(name, False):
@@ -280,6 +281,7 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
         info = option(
             f"{text}.",
             f"--{name.replace('_', '-')}",
+            *_ALIASES.get(name, ()),
             metavar=run_option.metavar or None,
             known=known.get(name, list(map(str, choices))),
             group=run_option.group,

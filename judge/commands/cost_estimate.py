@@ -96,7 +96,8 @@ def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], ite
         if judge.estimate.total.requests and judge.estimate.strategies[:1] == ("samples",)
     }
     providers = {name: provider for name, provider in drawing.items() if not provider.notice}
-    run = replace(prepared, settings=replace(prepared.settings, weighting="single"), judges=providers)
+    settings = {name: replace(options, weighting="single") for name, options in prepared.settings.items()}
+    run = replace(prepared, settings=settings, judges=providers)
     single = {
         estimate.judge: SingleReplyPrice(
             estimate.total.requests, _price(prepared.config, providers[estimate.judge], estimate).price
@@ -189,7 +190,7 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
     cache = open_cache(prepared.config.cache, prepared.notes, must=True, make=False)
     try:
         counters = {
-            name: _count(prepared, provider, cache, sampled, ignore_cache=items is not None)
+            name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)
             for name, provider in prepared.judges.items()
         }
     finally:
@@ -199,6 +200,7 @@ def count_requests(prepared: PreparedRun, most: int | None = None, items: int | 
 
 def _count(
     prepared: PreparedRun,
+    name: str,
     provider: Provider,
     cache: Cache,
     items: Sequence[Sequence[tuple[Sample, Sample | None]]],
@@ -213,19 +215,20 @@ def _count(
     except ConfigError:  # the price is unknown
         max_cost = None
 
-    def count(blind: bool, size: int) -> _RequestCounter:
-        counter = _RequestCounter(provider, prepared.settings, criteria, cache, max_cost, blind, size, ignore_cache)
+    def count(blind: bool, size: int, settings: SamplingOptions) -> _RequestCounter:
+        counter = _RequestCounter(provider, settings, criteria, cache, max_cost, blind, size, ignore_cache)
         for item in items:
             judgments = [Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria]
             counter.add_item([one for one in judgments if is_wanted(prepared, one.sample, one.criterion)])
         return counter
 
-    blind, draws = "logprobs" in provider.learned.get("dropped", ()), prepared.settings.draws
-    size = min(provider.learned.get("n") or draws, draws)
-    counter = count(blind, size)
+    blind, settings = "logprobs" in provider.learned.get("dropped", ()), prepared.settings[name]
+    size = min(provider.learned.get("n") or settings.draws, settings.draws)
+    counter = count(blind, size, settings)
     # the last cached reply may show what is true of the model from the first request on
-    known = blind or "logprobs" in counter.traits.lacking, counter.size
-    return counter if known == (blind, size) else count(*known)
+    draws = settings.draws_if_reasoning if counter.reasons and settings.draws_if_reasoning else settings.draws
+    known = blind or "logprobs" in counter.traits.lacking, min(counter.size, draws), replace(settings, draws=draws)
+    return counter if known == (blind, size, settings) else count(*known)
 
 
 @dataclass(slots=True, eq=False)
@@ -239,6 +242,7 @@ class _RequestCounter:
     `cached` are the keys found in the cache; `pending` has the criterion and the strategy of those to request. By
     criterion and strategy, `draws` counts the replies to request, and `lengths` has the number of cached replies and
     their output tokens. `token_counts` are the input tokens of cached requests, estimated and as the server counted.
+    `reasons` is True if a cached reply shows that the model reasons.
     """
 
     provider: Provider
@@ -259,6 +263,7 @@ class _RequestCounter:
     draws: Counter[tuple[str, Strategy]] = field(default_factory=Counter)
     lengths: dict[tuple[str, Strategy], tuple[int, int]] = field(default_factory=dict)
     token_counts: list[tuple[int, int]] = field(default_factory=list)
+    reasons: bool = False
 
     def __post_init__(self) -> None:
         self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
@@ -302,7 +307,7 @@ class _RequestCounter:
             if self.max_cost:
                 self.room = max(self.room, self.max_cost(bundle))
             if not self.provider.decides:
-                prompts.append((bundle.messages[0]["content"], self.pending[members[0].key][0]))
+                prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
         before = 0
         for (earlier, first), (later, second) in pairwise(sorted(prompts)):
             common = budget.estimate_tokens(earlier[: _common_prefix_length(earlier, later)])
@@ -390,6 +395,7 @@ class _RequestCounter:
         """Note how long cached replies are, and how many tokens their requests had."""
         for key in [key for key in stored if key not in self.cached]:
             self.cached.add(key)
+            self.reasons = self.reasons or strategies.reasons(stored[key])
             request, used = requests[key], stored[key].usage
             text = (kind[1], *(message["content"] for message in request.messages))
             estimated, real = counts.get(text, (0, 0))
@@ -456,7 +462,10 @@ class _RequestCounter:
         draws = self.settings.draws if hoping and would_draw else 0
         each = math.ceil(draws / self.size)
         lines = [line.times(factor) for line in self.lines.values()]
-        return JudgeEstimate(name, lines, checked, used, draws, each, self.room, learned and bool(self.draws), exact)
+        known_lengths = learned and bool(self.draws)
+        return JudgeEstimate(
+            name, lines, checked, used, draws, each, self.room, known_lengths, exact, self.settings.draws, self.size
+        )
 
 
 def _tokens(request: Request, *, whole: bool) -> int:

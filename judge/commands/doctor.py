@@ -18,7 +18,7 @@ from pathlib import Path
 
 from judge import criteria, text
 from judge.cache import cache_location, local_dir, open_for_admin
-from judge.commands.judge_models import HEURISTIC, open_judge
+from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
 from judge.commands.preparation import criterion_for
 from judge.config import Judge, RunConfig
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
@@ -42,8 +42,7 @@ _VARIABLES = (
 )  # fmt: skip
 _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
-_SETTINGS = SamplingOptions(max_tokens=16, draws=3)
-_DEFAULTS = SamplingOptions()
+_MAX_TOKENS, _DRAWS = 16, 3
 _PRICED_TOKENS, _PRICED_JUDGMENTS = 1000, 1000
 _UNAUTHORIZED = (401, 403)
 _TOO_MANY_REQUESTS = 429
@@ -51,7 +50,7 @@ _SHOW_REPLIES = "see its replies with judge run DATA --limit 3"
 _STRATEGIES: Mapping[Strategy, str] = {
     "logprobs": "the probabilities of one reply's tokens",
     "decisions": "the probabilities of a typed question's answers",
-    "samples": f"the mean of {_DEFAULTS.draws} draws",
+    "samples": "the mean of {draws} draws",
     "single": "one reply",
 }
 
@@ -195,7 +194,7 @@ def announce(checks: Sequence[ModelCheck]) -> str:
     if not requests:
         return ""
     return (
-        f"{' and '.join(requests)}, with replies of at most {_SETTINGS.max_tokens} tokens, which are not cached (a "
+        f"{' and '.join(requests)}, with replies of at most {_MAX_TOKENS} tokens, which are not cached (a "
         "refused parameter costs one more request; reasoning models may write more)"
     )
 
@@ -204,7 +203,7 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
     """Test the models one after the other."""
     findings: list[Finding] = []
     for check in checks:
-        part, provider = check.judge.name, check.provider
+        part, provider = check.judge.label or check.judge.name, check.provider
         if check.error is not None:
             findings.append(Finding(part, "model", "error", str(check.error)))
         elif provider is None:
@@ -220,14 +219,17 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
 
 
 async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
-    part = judge.name
+    part, plan = judge.label or judge.name, config.of_judge(judge)
+    settings = replace(sampling_options(plan), max_tokens=_MAX_TOKENS)
     best: Strategy = "decisions" if provider.decides else "logprobs"
     criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
     start = time.perf_counter()
     try:
-        first = await provider.complete(_request(provider, criterion, best))
+        first = await provider.complete(_request(provider, criterion, best, settings))
     except JudgeError as error:
         return list(_explain_error(part, provider, error))
+    if strategies.reasons(first):
+        settings = replace(settings, draws=settings.draws_if_reasoning or settings.draws)
     seconds = time.perf_counter() - start
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
     if provider.endpoint.startswith("http"):  # a server that may want a key
@@ -235,31 +237,33 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         variable = judge.key_env or (config.key_env if "key_env" in config.model_fields_set else default)
         sent = os.environ.get(variable, "").strip()
         taken = f"${variable} is accepted" if sent else f"not needed (${variable} is not set)"
+        taken = "key_command's key is accepted" if plan.key_command else taken
         findings.append(Finding(part, "key", "ok", taken))
     drawn: Response | None = None
     if not (provider.decides or _exact(provider)):
         findings += _check_parameters(part, first)
-        request = _request(provider, criterion, "samples")
+        request = _request(provider, criterion, "samples", settings)
         try:
-            drawn = await provider.complete(replace(request, params={**request.params, "n": _SETTINGS.draws}))
+            drawn = await provider.complete(replace(request, params={**request.params, "n": _DRAWS}))
         except JudgeError as error:
             findings.append(Finding(part, "draws", "missing", f"could not be tested: {error}"))
         else:
             count = len(drawn.choices)
-            state: State = "missing" if count < _SETTINGS.draws else "ok"
-            consequence = f": {_DEFAULTS.draws} draws are as many requests" if state == "missing" else ""
+            state: State = "missing" if count < _DRAWS else "ok"
+            consequence = f": {settings.draws} draws are as many requests" if state == "missing" else ""
             findings.append(Finding(part, "draws", state, f"{count} in one request{consequence}"))
-        findings.append(await _test_json_schema(part, provider, criterion))
-    strategy, finding = _auto_weighting(part, best, criterion, first, drawn)
+        findings.append(await _test_json_schema(part, provider, criterion, settings))
+    strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
     findings.append(finding)
-    return [*findings, _price(part, provider, strategy, first, drawn)] if strategy else findings
+    draws = settings.draws if strategy == "samples" else 1
+    return [*findings, _price(part, provider, first, drawn, draws)] if strategy else findings
 
 
-def _request(provider: Provider, criterion: Criterion, strategy: Strategy) -> Request:
+def _request(provider: Provider, criterion: Criterion, strategy: Strategy, settings: SamplingOptions) -> Request:
     """Return a strategy's first request about a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    first = strategies.requests(prompt, criterion, strategy, _SETTINGS, exact=_exact(provider))[0]
+    first = strategies.requests(prompt, criterion, strategy, settings, exact=_exact(provider))[0]
     return replace(first, model=provider.model, endpoint=provider.endpoint)
 
 
@@ -306,11 +310,11 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
         yield Finding(part, "length", "ok", "a length limit is accepted")
 
 
-async def _test_json_schema(part: str, provider: Provider, criterion: Criterion) -> Finding:
+async def _test_json_schema(part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions) -> Finding:
     """Test whether `--structured` works."""
     name = "JSON schema"
     try:
-        reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single"))
+        reply = await provider.complete(_request(provider, replace(criterion, form="json"), "single", settings))
     except JudgeError as error:
         return Finding(part, name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
@@ -325,7 +329,13 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion)
 
 
 def _auto_weighting(
-    part: str, best: Strategy, criterion: Criterion, first: Response, drawn: Response | None
+    part: str,
+    best: Strategy,
+    criterion: Criterion,
+    first: Response,
+    drawn: Response | None,
+    *,
+    settings: SamplingOptions,
 ) -> tuple[Strategy | None, Finding]:
     """Return the strategy that `--weighting auto` would use, if there is one."""
     name, why = "--weighting auto", ""
@@ -335,7 +345,7 @@ def _auto_weighting(
     candidates += [("single", [first])] if best == "logprobs" else []
     for strategy, answers in candidates:
         try:
-            _, provenance = strategies.score_reply(strategy, answers, criterion, _SETTINGS)
+            _, provenance = strategies.score_reply(strategy, answers, criterion, settings)
         except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
@@ -345,19 +355,18 @@ def _auto_weighting(
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
-            summary = f"takes {strategy}: {_STRATEGIES[strategy]}{mass}{why}"
+            summary = f"takes {strategy}: {_STRATEGIES[strategy].format(draws=settings.draws)}{mass}{why}"
             return strategy, Finding(part, name, "ok", summary)
     return None, Finding(part, name, "error", f"no method gives a score{why}", _SHOW_REPLIES)
 
 
-def _price(part: str, provider: Provider, strategy: Strategy, first: Response, drawn: Response | None) -> Finding:
+def _price(part: str, provider: Provider, first: Response, drawn: Response | None, draws: int) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.per_token(provider.model, provider.endpoint, decides=provider.decides)
     if per_token is None:
         why = pricing.why_unknown(provider.model, provider.endpoint, decides=provider.decides)
         return Finding(part, "price", "missing", why)
-    draws = _DEFAULTS.draws if strategy == "samples" else 1
-    requests = draws if drawn is None or len(drawn.choices) < _SETTINGS.draws else 1
+    requests = draws if drawn is None or len(drawn.choices) < _DRAWS else 1
     written = first.usage.completion_tokens * draws
     usage = Usage(_PRICED_JUDGMENTS * _PRICED_TOKENS * requests, _PRICED_JUDGMENTS * written)
     price = pricing.cost(usage, per_token)

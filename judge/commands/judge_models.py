@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from judge.cache import local_dir, metrics_folder
@@ -12,10 +15,12 @@ from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
+from judge.core.request_options import public_headers
 from judge.metrics import Metric, asks_judge
 from judge.providers import KeepingProviderFactory, Provider
 from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
+from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
 
 HEURISTIC = "heuristic"
 _HOW_TO_JUDGE = (
@@ -34,11 +39,19 @@ _KEY_REQUIRED = ("openai", "decisions")
 """Providers that insist on a key unless `needs_key` is False."""
 UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
 """Placeholder for an Azure address that is not set: enough to find a price."""
-_ADDRESS_KEYS = ("base_url", "key_env")
+_ADDRESS_KEYS = ("base_url", "key_env", "key_command", "headers")
+_ADDED_KEYS = ("system", "reasoning_effort", "extra_body")
+_LACKING: Mapping[str, Collection[str]] = {
+    HEURISTIC: (*_ADDRESS_KEYS, *_ADDED_KEYS, "temperature"),
+    "decisions": _ADDED_KEYS,
+    "local": ("key_command", "headers", "reasoning_effort", "extra_body"),
+    "scripted": ("key_command", "headers"),
+}
+"""Settings that a judge of this kind cannot use. It refuses them if they are set."""
 _REQUEST_KEYS = (
-    *_ADDRESS_KEYS, "weighting", "draws", "min_mass", "reply", "strict", "repair", "structured", "merge_criteria",
-    "temperature", "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline", "budget",
-    "engine", "ray_workers",
+    *_ADDRESS_KEYS, *_ADDED_KEYS, "weighting", "draws", "min_mass", "reply", "strict", "repair", "structured",
+    "merge_criteria", "temperature", "max_tokens", "max_concurrency", "timeout", "retries", "rpm", "tpm", "deadline",
+    "budget", "engine", "ray_workers",
 )  # fmt: skip
 
 
@@ -56,10 +69,9 @@ def requested_judges(
         raise ConfigError(
             f"{option('model', HEURISTIC)}: it scores texts one by one and compares none; {command('run')} takes it"
         )
-    if any(
-        isinstance(judge, Judge) and judge.name == HEURISTIC and (judge.base_url or judge.key_env) for judge in judges
-    ):
-        raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server, and has neither base_url nor key_env")
+    own = {name for judge in judges if isinstance(judge, Judge) and judge.name == HEURISTIC for name in _own(judge)}
+    if lacking := [name for name in _LACKING[HEURISTIC] if name in own]:
+        raise ConfigError(f"{option('model', HEURISTIC)}: it asks no server; leave out {', '.join(lacking)}")
     alone = not models and config.replay is None
     return models, {"criteria": list(config.criteria), "prefix": ""} if alone else {}
 
@@ -68,50 +80,89 @@ def unused_setting_notes(config: RunConfig, judges: Sequence[Judge | Provider], 
     """Name settings without effect: of requests if the heuristic is `alone`, of the server in a replay."""
     if not alone and config.replay is None:
         return []
-    set_keys = config.model_fields_set | {
-        name for judge in judges if isinstance(judge, Judge) for name in _ADDRESS_KEYS if getattr(judge, name)
-    }
+    set_keys = config.model_fields_set.union(*(_own(judge) for judge in judges if isinstance(judge, Judge)))
     names = [option(name) for name in (_REQUEST_KEYS if alone else _ADDRESS_KEYS) if name in set_keys]
     who = "The heuristic asks no model" if alone else "Recorded replies come from no server"
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
 
-def open_providers(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, Provider]:
+@dataclass(frozen=True, slots=True)
+class OpenedJudge:
+    """A judge of a run: its provider, and the plan with the judge's own settings."""
+
+    provider: Provider
+    plan: RunConfig
+    label: str = ""
+
+    @property
+    def base(self) -> tuple[str, ...]:
+        """The model, and its names with the provider and with the address."""
+        provider = self.provider
+        name = f"{provider.name}/{provider.model}"
+        return provider.model, name, f"{name}@{provider.endpoint.partition('//')[2]}"
+
+
+def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
     """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
     if not judges and config.replay is None:
         more = ("" if config.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
         raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(config, RankConfig) else more))
-    providers: list[Provider]
+    named = [judge for judge in judges if isinstance(judge, Judge)]
+    for judge in named if config.replay is not None else ():
+        _check_settings(config.of_judge(judge), judge)
+    providers: Sequence[Provider]
     if config.replay is None:
         providers = [open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges]
     else:
-        named_judges = [judge for judge in judges if isinstance(judge, Judge)]
-        if len(named_judges) < len(judges):
+        if len(named) < len(judges):
             raise ConfigError(f"{option('replay')} replaces models given by name; leave out the provider object")
-        whole = [judge.name for judge in named_judges]
-        names = [_provider_of(_plan_of_judge(config, judge), judge)[1] for judge in named_judges]
-        try:
-            providers = [*replayed(config.replay, names)]
-        except ConfigError:
-            if names == whole:
-                raise
-            # recorded from a gateway, where the vendor is part of the name
-            providers = [*replayed(config.replay, whole)]
-    # The model alone names a judge. If that is ambiguous, add its provider, then its address.
-    names = [provider.model for provider in providers]
-    if len(set(names)) < len(names):
-        names = [f"{provider.name}/{provider.model}" for provider in providers]
-    if len(set(names)) < len(names):
-        names = [
-            f"{name}@{provider.endpoint.partition('//')[2]}" for name, provider in zip(names, providers, strict=True)
-        ]
+        providers = _open_replay(config, config.replay, named)
+    opened = [
+        OpenedJudge(provider, config.of_judge(judge), judge.label)
+        if isinstance(judge, Judge)
+        else OpenedJudge(provider, config)
+        for provider, judge in zip_longest(providers, judges)
+    ]
+    names = _names(opened)
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
         raise ConfigError(
-            f"two judges are both {twin!r}: a panel's judges differ in their model or address; "
-            "a ScriptedProvider takes its name as model="
+            f"two judges are both {twin!r}: a panel's judges differ in their model, address, settings (temperature, "
+            "system, reasoning_effort, extra_body) and label; a ScriptedProvider takes its name as model="
         )
-    return dict(zip(names, providers, strict=True))
+    return dict(zip(names, opened, strict=True))
+
+
+def _open_replay(config: RunConfig, path: Path, judges: Sequence[Judge]) -> Sequence[Provider]:
+    """Open a recording in place of these judges, or of all that it has."""
+    whole = [judge.name for judge in judges]
+    names = [_provider_of(config.of_judge(judge), judge)[1] for judge in judges]
+    try:
+        return replayed(path, names)
+    except ConfigError:
+        if names == whole:
+            raise
+        # recorded from a gateway, where the vendor is part of the name
+        return replayed(path, whole)
+
+
+def _names(judges: Sequence[OpenedJudge]) -> list[str]:
+    """Name judges by their labels, or by their models; if that is ambiguous, add provider, address and settings.
+
+    Two judges that differ in nothing but their label keep one name.
+    """
+    keys = [judge.base[2] for judge in judges]
+    settings = [(signed_temperature(judge.plan), *sampling_options(judge.plan).signature) for judge in judges]
+    same = len({*zip(keys, settings, strict=True)}) < len(judges)
+    distinct = {judge.base[2]: judge.base for judge in judges}
+    place = next((n for n in (0, 1) if len({base[n] for base in distinct.values()}) == len(distinct)), 2)
+    names = []
+    for judge, key, own in zip(judges, keys, settings, strict=True):
+        twins = [other for other_key, other in zip(keys, settings, strict=True) if other_key == key]
+        differing = [part for part in own if not all(part in twin for twin in twins)]
+        name = " ".join([judge.base[place], *differing])
+        names.append(judge.label if judge.label and not same else name)
+    return names
 
 
 def open_offline(config: RunConfig) -> list[Judge | Provider]:
@@ -123,8 +174,8 @@ def open_offline(config: RunConfig) -> list[Judge | Provider]:
 
 def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:
     """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key. Raises ConfigError."""
-    config = _plan_of_judge(config, judge)
-    name, model = _provider_of(config, judge)
+    config = config.of_judge(judge)
+    name, model = _check_settings(config, judge)
     if "," in model and (name in _KEY_REQUIRED or name not in plugins.names("providers")):
         names = [part.strip() for part in judge.name.split(",") if part.strip()]
         each = option("model", names) if in_python() else " ".join(option("model", part) for part in names)
@@ -170,8 +221,30 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     return provider
 
 
-def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], judges: Mapping[str, Provider]) -> list[str]:
+def sampling_options(plan: RunConfig) -> SamplingOptions:
+    """Return how a judge with this plan is asked, and how its replies are read."""
+    effort = plan.reasoning_effort
+    added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
+    few = plan.weighting == "auto" and "draws" not in plan.model_fields_set
+    if_reasoning = min(REASONING_DRAWS, plan.draws) if few else plan.draws
+    return SamplingOptions(
+        plan.weighting, plan.min_mass, plan.temperature, plan.max_tokens,
+        if_reasoning if effort and effort != "none" else plan.draws,
+        strict=plan.strict, repair=plan.repair == "on" and not plan.strict, system=plan.system or "",
+        params=tuple((name, value) for name, value in added.items() if value or name in plan.extra_body),
+        draws_if_reasoning=if_reasoning,
+    )  # fmt: skip
+
+
+def signed_temperature(plan: RunConfig) -> str:
+    """Return the part of a signature that says at which temperature replies are drawn."""
+    usual = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")  # 0, and 1 for draws
+    return f"t={usual if plan.temperature is None else f'{plan.temperature:g}'}"
+
+
+def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mapping[str, OpenedJudge]) -> list[str]:
     """Return what every report must say about these judges."""
+    judges = {name: judge.provider for name, judge in opened.items()}
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
     if config.merge_criteria and judges and all(provider.decides for provider in judges.values()):
         notes.append(f"Typed questions on one text go together in any case: {option('merge_criteria')} had no effect.")
@@ -184,19 +257,30 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], judges: Mappin
     asking_metrics = [name for name, metric in metrics.items() if asks_judge(metric)]
     if asking_metrics and len(judges) > 1:
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
-    if judges and config.weighting == "samples" and config.temperature == 0:
+    if config.weighting == "samples" and any(judge.plan.temperature == 0 for judge in opened.values()):
         notes.append("Replies were drawn at temperature 0. They differ only if the server is not deterministic.")
     recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
-    if 1 < recorded < config.draws and config.weighting in ("auto", "samples"):
-        expected = f"not the {config.draws} asked for"
+    draws = max((sampling_options(judge.plan).draws for judge in opened.values()), default=0)
+    if 1 < recorded < draws and config.weighting in ("auto", "samples"):
+        expected = f"not the {draws} asked for"
         notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")
     return notes
 
 
-def _plan_of_judge(config: RunConfig, judge: Judge) -> RunConfig:
-    """Return the plan with the address and key variable of this judge."""
-    address = {name: value for name in _ADDRESS_KEYS if (value := getattr(judge, name))}
-    return config.model_copy(update=address)
+def _own(judge: Judge) -> set[str]:
+    """The settings that are a judge's own."""
+    return {name for name in judge.model_fields_set - {"name", "label"} if getattr(judge, name) not in (None, "", {})}
+
+
+def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:
+    """Return the names of a judge's provider and model. Raise ConfigError for settings that it cannot use."""
+    name, model = _provider_of(config, judge)
+    if lacking := [key for key in _LACKING.get(name, ()) if getattr(config, key)]:
+        raise ConfigError(
+            f"{option(lacking[0])}: {judge.name} cannot use it; in a panel, give it to the other judges alone: "
+            f"model: [{{name: ..., {lacking[0]}: ...}}]"
+        )
+    return name, model
 
 
 def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:

@@ -263,10 +263,11 @@ def reusable_scores(prepared: PreparedRun, earlier: Result, columns: Sequence[Co
 
 
 def restore_counters(earlier: Result, progress: Progress) -> None:
-    """Carry over which parameters the servers refused in an earlier run: the signatures depend on them."""
+    """Carry over what an earlier run found out about the judges: the signatures depend on it."""
     judges = earlier.info.get("judges") or {}
     for name, counts in progress.judges.items():
         counts.unmet.update(dict.fromkeys(judges.get(name, {}).get("unmet") or (), 0))
+        counts.draws = judges.get(name, {}).get("draws", 0)
 
 
 def remaining_judgments(judgments: Iterable[Judgment], earlier_scores: Iterable[Score], suffix: str) -> list[Judgment]:
@@ -434,7 +435,7 @@ def _run(
     flush: Callable[[], None],
 ) -> JudgeRun:
     return JudgeRun(
-        judgments_to_make, prepared.judges[judge], prepared.settings,
+        judgments_to_make, prepared.judges[judge], prepared.settings[judge],
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
         concurrency=prepared.config.max_concurrency,
         suffix=column_suffix(prepared, judge), recording=prepared.recording,
@@ -495,7 +496,7 @@ async def open_metric_client(
         stack.callback(cache.close)
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
-            concurrency=config.max_concurrency, max_tokens=config.max_tokens, recording=prepared.recording,
+            concurrency=config.max_concurrency, settings=prepared.settings[name], recording=prepared.recording,
             retry_failed=config.retry_failed,
         )  # fmt: skip
         async with asker:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import criteria, text
-from judge.commands.judge_models import open_judge
+from judge.commands.judge_models import open_judge, sampling_options
 from judge.commands.public import public_api, run_sync
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
-from judge.core.records import Criterion, Message, Request, Sample
+from judge.core.records import Criterion, Message, Sample
 from judge.criteria.render import Renderer, render_step_drafting_prompt
 from judge.data import samples
 from judge.execution.retry import Policy, Retrier
@@ -122,8 +122,9 @@ async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tu
     provider = open_judge(config, config.model[0])
     if provider.decides:
         raise ConfigError(f"--model {config.model[0].name}: a decision endpoint writes no text; name a chat model")
-    params = {"temperature": config.temperature or 0.0, "max_tokens": config.max_tokens or _TOKEN_LIMIT}
-    request = Request(provider.model, messages, params, endpoint=provider.endpoint)
+    settings = sampling_options(config.of_judge(config.model[0]))
+    params = {"temperature": settings.temperature or 0.0, "max_tokens": settings.max_tokens or _TOKEN_LIMIT}
+    request = settings.request(provider.model, messages, params, endpoint=provider.endpoint)
     try:
         response = await Retrier(Policy(attempts=config.retries + 1))(lambda: provider.complete(request), request)
     finally:

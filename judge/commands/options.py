@@ -21,7 +21,6 @@ class JudgeOptions(TypedDict, total=False):
     key_env: str | None
     key_command: str | None
     headers: Mapping[str, str] | None
-    system: str | None
     reasoning_effort: str | None
     extra_body: Mapping[str, Any] | None
     temperature: float | None
@@ -51,6 +50,7 @@ class JudgeOptions(TypedDict, total=False):
 class RunOptions(JudgeOptions, total=False):
     """Options of `evaluate`."""
 
+    system: str | None
     merge_criteria: bool | None
     panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None

@@ -186,7 +186,9 @@ def _complete_info(
         judgments_by_suffix = {
             column_suffix(prepared, name): judge_run.judgments(prepared, name) for name in prepared.judges
         }
-        info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, items.first(prepared.samples))}
+        systems = {column_suffix(prepared, name): options.system for name, options in prepared.settings.items()}
+        shown = items.first(prepared.samples)
+        info |= {"prompts": run_metadata.prompt_skeletons(judgments_by_suffix, shown, systems)}
     return info
 
 

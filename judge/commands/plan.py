@@ -12,6 +12,7 @@ from judge.commands.judge_models import UNKNOWN, open_offline
 from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
+from judge.commands.run_metadata import reasoning_note
 from judge.config import Judge, RankConfig, RunConfig
 from judge.core.format import dollars, duration, plural
 from judge.core.messages import option
@@ -69,7 +70,7 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
 
 def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     """Describe how the judge produces a score, and why that way."""
-    provider, settings = prepared.judges[estimate.judge], prepared.settings
+    provider, settings = prepared.judges[estimate.judge], prepared.settings[estimate.judge]
     if provider.notice or not estimate.strategies:
         return ""
     strategy = estimate.strategies[0]
@@ -80,7 +81,7 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     if strategy == "single":
         return "single: one reply per judgment"
     each = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {settings.draws} draws per judgment{each}"
+    description = f"samples: the mean of {estimate.drawn} draws per judgment{each}"
     if settings.weighting == "samples":
         return description
     probe = "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
@@ -130,10 +131,17 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
         requests = f" in {each} requests" if each > 1 else ""
         known = [judge.money.more for judge in hoping if judge.money.more is not None]
         cost = f" and costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
+        few = prepared.settings[hoping[0].estimate.judge].draws_if_reasoning or draws
+        cost += f", or {few} draws if it reasons" if few < draws else ""
         notes.append(
             f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
             f"Use {option('weighting', 'single')} to avoid that."
         )
+    for judge in judges:
+        drawn, name = judge.estimate.drawn, judge.estimate.judge
+        if "samples" in judge.estimate.strategies and drawn < (wanted := prepared.plans[name].draws):
+            apart = judge.estimate.size < drawn
+            notes.append(reasoning_note(name, prepared.judges[name], drawn, wanted, judge.usage, apart=apart))
     notes += _pending_batches(prepared)
     if prepared.rest is not None and items is None:
         notes.append(f"The estimate covers the first {len(prepared.samples):,} texts; the data has more.")

@@ -128,8 +128,8 @@ def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
 
 
 _EXECUTION_KEYS = {
-    "out", "title", "cache", "replay", "record", "workers", "key_env", "base_url", "max_concurrency", "timeout",
-    "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed", "force",
+    "out", "title", "cache", "replay", "record", "workers", "key_env", "key_command", "base_url", "max_concurrency",
+    "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed", "force",
 }  # fmt: skip
 """Keys of a plan that change how a run is carried out but not its scores."""
 
@@ -153,7 +153,8 @@ WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
-    `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `pairs` are what a
+    `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `plans` and
+    `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
     ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `rest` are samples
     still unread, if the data exceed memory. `recording` stores the replies. `baseline` is the heuristic's name if it
     scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
@@ -165,7 +166,8 @@ class PreparedRun:
     criteria: list[Criterion]
     metrics: dict[str, Metric]
     judges: dict[str, Provider]
-    settings: SamplingOptions
+    plans: dict[str, RunConfig]
+    settings: dict[str, SamplingOptions]
     language: prompt_language.PromptLanguage
     data: dict[str, Any]
     notes: list[str] = field(default_factory=list)
@@ -212,13 +214,14 @@ def prepare(
     ask = DeferredClient() if models or config.replay else None
     metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
     metric_setup.precheck(metrics, rows)
-    settings = sampling_options(config)
-    judges = _open_judges(config, models, settings, judging=bool(chosen), metrics=metrics)
+    opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
+    judges = {name: judge.provider for name, judge in opened.items()}
+    plans = {name: judge.plan for name, judge in opened.items()}
     # A panel, and metrics that compare texts or ask a judge, need all texts at once.
     rowwise = all(is_rowwise(metric) and not asks_judge(metric) for metric in metrics.values())
     if rest is not None and not (rowwise and len(judges) < 2):
         rows, rest = [*rows, *rest], None
-    notes += judge_models.judge_notes(config, metrics, judges)
+    notes += judge_models.judge_notes(config, metrics, opened)
     notes += judge_models.unused_setting_notes(config, judges_to_open, alone=alone)
     notes += [*_row_notes(config, rows, chosen), *language_notes]
     pairs = None
@@ -226,7 +229,8 @@ def prepare(
         pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed)
         notes += pairs.notes()
     prepared = PreparedRun(
-        config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, settings=settings,
+        config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, plans=plans,
+        settings={name: judge_models.sampling_options(plan) for name, plan in plans.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
         measured=measured, ask=ask, baseline=heuristic.NAME if alone else "", wanted_texts=wanted_texts,
         merged=_group_merged(config, chosen, rows, judges, notes),
@@ -237,14 +241,6 @@ def prepare(
     if config.record is not None:
         prepared.recording = _open_recorder(config, config.record, judges.values())
     return prepared
-
-
-def sampling_options(config: RunConfig) -> SamplingOptions:
-    """Return how a run asks its judges and reads their replies."""
-    return SamplingOptions(
-        config.weighting, config.min_mass, config.temperature, config.max_tokens, config.draws,
-        strict=config.strict, repair=config.repair == "on" and not config.strict,
-    )  # fmt: skip
 
 
 def _check_replaced(prepared: PreparedRun) -> str:
@@ -293,6 +289,7 @@ def _check_replaced(prepared: PreparedRun) -> str:
             f"{config.out} has a run{since} with results that this run would not have: {'; '.join(lost)}. Name another "
             f"folder with {option('out')}, or add {option('force', True)} to replace that run"
         )
+    had = type(config)().model_dump(mode="json", by_alias=True, exclude_none=True) | had  # of an older judge
     keys = [name for name in {**has, **had} if name not in _EXECUTION_KEYS and had.get(name) != has.get(name)]
     if not keys or info.get("status") != "complete":
         return ""
@@ -311,19 +308,18 @@ def _describe_data(data: Path | None) -> dict[str, Any]:
 def _open_judges(
     config: RunConfig,
     models: Sequence[Judge | Provider],
-    settings: SamplingOptions,
     *,
     judging: bool,
     metrics: Mapping[str, Metric],
-) -> dict[str, Provider]:
+) -> dict[str, judge_models.OpenedJudge]:
     """Open the judges that criteria or metrics ask, and check sampling, engine and cache. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):
         return {}
-    judges = judge_models.open_providers(config, models)
-    for provider in judges.values():
-        strategies.strategies_for(settings, provider.decides)
+    judges = judge_models.open_judges(config, models)
+    for judge in judges.values():
+        strategies.strategies_for(judge_models.sampling_options(judge.plan), judge.provider.decides)
         if judging:
-            engines.create_engine(config.engine, engine_context(config, provider))
+            engines.create_engine(config.engine, engine_context(config, judge.provider))
     if judges:
         check_reachable(config.cache)
     return judges
@@ -433,11 +429,13 @@ def prompt(
     item: str | None = None,
     system: str | None = None,
     rival: str | None = None,
+    system_message: str | None = None,
     **options: Any,
 ) -> Prompt:
     """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Ask no model.
 
-    `item`, `system` and `rival` default to the first ones of the data. Raises JudgeError.
+    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes first, as a run's
+    `system` does. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
     rows = load_texts(config, data)
@@ -446,10 +444,11 @@ def prompt(
     (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
     first = select_texts(rows, item, system)[0]
     renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
-    if not chosen.pairwise:
-        return renderer.render(first)
     others = [s for s in rows if s.system != first.system]
-    return renderer.render(first, select_texts(others, first.item, rival)[0])
+    rendered = renderer.render(first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None)
+    if not system_message:
+        return rendered
+    return replace(rendered, messages=({"role": "system", "content": system_message}, *rendered.messages))
 
 
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:

@@ -14,9 +14,10 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from judge.commands.judge_models import signed_temperature
 from judge.config import RankConfig
 from judge.core.errors import CriterionError
-from judge.core.format import listed, plural, to_json
+from judge.core.format import dollars, listed, plural, to_json
 from judge.core.messages import FAILED_AGAIN, option
 from judge.core.records import Column, Criterion, Usage
 from judge.core.version import __version__
@@ -39,10 +40,13 @@ _MAX_PROMPTS = 10_000  # of one column
 _MIN_UNFENCED = 16  # characters; a shorter text is replaced only between its marks, as it may occur elsewhere
 
 
-def prompt_skeletons(judgments_by_suffix: Mapping[str, Sequence[Judgment]], items: Collection[str]) -> dict[str, Any]:
+def prompt_skeletons(
+    judgments_by_suffix: Mapping[str, Sequence[Judgment]], items: Collection[str], systems: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the prompts about these items as skeletons, with placeholders for the texts.
 
-    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name.
+    `judgments_by_suffix` has the judgments by what a judge's columns have after the criterion's name, and `systems` the
+    judges' system messages.
 
     `sheets` lists the distinct skeletons. Each has for every message its role and its parts: words and placeholders in
     turn. A placeholder is `text NAME`, or `key NAME` for the key in that text's marks. A NAME is `source`, `output`,
@@ -54,7 +58,7 @@ def prompt_skeletons(judgments_by_suffix: Mapping[str, Sequence[Judgment]], item
     """
     sheet_numbers: dict[str, int] = {}
     room = _MAX_CHARACTERS
-    columns_by_kind: dict[tuple[str, str, bool], dict[str, Any]] = {}
+    columns_by_kind: dict[tuple[str, str, bool, str], dict[str, Any]] = {}
     columns: dict[str, dict[str, Any]] = {}
     for suffix, judgments in judgments_by_suffix.items():
         criteria = {j.criterion.name: j.criterion for j in judgments}
@@ -64,10 +68,13 @@ def prompt_skeletons(judgments_by_suffix: Mapping[str, Sequence[Judgment]], item
                 criterion.name,
                 criterion.form,
                 criterion.merged,
+                systems.get(suffix, ""),
             )  # most judges of a panel get the same prompts
             if prompt_kind not in columns_by_kind:
                 numbers: dict[tuple[str, str, str], int | None] = {}
-                for key, sheet in _sheets_of_criterion(criterion, renderers[criterion.name], judgments, items):
+                for key, sheet in _sheets_of_criterion(
+                    criterion, renderers[criterion.name], judgments, items, system=systems.get(suffix, "")
+                ):
                     if sheet and sheet not in sheet_numbers and len(sheet) <= room:
                         sheet_numbers[sheet], room = len(sheet_numbers), room - len(sheet)
                     numbers[key] = sheet_numbers.get(sheet)
@@ -81,7 +88,12 @@ def prompt_skeletons(judgments_by_suffix: Mapping[str, Sequence[Judgment]], item
 
 
 def _sheets_of_criterion(
-    criterion: Criterion, renderer: PromptRenderer, judgments: Sequence[Judgment], items: Collection[str]
+    criterion: Criterion,
+    renderer: PromptRenderer,
+    judgments: Sequence[Judgment],
+    items: Collection[str],
+    *,
+    system: str,
 ) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Yield (item, system, rival) and the sheet as JSON; "" if there is no prompt."""
     for judgment in islice(
@@ -96,6 +108,7 @@ def _sheets_of_criterion(
             read = sorted(criterion.needs & sample.extra.keys())
             texts |= {f"extra {name}": text for name in read if isinstance(text := sample.extra[name], str)}
             messages = [(message["role"], message["content"]) for message in prompt.messages]
+            messages = [("system", system)] * bool(system) + messages
             messages += [("question", prompt.question)] if prompt.question else []
             sheet = json.dumps(
                 [[role, _split_at_texts(content, texts)] for role, content in messages], ensure_ascii=False
@@ -132,6 +145,7 @@ def _cut(parts: Sequence[str], before: str, text: str, after: str, name: str) ->
     return pieces
 
 
+_JUDGE_SETTINGS = ("temperature", "reasoning_effort", "system", "extra_body", "headers", "key_command")
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
@@ -157,7 +171,9 @@ def metadata_factory(
 
     def now(status: str) -> dict[str, Any]:
         """Add to what was fixed at the start what the run has done so far."""
-        info_by_judge = {name: _judge(p, progress.judges[name]) for name, p in judges.items()}
+        info_by_judge = {
+            name: _judge(p, progress.judges[name]) | _describe_settings(prepared, name) for name, p in judges.items()
+        }
         infos = list(info_by_judge.values())
         costs = [cost for info in infos if (cost := info["cost"])]
         total = next((cost for cost in costs if cost["usd"] is None), None)  # one that is unknown, if there is one
@@ -196,6 +212,11 @@ def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
     """Return what engines remark, which criteria were asked no more, and how many stored replies failed again."""
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
+        provider, wanted = prepared.judges[judge], prepared.plans[judge].draws
+        if 0 < counts.draws < wanted:
+            apart = provider.learned.get("n") == 1
+            remarks.append(reasoning_note(judge, provider, counts.draws, wanted, counts.usage, apart=apart))
+    for judge, counts in progress.judges.items():
         stopped: dict[str, list[str]] = {}
         for criterion, trial in counts.trials.items():
             if trial.unasked and trial.stopped:
@@ -210,6 +231,24 @@ def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
             f"{option('retry_failed', True)} asks the judge again."
         )
     return remarks
+
+
+def reasoning_note(judge: str, provider: Provider, drawn: int, wanted: int, usage: Usage, *, apart: bool) -> str:
+    """Say that few replies are drawn from a model that reasons, and what the `wanted` number would cost.
+
+    `usage` is that of the `drawn` replies; `apart` means that the server gives one reply per request.
+    """
+    note = f"{judge} reasons before it answers: judge draws {drawn} replies for a judgment, not {wanted}."
+    if usage.completion_tokens:
+        times = wanted / drawn
+        more = Usage(round(usage.prompt_tokens * (times if apart else 1)), round(usage.completion_tokens * times))
+        price = cost_usd(provider.model, provider.endpoint, more, decides=provider.decides)
+        money = f" ({dollars(price)})" if price is not None else ""
+        tokens = (
+            f"{more.prompt_tokens + more.completion_tokens:,}, not {usage.prompt_tokens + usage.completion_tokens:,}"
+        )
+        note += f" {wanted} would take about {tokens} tokens{money}."
+    return f"{note} {option('draws', wanted)} draws them."
 
 
 def _unused_rules(prepared: PreparedRun, progress: Progress) -> list[str]:
@@ -234,20 +273,19 @@ def signed_column(
     criterion: Criterion, judge: str, provider: Provider, prepared: PreparedRun, counts: JudgeProgress
 ) -> Column:
     """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
-    config = prepared.config
+    config, settings = prepared.plans[judge], prepared.settings[judge]
     parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
-        usual = {"auto": "0/1", "samples": "1"}.get(config.weighting, "0")  # 0, and 1 for draws
-        temperature = usual if config.temperature is None else f"{config.temperature:g}"
-        parts.append("t=server" if "temperature" in counts.unmet else f"t={temperature}")
+        parts.append("t=server" if "temperature" in counts.unmet else signed_temperature(config))
         parts += ["effort=none"] if "reasoning" in counts.unmet else []
+        parts += settings.signature
         parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
         parts += [f"reply={criterion.reply}"] if config.reply else []
         parts += ["json"] if config.structured else []
         parts += ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
-        question = shared_layout(criterion, "repair") if prepared.settings.repair else ""
+        question = shared_layout(criterion, "repair") if settings.repair else ""
         if question and not is_packaged("layouts/repair.jinja", question):
             parts.append(f"repair@{hashlib.sha256(question.encode()).hexdigest()[:6]}")
         for group in prepared.merged:
@@ -255,7 +293,7 @@ def signed_column(
                 texts = [c.digest for c in group] + [shared_layout(group[0], "merged")]
                 parts.append(f"merged={len(group)}@{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:6]}")
         parts.append(config.weighting)
-        parts += [f"draws={config.draws}"] if config.weighting in ("auto", "samples") else []
+        parts += [f"draws={counts.draws or settings.draws}"] if config.weighting in ("auto", "samples") else []
         if (
             config.weighting in ("auto", "logprobs")
             and config.min_mass != type(config).model_fields["min_mass"].default
@@ -281,6 +319,13 @@ def signed_column(
         panel=config.panel if suffix else "mean",
         pass_at=criterion.pass_at,
     )
+
+
+def _describe_settings(prepared: PreparedRun, judge: str) -> dict[str, Any]:
+    """Return how a judge is asked, as far as a user has set it, without secrets."""
+    plan = prepared.plans[judge].model_dump(mode="json", include=set(_JUDGE_SETTINGS))
+    settings = {name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})}
+    return {"settings": settings} if settings else {}
 
 
 def _joined(texts: Any) -> str | None:
@@ -348,4 +393,5 @@ def _judge(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
             "failed": counts.refused,
         },
         "cost": cost,
+        **({"draws": counts.draws} if counts.draws else {}),
     }

@@ -467,14 +467,14 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     for prepared in runs:
         for name, provider in prepared.judges.items():
             renderers = make_renderers([criterion_for(criterion, provider) for criterion in prepared.criteria])
-            strategy = strategies.strategies_for(prepared.settings, provider.decides)[0]
+            strategy = strategies.strategies_for(prepared.settings[name], provider.decides)[0]
             for judgment in judgments(prepared, name):
                 criterion = judgment.criterion
                 try:
                     prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
                 except CriterionError:
                     continue
-                request = strategies.requests(prompt, criterion, strategy, prepared.settings)[0]
+                request = strategies.requests(prompt, criterion, strategy, prepared.settings[name])[0]
                 longest = max(longest, budget.estimate_request(request))
     return longest
 

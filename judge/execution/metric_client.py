@@ -25,10 +25,12 @@ from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.providers.vendors import signed
 from judge.scoring import parse
+from judge.scoring.strategies import SamplingOptions
 
 _CHUNK = 64
 _POLL_SECONDS = 0.5
 _TEMPERATURE = "temperature"
+_DEFAULTS = SamplingOptions()
 
 MetricReply = str | ModelError
 
@@ -38,7 +40,7 @@ class MetricClient:
 
     Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
     With `retry_failed`, a stored reply that no question can read is asked for again, unless it is `fresh`.
-    `max_tokens` is the least limit of a reply: one that was meant for scores does not cut a list off.
+    The `max_tokens` of `settings` is the least limit of a reply: one that was meant for scores does not cut a list off.
     Raises ConfigError for a decision endpoint.
     """
 
@@ -50,7 +52,7 @@ class MetricClient:
         retrier: Retrier,
         counts: JudgeProgress | None = None,
         concurrency: int = 64,
-        max_tokens: int | None = None,
+        settings: SamplingOptions = _DEFAULTS,
         recording: Recorder | None = None,
         retry_failed: bool = False,
     ) -> None:
@@ -58,7 +60,7 @@ class MetricClient:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
         self.counts = counts if counts is not None else JudgeProgress()
         self.provider, self.cache, self.retrier = provider, cache, retrier
-        self._concurrency, self.max_tokens, self.recording = concurrency, max_tokens, recording
+        self._concurrency, self.settings, self.recording = concurrency, settings, recording
         self.retry_failed, self.fresh = retry_failed, set[str]()
         self._asking: dict[asyncio.Task[object], _Call] = {}
         self.claimed: set[str] = set()
@@ -69,8 +71,9 @@ class MetricClient:
     @property
     def signature(self) -> str:
         """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
-        limit = f",max_tokens>={self.max_tokens}" if self.max_tokens else ""
-        return f"{signed(self.provider)},t={'server' if self.server_decides else 0}{limit}"
+        parts = [signed(self.provider), f"t={'server' if self.server_decides else 0}", *self.settings.signature]
+        parts += [f"max_tokens>={self.settings.max_tokens}"] if self.settings.max_tokens else []
+        return ",".join(parts)
 
     async def __aenter__(self) -> Self:
         return self
@@ -163,8 +166,9 @@ class _Call:
         for place in places:
             question = self._questions[place]
             message = {"role": "user", "content": question.prompt}
-            params = {_TEMPERATURE: 0.0, "max_tokens": max(self._client.max_tokens or 0, question.max_tokens)}
-            request = Request(provider.model, (message,), params, endpoint=provider.endpoint)
+            settings = self._client.settings
+            params = {_TEMPERATURE: 0.0, "max_tokens": max(settings.max_tokens or 0, question.max_tokens)}
+            request = settings.request(provider.model, (message,), params, endpoint=provider.endpoint)
             key = request.key()
             if key not in self._places:
                 new[key] = request

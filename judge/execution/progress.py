@@ -54,7 +54,8 @@ class JudgeProgress:
     the time of their first try; `blocked` counts those that wait for it. None is sent before `paused_until` (a time of
     `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
     provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `trials`
-    are by criterion.
+    are by criterion. `reasons` is True once a reply showed that the model reasons. `draws` is how many replies are
+    drawn for a judgment, 0 until one needs several.
     """
 
     total: int = 0
@@ -81,6 +82,8 @@ class JudgeProgress:
     batch_status: str = ""
     batched: Usage = field(default_factory=Usage)
     remarks: list[str] = field(default_factory=list)
+    reasons: bool = False
+    draws: int = 0
     trials: defaultdict[str, Trial] = field(default_factory=lambda: defaultdict(Trial))
 
     @property

@@ -224,6 +224,8 @@ class JudgeRun:
         """
         new, provider = list[Part](), self._provider
         while cases:
+            if any(case.strategies[0] == "samples" for case in cases):
+                self._choose_draws()
             for case in cases:
                 wanted = strategies.requests(
                     case.prompt, case.judgment.criterion, case.strategies[0],
@@ -263,6 +265,13 @@ class JudgeRun:
                     new += self._subscribe(case)
             cases = without_strategy
         self._enqueue(self._pending[key] for key, _ in self._leases.acquire(new))
+
+    def _choose_draws(self) -> None:
+        """Settle the number of draws for all judgments of this judge, by what its first replies showed."""
+        if not self.counts.draws:
+            fewer = self._settings.draws_if_reasoning if self.counts.reasons else None
+            self.counts.draws = fewer or self._settings.draws
+        self._settings = replace(self._settings, draws=self.counts.draws)
 
     def _subscribe(self, case: PendingJudgment) -> Iterator[Part]:
         """Have a judgment wait for its requests; yield those that nobody waited for yet."""
@@ -516,6 +525,7 @@ class JudgeRun:
         if response.unmet:
             self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
+        self.counts.reasons = self.counts.reasons or strategies.reasons(response)
 
     def _fail(
         self, judgment: Judgment, error: JudgeError, method: str | None = None, reading: Reading | None = None

@@ -15,10 +15,11 @@ import math
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, Stops, StorageError, Transient
 from judge.core.messages import in_python, option
 from judge.core.records import Usage
+from judge.core.request_options import hidden
+from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.server_capabilities import Caching
 from judge.providers.vendors import wrong_server_reason
@@ -37,6 +40,7 @@ def is_openai(url: str) -> bool:
     return host == "openai.com" or host.endswith(".openai.com")
 
 
+_KEY_REFUSED = (401, 403)
 _RETRIED_STATUSES = {408, 409, 429}
 _STOPPING_STATUSES = {401, 404}
 _OUT_OF_MONEY_CODES = ("insufficient_quota", "billing_hard_limit_reached")
@@ -45,8 +49,10 @@ _MODEL = re.compile(r"(?<![\w/])model\b", re.I)
 """A 404 that has this word, and not in an address, is about the model."""
 
 
-def status_error(reply: Any, content: bytes, url: str, key: str, status: int) -> ProviderError:
-    """Return the error of a reply with this status, which is not 2xx. A key that the server repeats is redacted."""
+def status_error(
+    reply: Any, content: bytes, url: str, secrets: Sequence[str], status: int, *, key: str = "the key"
+) -> ProviderError:
+    """Return the error of a reply with this status, which is not 2xx. Secrets that the server repeats are redacted."""
     headers = reply.headers
     try:
         data = json.loads(content)
@@ -55,9 +61,9 @@ def status_error(reply: Any, content: bytes, url: str, key: str, status: int) ->
         error = content.decode("utf-8", "replace").strip()
     fields = error if isinstance(error, dict) else {}
     if fields.get("message"):
-        reason = redact_and_truncate(fields["message"], key)
+        reason = redact_and_truncate(fields["message"], secrets)
     else:
-        text = redact_and_truncate(error if isinstance(error, str) else content.decode("utf-8", "replace"), key)
+        text = redact_and_truncate(error if isinstance(error, str) else content.decode("utf-8", "replace"), secrets)
         reason = "a web page, not an API error" if text[:1] == "<" else text or reply.reason_phrase
     code, param = fields.get("code"), fields.get("param")
     message = f"{url} answered {status}: {reason}"
@@ -68,11 +74,11 @@ def status_error(reply: Any, content: bytes, url: str, key: str, status: int) ->
         wait = _retry_after(headers)
         return Transient(message, status=status, retry_after=wait, stops=again, limits=limits(headers))
     if status == 401:
-        message = f"{message.rstrip('.')}; check the key in the environment"
+        message = f"{message.rstrip('.')}; check {key}"
     elif status == 404:
         message = f"{message.rstrip('.')}; check {option('model')} and {option('base_url')}"
     elif 300 <= status < 400:
-        place = redact_and_truncate(headers.get("location", "another place"), key)
+        place = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {place}; name it with {option('base_url')}"
     stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
     if status == 404 and (code == "model_not_found" or _MODEL.search(reason)):
@@ -128,11 +134,17 @@ def connection_error(error: Exception, url: str, timeout: float, received: int) 
     return Transient(f"{url} {problem}", stops="if_first")
 
 
-def redact_and_truncate(words: Any, key: str = "") -> str:
-    """Words on one line, not too many, with the key blotted out and nothing in them that a terminal obeys."""
-    text = str(words).replace(key, "***") if key else str(words)
+def redact_and_truncate(words: Any, secrets: Sequence[str] = ()) -> str:
+    """Words on one line, not too many, with the secrets blotted out and nothing in them that a terminal obeys."""
+    text = _blot(str(words), secrets)
     text = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
     return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
+
+
+def _blot(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
 
 
 def _retry_after(headers: Any) -> float | None:
@@ -208,6 +220,7 @@ class Options(TypedDict, total=False):
     """How to reach an endpoint.
 
     `base_url` None is $OPENAI_BASE_URL, else OpenAI itself; `key_env` names the environment variable with the key;
+    `key_command` prints the key instead; `headers` are sent with every request;
     `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once. `caching` is what the
     server may be told of it (default: everything at OpenAI, nothing elsewhere), `needs_key` whether it insists on a
     key (default: OpenAI does, and one that is not the usual variable's was named for a reason).
@@ -215,6 +228,8 @@ class Options(TypedDict, total=False):
 
     base_url: str | None
     key_env: str
+    key_command: str | None
+    headers: Mapping[str, str]
     timeout: float
     connections: int
     caching: Caching
@@ -226,6 +241,8 @@ def options(config: RunConfig) -> Options:
     return {
         "base_url": config.base_url,
         "key_env": config.key_env,
+        "key_command": config.key_command,
+        "headers": config.headers,
         "timeout": config.timeout,
         "connections": config.max_concurrency,
     }
@@ -235,8 +252,8 @@ class HttpClient:
     """One address, used in one event loop at a time. Raises ConfigError for an address or a key that cannot be one.
 
     The key is read from the environment variable `key_env` when a request is sent, and kept nowhere else; where
-    the server repeats it, it is blotted out. Only the default address insists on one: servers of one's own often
-    want none.
+    the server repeats it, it is blotted out. A `key_command` runs before the first request instead, and again when the
+    server answers 401 or 403. Only the default address insists on a key: servers of one's own often want none.
     """
 
     def __init__(
@@ -244,6 +261,8 @@ class HttpClient:
         *,
         base_url: str | None = None,
         key_env: str = "OPENAI_API_KEY",
+        key_command: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
         timeout: float = 120.0,
         connections: int = 64,
         caching: Caching | None = None,
@@ -264,17 +283,19 @@ class HttpClient:
             quoted = "" if "@" in url or "?" in url else f" {url!r}"
             raise ConfigError(f"{option('base_url')}{quoted} is not a URL; write for example http://127.0.0.1:8000/v1")
         self.url = url.rstrip("/")
-        if why := wrong_server_reason(key_env, self.url):
+        self._secret_headers = {name: value for name, value in headers.items() if hidden(name, value)}
+        if key_command is None and (why := wrong_server_reason(key_env, self.url)):
             raise ConfigError(f"{why}; put that server's key into a variable of its own, and name it with key_env")
         openai_itself = self.url == DEFAULT_URL
         self.caching: Caching = caching if caching is not None else "explicit" if openai_itself else ""
         needed = openai_itself or key_env != "OPENAI_API_KEY" if needs_key is None else needs_key
-        if needed and not _key(key_env):
+        if needed and not (key_command or self._secret_headers or _key(key_env)):
             raise ConfigError(
                 f"no key: ${key_env} is not set. Set it, or name a server of your own with {option('base_url')}; "
                 f"{'a function of yours can be the model' if in_python() else '`make demo` shows a run'} without either"
             )
-        self._key_env = key_env
+        self._key_env, self._headers = key_env, dict(headers)
+        self._keys = CommandKey(key_command)
         self._timeout = timeout
         self._connections = connections
         self._needs_key = needed
@@ -283,14 +304,25 @@ class HttpClient:
 
     @property
     def options(self) -> Options:
-        """What makes this endpoint again in another process, which has to have a key of its own where this one has."""
+        """What makes this endpoint again in another process, which has to have a key of its own where this one has.
+
+        Raises ConfigError for secret headers, which go into no other process.
+        """
+        if self._secret_headers:
+            name = next(iter(self._secret_headers))
+            raise ConfigError(
+                f"header {name}: a secret is not sent to other processes; use {option('key_env')} or "
+                f"{option('key_command')}, or leave out {option('engine')}"
+            )
         return {
             "base_url": self.url,
             "key_env": self._key_env,
+            "key_command": self._keys.command,
+            "headers": self._headers,
             "timeout": self._timeout,
             "connections": self._connections,
             "caching": self.caching,
-            "needs_key": self._needs_key or bool(_key(self._key_env)),
+            "needs_key": self._needs_key or bool(not self._keys.command and _key(self._key_env)),
         }
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
@@ -306,7 +338,6 @@ class HttpClient:
 
     async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
-        file[1].seek(0)
         return (await self._reply("POST", path, seconds, data=fields, files={"file": file})).data
 
     async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
@@ -331,11 +362,11 @@ class HttpClient:
             parts: list[bytes] = []
             await _read(reply, self.url, most, parts.append)
             whole = self.redacted(b"".join(parts))
-        key = _secret(self._key_env)
+        secrets = self._secrets()
         try:
             data = json.loads(whole)
         except (ValueError, RecursionError) as error:
-            kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], key)
+            kind = redact_and_truncate(reply.headers.get("content-type", "no content type").partition(";")[0], secrets)
             start = whole.lstrip()[:1]
             if start in (b"{", b"[") or (start != b"<" and "json" in kind):
                 cut = whole.rstrip()[-1:] not in (b"}", b"]")
@@ -345,9 +376,9 @@ class HttpClient:
             message = f"{self.url} answered with {kind} instead of JSON; {hint}"
             raise Refused(message, status=reply.status_code, stops="if_first") from error
         if status := _error_status(data):
-            raise status_error(reply, whole, self.url, key, status)
-        # In the text of JSON the key may be written with escapes.
-        return Reply(data if b"\\" not in whole else _redacted(data, key), limits(reply.headers))
+            raise status_error(reply, whole, self.url, secrets, status)
+        # In the text of JSON a secret may be written with escapes.
+        return Reply(data if b"\\" not in whole else _redacted(data, secrets), limits(reply.headers))
 
     @asynccontextmanager
     async def _open(self, method: str, path: str, seconds: float | None = None, **content: Any) -> AsyncIterator[Any]:
@@ -360,17 +391,21 @@ class HttpClient:
         longest = self._timeout if seconds is None else seconds
         if seconds is not None:
             content["timeout"] = seconds
-        request = self._transport.build_request(method, self._addresses[path], **content)
-        received = 0
+        received, number = 0, await self._keys.number()
         try:
-            async with asyncio.timeout(longest):  # for the whole reply; the transport's own is for each read
-                reply = await self._transport.send(request, stream=True)
+            async with asyncio.timeout(longest) as limit:  # for the whole reply; the transport's own is for each read
+                reply = await self._send(method, self._addresses[path], number, content)
                 try:
+                    if number and (newer := await self._newer_key(number, reply.status_code, limit)):
+                        await reply.aclose()
+                        reply = await self._send(method, self._addresses[path], newer, content)
                     if not reply.is_success:
                         parts: list[bytes] = []
                         await _read(reply, self.url, MAX_REPLY_BYTES, parts.append)
-                        key = _secret(self._key_env)
-                        raise status_error(reply, b"".join(parts), self.url, key, reply.status_code)
+                        key = "the key in the environment" if not number else option("key_command")
+                        raise status_error(
+                            reply, b"".join(parts), self.url, self._secrets(), reply.status_code, key=key
+                        )
                     yield reply
                 finally:
                     received = reply.num_bytes_downloaded
@@ -378,10 +413,38 @@ class HttpClient:
         except (sdk.aiohttp.ClientError, sdk.http.RequestError, TimeoutError) as error:
             raise connection_error(error, self.url, longest, received) from error
 
+    async def _send(self, method: str, address: Any, number: int, content: dict[str, Any]) -> Any:
+        """Send a request with the key of this number."""
+        key = {"authorization": f"Bearer {self._keys.values[number - 1]}"} if number else {}
+        for _, file, _ in content.get("files", {}).values():
+            file.seek(0)
+        headers = content.get("headers", {}) | key
+        request = self._transport.build_request(method, address, **{**content, "headers": headers})
+        return await self._transport.send(request, stream=True)
+
+    async def _newer_key(self, number: int, status: int, limit: asyncio.Timeout) -> int:
+        """Return the number of the key with which to repeat a request, 0 if it is not to be repeated."""
+        before, now = limit.when(), asyncio.get_running_loop().time()
+        limit.reschedule(None)  # a command may take longer than a reply
+        newer = await self._keys.after(number, refused=status in _KEY_REFUSED)
+        limit.reschedule(before and before + asyncio.get_running_loop().time() - now)
+        return newer
+
     def redacted(self, content: bytes) -> bytes:
-        """What a server sent, without the key in case it repeats it."""
-        key = _secret(self._key_env)
-        return content.replace(key.encode(), b"***") if key else content
+        """What a server sent, without the secrets in case it repeats them."""
+        for secret in self._secrets():
+            content = content.replace(secret.encode(), b"***")
+        return content
+
+    def _secrets(self) -> list[str]:
+        """The keys and secret headers, unless they are too short for one.
+
+        What a server of one's own is told ("x", "none") is no secret. Blotted out, such a word would be missing from
+        the replies.
+        """
+        held = [_key(self._key_env), *self._keys.values, *self._secret_headers.values()]
+        held += [word for value in self._secret_headers.values() for word in value.split()[1:]]  # Bearer KEY
+        return [secret for secret in held if len(secret) >= _MIN_KEY_LENGTH]
 
     async def aclose(self) -> None:
         """Let go of connections. The endpoint may be used again afterwards, in another event loop."""
@@ -391,13 +454,16 @@ class HttpClient:
 
     def _connect(self) -> None:
         openai = _sdk().openai
+        self._keys.connect()
         limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
             max_connections=self._connections, max_keepalive_connections=self._connections
         )
         timeout = openai.Timeout(self._timeout, connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
         client = openai.AsyncOpenAI(
-            api_key=_key(self._key_env) or "no-key", base_url=self.url, http_client=self._transport
+            api_key=(not self._keys.command and _key(self._key_env)) or "no-key",
+            base_url=self.url,
+            http_client=self._transport,
         )
         self._transport.headers.update(  # without what the SDK tells about this machine
             {
@@ -407,6 +473,7 @@ class HttpClient:
                 if not name.startswith("OpenAI-") or is_openai(self.url)
             }
         )
+        self._transport.headers.update(self._headers)
 
 
 async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
@@ -421,13 +488,13 @@ async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]
             take(part)
 
 
-def _redacted(data: Any, key: str) -> Any:
-    """JSON without the key, which in the text of it may be written with escapes."""
+def _redacted(data: Any, secrets: Sequence[str]) -> Any:
+    """JSON without the secrets, which in the text of it may be written with escapes."""
     if isinstance(data, str):
-        return data.replace(key, "***") if key else data
+        return _blot(data, secrets)
     if isinstance(data, dict):
-        return {name: _redacted(value, key) for name, value in data.items()}
-    return [_redacted(entry, key) for entry in data] if isinstance(data, list) else data
+        return {name: _redacted(value, secrets) for name, value in data.items()}
+    return [_redacted(entry, secrets) for entry in data] if isinstance(data, list) else data
 
 
 def usage(data: Any, read: str, written: str) -> Usage:
@@ -464,13 +531,3 @@ def _key(name: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"${name} holds characters that no key has; set it again")
     return key
-
-
-def _secret(name: str) -> str:
-    """The key in an environment variable, unless it is too short for one.
-
-    What a server of one's own is told ("x", "none") is no secret. Blotted out, such a word would be missing from the
-    replies.
-    """
-    key = _key(name)
-    return key if len(key) >= _MIN_KEY_LENGTH else ""

@@ -40,6 +40,7 @@ class RequestAdapter:
     `n` is the most choices to ask for at once, None as many as are wanted. `unthinking` sends a reasoning effort of
     `none` with a wish for log probabilities: OpenAI's later models give them only while they do not reason, and most of
     them do unless told not to. It is tried once, and for nothing less: no model stops reasoning for a temperature.
+    An effort that the request names stays.
     Limits of up to `too_short` tokens are not sent: hidden reasoning has used them up. Every other step of
     `after_refusal` takes one more thing away, so that asking again comes to an end.
 
@@ -81,11 +82,12 @@ class RequestAdapter:
             **{name: value for name, value in (key | explicit).items() if name not in self.dropped},
         }
         if _CACHE_OPTIONS in body and request.prefix[1]:
-            text, length = request.messages[0]["content"], request.prefix[1]
+            first = next(place for place, message in enumerate(messages) if message["role"] != "system")
+            text, length = request.messages[first]["content"], request.prefix[1]
             head = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
             tail = [{"type": "text", "text": whole(text[length:])}] if text[length:] else []
-            messages[0]["content"] = [head, *tail]
-        params = dict(request.params)
+            messages[first]["content"] = [head, *tail]
+        params = {name: value for name, value in request.params.items() if name != "headers"}  # the client sends them
         if (limit := params.pop("max_tokens", None)) is not None and self.limit_name and limit > self.too_short:
             body[self.limit_name] = limit
         if (top := params.pop("top_logprobs", None)) is not None and "logprobs" not in self.dropped:
@@ -102,14 +104,15 @@ class RequestAdapter:
         A temperature of 1 needs no asking: a server that takes none samples so.
         """
         requested = {name: value for name, value in request.params.items() if (name, value) != ("temperature", 1)}
-        missing = [name for name in requested if name not in body and name not in ("max_tokens", "top_logprobs", "n")]
+        checked_below = ("max_tokens", "top_logprobs", "n", "headers")
+        missing = [name for name in requested if name not in body and name not in checked_below]
         if "max_tokens" in requested and not body.keys() & {"max_completion_tokens", "max_tokens"}:
             missing.append("max_tokens")
         if "top_logprobs" in requested and body.get("top_logprobs", 0) < requested["top_logprobs"]:
             missing.append("top_logprobs" if "logprobs" in body else "logprobs")
         if body.get("n", 1) < requested.get("n", 1):
             missing.append("n")
-        if _EFFORT in body:  # nobody wished for it, so it has to be said
+        if _EFFORT in body and _EFFORT not in requested:  # nobody wished for it, so it has to be said
             missing.append("reasoning")
         return tuple(missing)
 
@@ -120,8 +123,10 @@ class RequestAdapter:
     def after_refusal(self, refused: Refused, body: dict[str, Any]) -> RequestAdapter | None:
         """The dialect to try next when `body` was refused, None where no other words would help."""
         message, name = _server_message(refused), _rejected_parameter(refused, body)
-        if name is None and refused.status in (400, 422) and _EFFORT in body:
+        if name is None and refused.status in (400, 422) and self.unthinking and _EFFORT in body:
             name = _EFFORT  # the one thing in this body that not even the request asked for
+        if name == _EFFORT and not self.unthinking:  # the user's: without it, a reply may cost much more
+            name = "logprobs" if "logprobs" in body and "logprobs" in message else None
         if name == "n":
             # As many as the message allows, else one if the server knows no `n`, else half of them.
             fewer = _largest_below(body["n"], message) or (1 if _UNSUPPORTED.search(message) else body["n"] // 2)
@@ -142,6 +147,8 @@ class RequestAdapter:
         tried = _EFFORT in body or _EFFORT in self.dropped
         if name == "logprobs" and known and not tried:  # they may come without reasoning
             return replace(self, unthinking=True, dropped=self.dropped - {"temperature"})
+        if name == "logprobs" and not self.unthinking and _EFFORT in body:
+            return replace(self, dropped=self.dropped | {"logprobs"})
         if name in (_EFFORT, "logprobs"):
             return replace(self, unthinking=False, dropped=self.dropped | {_EFFORT, "logprobs"})
         return replace(self, dropped=self.dropped | {name}) if name else None

@@ -94,7 +94,8 @@ class JudgeEstimate:
     `strategies` are those used, the most frequent first. If the model turns out to give no token probabilities,
     weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `room` is the maximum
     cost of one request in the budget's unit. `learned` is True if all reply lengths are means of cached replies rather
-    than guesses. `exact` is False if only some judgments were counted.
+    than guesses. `exact` is False if only some judgments were counted. A score from samples takes `drawn` replies,
+    up to `size` of them in one request.
     """
 
     judge: str
@@ -106,6 +107,8 @@ class JudgeEstimate:
     room: float
     learned: bool
     exact: bool
+    drawn: int
+    size: int
 
     @property
     def total(self) -> CriterionEstimate:

@@ -7,6 +7,7 @@ for typed questions), `samples` (the mean over several sampled replies; Liu et a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Literal
 
 from judge.core.errors import ConfigError, JudgeError, ParseError, ProviderError
 from judge.core.messages import option
-from judge.core.records import Choice, Criterion, Prompt, Provenance, Reading, Request, Response, Scale, whole
+from judge.core.records import Choice, Criterion, Message, Prompt, Provenance, Reading, Request, Response, Scale, whole
 from judge.scoring import expectation, parse
 
 Strategy = Literal["logprobs", "decisions", "samples", "single"]
@@ -24,6 +25,9 @@ Answer = Response | ProviderError
 
 MERGED = "criterion"
 """The parameter that names the criterion, among those of a merged prompt, a reply is for; it is never sent."""
+EFFORT, HEADERS = "reasoning_effort", "headers"
+REASONING_DRAWS = 5
+"""The most replies that `auto` draws from a model that reasons, unless the user set their number."""
 LABELS = "labels"
 """The parameter that lists the labels for a provider that returns the probabilities of all of them."""
 _TOP_LOGPROBS = 20
@@ -42,6 +46,9 @@ class SamplingOptions:
 
     `temperature` None is 0, and 1 for several samples; `max_tokens` None chooses the limit by the reply kind. `strict`
     reads a score only in the requested form. `repair` asks once more, for the score alone, if a reply has none.
+
+    `system` is a system message, and `params` are further parameters of every request: `reasoning_effort`, the user's
+    keys of the body, and `headers`. `draws_if_reasoning` replaces `draws` once a model turns out to reason.
     """
 
     weighting: Weighting = "auto"
@@ -51,6 +58,40 @@ class SamplingOptions:
     draws: int = 20
     strict: bool = False
     repair: bool = False
+    system: str = ""
+    params: tuple[tuple[str, Any], ...] = ()
+    draws_if_reasoning: int | None = None
+
+    def request(self, model: str, messages: Iterable[Message], params: Mapping[str, Any], **fields: Any) -> Request:
+        """Return a request with the system message and the further parameters."""
+        first: tuple[Message, ...] = ({"role": "system", "content": self.system},) if self.system else ()
+        return Request(model, (*first, *messages), {**dict(self.params), **params}, **fields)
+
+    @property
+    def signature(self) -> list[str]:
+        """What a user has added to the requests, as parts of a column's signature."""
+        params = dict(self.params)
+        effort, headers = params.pop(EFFORT, None), params.pop(HEADERS, {})
+        parts = [f"effort={effort}"] if effort else []
+        parts += [f"system@{_digest(self.system)}"] if self.system else []
+        for name, value in {**params, **headers}.items():
+            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            plain = re.fullmatch(r"[\w.-]{1,40}=[\w.+-]{1,40}", f"{name}={text}")
+            short = re.sub(r"[^\w.-]", "_", name)[:40]
+            parts.append(plain[0] if plain else f"{short}@{_digest(text)}")
+        return parts
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(whole(text).encode()).hexdigest()[:6]
+
+
+def reasons(response: Response) -> bool:
+    """Return whether a reply shows that its model reasons before it answers, or does so unless told not to.
+
+    It counted hidden tokens, or the server refused a temperature or gave token probabilities only without reasoning.
+    """
+    return response.usage.reasoning_tokens > 0 or bool({"temperature", "reasoning"} & {*response.unmet})
 
 
 class UnusableReply(ParseError):
@@ -139,7 +180,9 @@ def requests(
             keys = criterion.reply.split("_then_")
             params["response_format"] = _response_format("judgment", {key: properties[key] for key in keys})
     draws = range(settings.draws if strategy == "samples" else 1)
-    return tuple(Request(model, prompt.messages, params, draw, endpoint, prefix) for draw in draws)
+    return tuple(
+        settings.request(model, prompt.messages, params, draw=draw, endpoint=endpoint, prefix=prefix) for draw in draws
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
+from judge.core.request_options import forbidden_command
 from judge.data import samples
 from judge.suite.case import Case
 from judge.suite.evidence import Text
@@ -68,6 +69,9 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     if "criteria" in written:  # as the cases name them
         resolved["criteria"] = split(criteria) if isinstance(criteria, str) else criteria
     config = file.checked(RunConfig, resolved)
+    key, problem = forbidden_command(written)
+    if problem:
+        file.report(f"key_command: {problem}", key)
     spec = file.checked(Spec, {key: value for key, value in file.values.items() if key in Spec.model_fields})
     file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.judge_models import open_judge, open_providers
+from judge.commands.judge_models import open_judge, open_judges
 from judge.commands.loaders import draft_steps
 from judge.config import load_config
 from judge.core.errors import ConfigError
@@ -87,21 +87,21 @@ def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
         monkeypatch.delenv(variable, raising=False)
     made = load_config(given={"model": name})
     with pytest.raises(ConfigError, match=said):
-        open_providers(made, made.model)
+        open_judges(made, made.model)
 
 
 def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
     panel = load_config(given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]})
-    assert list(open_providers(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
+    assert list(open_judges(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
     for_all = load_config(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
-    assert list(open_providers(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
+    assert list(open_judges(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
 
 
 def test_one_model_at_two_vendors_is_a_panel() -> None:
     made = load_config(given={"model": ["ollama/m", "vllm/m"]})
-    assert list(open_providers(made, made.model)) == ["ollama/m", "vllm/m"]
+    assert list(open_judges(made, made.model)) == ["ollama/m", "vllm/m"]
 
 
 def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completion: Any) -> None:
@@ -161,7 +161,7 @@ def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(chat_server: 
     with pytest.raises(ConfigError, match="unknown model"):
         run(model="anthropic/other", replay=path)
     made = load_config(given={"model": "anthropic/m", "replay": path})
-    assert list(open_providers(made, made.model)) == ["anthropic/m"]
+    assert list(open_judges(made, made.model)) == ["anthropic/m"]
 
 
 def test_the_heuristic_drafts_no_steps(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Also says in plain words which parameters a judge's server refused or ignored.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _STATUS = {
     "stopped": "This run was stopped by an error. What had come back is shown.",
     "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
 }
+_MAX_SYSTEM = 1_000  # characters
 # judge then requests the missing replies again, so the scores do not suffer.
 _HARMLESS = "n"
 
@@ -150,7 +152,7 @@ def build_provenance(result: Result) -> Provenance:
     title = (info.get("plan") or {}).get("title")
     judges, remarks = info.get("judges") or {}, []
     for judge, facts in judges.items():
-        texts = ["; ".join(refusals(facts))]
+        texts = [_settings(facts), "; ".join(refusals(facts))]
         if len(judges) > 1:
             texts = [one_line(str(facts.get("base_url") or facts.get("provider") or "")), *texts, _usage(facts)]
         if remark := " · ".join(filter(None, texts)):
@@ -174,6 +176,17 @@ def build_provenance(result: Result) -> Provenance:
             if c.signature
         ),
     )
+
+
+def _settings(judge: Mapping[str, Any]) -> str:
+    """Say how the user had a judge asked: `temperature 1 · reasoning_effort low · system message: "..."`."""
+    settings = dict(judge.get("settings") or {})
+    system = settings.pop("system", "")
+    parts = [f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)]
+    for mapping in (value for value in settings.values() if isinstance(value, Mapping)):
+        parts += [f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in mapping.items()]
+    parts += [f"system message: {one_line(str(system), _MAX_SYSTEM)}"] if system else []
+    return one_line(" · ".join(parts))
 
 
 def failed(row: Score | Failure | None) -> bool:

@@ -1,0 +1,178 @@
+"""What a user adds to a judge's requests: HTTP headers, keys of the body, and a command for the key.
+
+`hidden` decides what is a secret. Secrets are sent and never stored.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+
+from judge.core.messages import option
+
+HIDDEN = "…"
+"""Stored in place of a secret."""
+_SECRET_NAME = re.compile(r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.I)
+_SECRET_VALUE = re.compile(
+    r"(?:bearer|basic) \S|(?:sk-|gh[pousr]_|xox[a-z]-|hf_|gsk_|xai-|AKIA|AIza|eyJ)[\w-]{12}", re.I
+)
+_LONGEST_LABEL = 60
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_HEADERS = (
+    "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host", "transfer-encoding",
+)  # fmt: skip
+_OWN_KEYS = {
+    "messages": "criteria", "model": "model", "n": "draws", "temperature": "temperature", "logprobs": "weighting",
+    "top_logprobs": "weighting", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens",
+    "response_format": "structured", "reasoning_effort": "reasoning_effort", "stream": "", "stream_options": "",
+    "prompt_cache_key": "", "prompt_cache_options": "", "criterion": "", "labels": "", "questions": "", "headers": "",
+}  # fmt: skip
+"""Keys of a request that judge sets, and the option for each. The last four are judge's own and never sent."""
+
+
+def hidden(name: str, value: Any) -> bool:
+    """Return whether a value is, or may be, a secret: by its name, or because it looks like a key."""
+    return isinstance(value, str) and bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
+
+
+def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that are no secret, with names in lower case."""
+    return {name.lower(): value for name, value in headers.items() if not hidden(name, value)}
+
+
+def _parse_headers(value: Any) -> Any:
+    """Accept `NAME=VALUE`, and a list of such texts and mappings."""
+    headers: dict[str, Any] = {}
+    for layer in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(layer, str):
+            name, equals, text = layer.partition("=")
+            if not (equals and name.strip()):
+                raise ValueError("write NAME=VALUE, such as X-Team=evals")
+            headers[name.strip()] = text.strip()
+        elif not isinstance(layer, Mapping):
+            return value
+        else:
+            headers |= layer
+    for name, text in headers.items():
+        if not isinstance(text, str):
+            raise ValueError(f"{name}: write its value as a text, in quotes")
+    return headers
+
+
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of an HTTP header")
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(f"{name}: judge sets this header itself")
+        if value != HIDDEN and not (value.isascii() and value.isprintable() and value.strip()):
+            raise ValueError(f"{name}: a header's value is a line of printable ASCII characters")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise ValueError("one header has two values; their names differ only in case")
+    return headers
+
+
+def _parse_body(value: Any) -> Any:
+    """Accept JSON, and a list of JSON texts and mappings."""
+    body: dict[str, Any] = {}
+    for layer in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(layer, str):
+            try:
+                layer = json.loads(layer)
+            except (ValueError, RecursionError):
+                layer = None
+        if not isinstance(layer, Mapping):
+            raise ValueError("""write a JSON object, such as '{"top_p": 0.9}'""")
+        body |= layer
+    return body
+
+
+def _check_body(body: dict[str, Any]) -> dict[str, Any]:
+    for name in body:
+        if (own := _OWN_KEYS.get(name)) is not None:
+            raise ValueError(f"{name}: judge sends this itself{f'; use {option(own)}' if own else ''}")
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(body, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("a value cannot be written as JSON") from None
+    if name := _secret_in(plain):
+        raise ValueError(
+            f"{name}: may be a secret, and the body of a request is stored with its reply; send a secret as a header: "
+            f"{option('headers')}"
+        )
+    return plain
+
+
+def _secret_in(value: Any, name: str = "") -> str:
+    """Return the name of the first value that may be a secret, at any depth; "" if there is none."""
+    parts = value.items() if isinstance(value, dict) else [(name, part) for part in value]
+    for key, part in parts:
+        inner = _secret_in(part, key) if isinstance(part, dict | list) else key if hidden(key, part) else ""
+        if inner:
+            return inner
+    return ""
+
+
+def _check_command(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into words: {error}") from None
+    if not words:
+        raise ValueError("write a command that prints the key")
+    return command
+
+
+def _check_label(label: str) -> str:
+    if label != " ".join(label.split()) or not label.isprintable() or "|" in label or len(label) > _LONGEST_LABEL:
+        raise ValueError(f"write one line of at most {_LONGEST_LABEL} characters, without |")
+    return label
+
+
+def program(command: str) -> str:
+    """Return a command without its arguments, which may hold a secret."""
+    first, *rest = shlex.split(command)
+    return f"{first} {HIDDEN}" if rest else first
+
+
+Headers = Annotated[
+    dict[str, str],
+    BeforeValidator(_parse_headers, json_schema_input_type=dict[str, str]),
+    AfterValidator(_check_headers),
+    PlainSerializer(lambda headers: {name: HIDDEN if hidden(name, v) else v for name, v in headers.items()}),
+]
+ExtraBody = Annotated[
+    dict[str, Any],
+    BeforeValidator(_parse_body, json_schema_input_type=dict[str, Any]),
+    AfterValidator(_check_body),
+]
+Label = Annotated[str, AfterValidator(_check_label)]
+KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(program)]
+
+ALLOWED = "JUDGE_KEY_COMMANDS"
+"""The environment variable with the commands that files may name, one per line."""
+
+
+def forbidden_command(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the key of a file's values that names a command which the environment does not allow, and what to do.
+
+    Two empty texts if there is none. A file may come from somebody else; a command line and Python code do not.
+    """
+    judges = values.get("model")
+    judges = judges if isinstance(judges, list | tuple) else [judges]
+    named = [("key_command", values)] + [("model", judge) for judge in judges if isinstance(judge, Mapping)]
+    allowed = os.environ.get(ALLOWED, "").splitlines()
+    for key, place in named:
+        command = place.get("key_command")
+        if isinstance(command, str) and command.strip() not in map(str.strip, allowed):
+            return key, (
+                f"a file may not run a command by itself. Read it; to allow it, set ${ALLOWED} to {command!r} (one "
+                f"command per line), or give it as {option('key_command')}"
+            )
+    return "", ""
