@@ -395,7 +395,7 @@ class _RequestCounter:
         """Note how long cached replies are, and how many tokens their requests had."""
         for key in [key for key in stored if key not in self.cached]:
             self.cached.add(key)
-            self.reasons = self.reasons or strategies.reasons(stored[key])
+            self.reasons = self.reasons or stored[key].reasoned
             request, used = requests[key], stored[key].usage
             text = (kind[1], *(message["content"] for message in request.messages))
             estimated, real = counts.get(text, (0, 0))

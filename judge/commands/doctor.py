@@ -228,7 +228,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         first = await provider.complete(_request(provider, criterion, best, settings))
     except JudgeError as error:
         return list(_explain_error(part, provider, error))
-    if strategies.reasons(first):
+    if first.reasoned:
         settings = replace(settings, draws=settings.draws_if_reasoning or settings.draws)
     seconds = time.perf_counter() - start
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
 from judge.core.request_options import public_headers
 from judge.metrics import Metric, asks_judge
-from judge.providers import KeepingProviderFactory, Provider
+from judge.providers import Capabilities, KeepingProviderFactory, Provider
 from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
 from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
@@ -81,7 +81,8 @@ def unused_setting_notes(config: RunConfig, judges: Sequence[Judge | Provider], 
     if not alone and config.replay is None:
         return []
     set_keys = config.model_fields_set.union(*(_own(judge) for judge in judges if isinstance(judge, Judge)))
-    names = [option(name) for name in (_REQUEST_KEYS if alone else _ADDRESS_KEYS) if name in set_keys]
+    without_effect = _REQUEST_KEYS if alone else [name for name in _ADDRESS_KEYS if name != "headers"]
+    names = [option(name) for name in without_effect if name in set_keys]
     who = "The heuristic asks no model" if alone else "Recorded replies come from no server"
     return [f"{who}: {', '.join(names)} had no effect."] if names else []
 
@@ -93,6 +94,13 @@ class OpenedJudge:
     provider: Provider
     plan: RunConfig
     label: str = ""
+
+    @property
+    def settings(self) -> SamplingOptions:
+        """How it is asked, and how its replies are read."""
+        settings = sampling_options(self.plan)
+        fewer = settings.draws_if_reasoning if Capabilities.of(self.provider).reasons else None
+        return replace(settings, draws=fewer or settings.draws)
 
     @property
     def base(self) -> tuple[str, ...]:
@@ -152,7 +160,7 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     Two judges that differ in nothing but their label keep one name.
     """
     keys = [judge.base[2] for judge in judges]
-    settings = [(signed_temperature(judge.plan), *sampling_options(judge.plan).signature) for judge in judges]
+    settings = [(signed_temperature(judge.plan), *judge.settings.signature) for judge in judges]
     same = len({*zip(keys, settings, strict=True)}) < len(judges)
     distinct = {judge.base[2]: judge.base for judge in judges}
     place = next((n for n in (0, 1) if len({base[n] for base in distinct.values()}) == len(distinct)), 2)
@@ -260,7 +268,7 @@ def judge_notes(config: RunConfig, metrics: Mapping[str, Metric], opened: Mappin
     if config.weighting == "samples" and any(judge.plan.temperature == 0 for judge in opened.values()):
         notes.append("Replies were drawn at temperature 0. They differ only if the server is not deterministic.")
     recorded = max((judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0)
-    draws = max((sampling_options(judge.plan).draws for judge in opened.values()), default=0)
+    draws = max((judge.settings.draws for judge in opened.values()), default=0)
     if 1 < recorded < draws and config.weighting in ("auto", "samples"):
         expected = f"not the {draws} asked for"
         notes.append(f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}.")

@@ -131,8 +131,12 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
         requests = f" in {each} requests" if each > 1 else ""
         known = [judge.money.more for judge in hoping if judge.money.more is not None]
         cost = f" and costs about {dollars(sum(known))} more" if len(known) == len(hoping) else ""
-        few = prepared.settings[hoping[0].estimate.judge].draws_if_reasoning or draws
+        first = hoping[0].estimate.judge
+        few, wanted = prepared.settings[first].draws_if_reasoning or draws, prepared.plans[first].draws
         cost += f", or {few} draws if it reasons" if few < draws else ""
+        cost += (
+            f" because it reasons; {wanted} draws would cost {wanted / draws:g} times that" if draws < wanted else ""
+        )
         notes.append(
             f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
             f"Use {option('weighting', 'single')} to avoid that."

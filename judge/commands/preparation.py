@@ -230,7 +230,7 @@ def prepare(
         notes += pairs.notes()
     prepared = PreparedRun(
         config=config, samples=rows, rest=rest, criteria=chosen, metrics=metrics, judges=judges, plans=plans,
-        settings={name: judge_models.sampling_options(plan) for name, plan in plans.items()},
+        settings={name: judge.settings for name, judge in opened.items()},
         language=language, data={**_describe_data(config.data), "rows": len(rows)}, notes=notes, pairs=pairs,
         measured=measured, ask=ask, baseline=heuristic.NAME if alone else "", wanted_texts=wanted_texts,
         merged=_group_merged(config, chosen, rows, judges, notes),
@@ -317,7 +317,7 @@ def _open_judges(
         return {}
     judges = judge_models.open_judges(config, models)
     for judge in judges.values():
-        strategies.strategies_for(judge_models.sampling_options(judge.plan), judge.provider.decides)
+        strategies.strategies_for(judge.settings, judge.provider.decides)
         if judging:
             engines.create_engine(config.engine, engine_context(config, judge.provider))
     if judges:

@@ -356,6 +356,14 @@ class Response:
     unmet: tuple[str, ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def reasoned(self) -> bool:
+        """Whether it shows that the model reasons before it answers, or does so unless told not to.
+
+        It counted hidden tokens, or the server refused a temperature, or gave probabilities only without reasoning.
+        """
+        return self.usage.reasoning_tokens > 0 or bool({"temperature", "reasoning"} & {*self.unmet})
+
     def to_json(self) -> str:
         """One line of JSON from which `from_json` makes an equal Response."""
         choices: list[list[Any]] = [

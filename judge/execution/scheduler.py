@@ -525,7 +525,7 @@ class JudgeRun:
         if response.unmet:
             self.counts.unmet.update(name for name in response.unmet if name != _TEMPERATURE)
         self.counts.served_by.add(response.served_by)
-        self.counts.reasons = self.counts.reasons or strategies.reasons(response)
+        self.counts.reasons = self.counts.reasons or response.reasoned
 
     def _fail(
         self, judgment: Judgment, error: JudgeError, method: str | None = None, reading: Reading | None = None

@@ -71,6 +71,7 @@ class Capabilities:
     `splits_merged_criteria`: a request that merges criteria gets one reply for each of them.
     `full_distribution`: a request that names its `labels` is answered with the `shares` of all of them, and prompts
     with a common prefix are best sent together.
+    `reasons`: the model is known to reason before it answers.
     `gpu`: the provider computes in its own process, on a GPU if there is one.
     `shared_state`: what was learned about the server so far, without any key. It can also be set, so that another
     process takes it over.
@@ -80,6 +81,7 @@ class Capabilities:
     batches: BatchApi | None = None
     splits_merged_criteria: bool = False
     full_distribution: bool = False
+    reasons: bool = False
     gpu: bool = False
     shared_state: Any = None
 

@@ -132,6 +132,8 @@ class RecordingFile:
         self._strict = strict
         self._draws_by_key: dict[_Key, dict[int, int]] = {}
         self._servers = {""}
+        self.reasoning: set[str] = set()
+        """The models that a reply shows to reason before they answer."""
         self._locations = (array("B"), array("Q"), array("L"))
         self._files: list[IO[bytes]] = []
         self._paths = list(paths)
@@ -247,6 +249,8 @@ class RecordingFile:
         (model, _, params), endpoint, replies = entry.line
         key = _Key(intern(model), digest(entry.line.call), intern(params), intern(endpoint))
         self._servers.add(key.endpoint)
+        if any(response.reasoned for response in replies.values()):
+            self.reasoning.add(model)
         drawn = self._draws_by_key.setdefault(key, {})
         if _JOURNAL not in self._paths[file].name:  # there the later one stands
             for draw in [
@@ -468,7 +472,8 @@ _MAX_EXPLAINED = 20
 class ReplayProvider(Provider):
     """Answers what was asked when the recording was made, and refuses everything else, saying what differs.
 
-    `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels. Nothing
+    `decides` where all that the model was asked were typed questions, `exact` where any of it named its labels, and
+    `reasons` where a reply shows it. Nothing
     it answers costs anything: the usage is that of today, not of the recording. `draws` are the most that a prompt has.
     """
 
@@ -481,7 +486,7 @@ class ReplayProvider(Provider):
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides, self.full_distribution = recorded.decides(model), recorded.exact(model)
         self.notice = recorded.note or f"Recorded replies ({path.name}): no model was asked in this run."
-        self.draws = recorded.draws
+        self.draws, self.reasons = recorded.draws, model in recorded.reasoning
         self._path, self._recorded = path, recorded
         self._explained = 0
 

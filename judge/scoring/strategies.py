@@ -86,14 +86,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(whole(text).encode()).hexdigest()[:6]
 
 
-def reasons(response: Response) -> bool:
-    """Return whether a reply shows that its model reasons before it answers, or does so unless told not to.
-
-    It counted hidden tokens, or the server refused a temperature or gave token probabilities only without reasoning.
-    """
-    return response.usage.reasoning_tokens > 0 or bool({"temperature", "reasoning"} & {*response.unmet})
-
-
 class UnusableReply(ParseError):
     """The reply has a score but lacks what this strategy needs, so the next strategy is tried.
 

@@ -203,7 +203,7 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     checks = tried(plan_for(server))
     lacking = {name for name, finding in checks.items() if finding.state == "missing"}
     assert lacking == {"token probabilities", "temperature", "length", "draws", "JSON schema", "price"}
-    assert checks["draws"].text == "1 in one request: 20 draws are as many requests"
+    assert checks["draws"].text == "1 in one request: 5 draws are as many requests"
     assert all(finding.state != "error" for finding in checks.values())
 
 
