@@ -135,8 +135,9 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
         raise ConfigError(
-            f"two judges are both {twin!r}: a panel's judges differ in their model, address, settings (temperature, "
-            "system, reasoning_effort, extra_body) and label; a ScriptedProvider takes its name as model="
+            f"two judges are both {twin!r}: a panel's judges differ in their model, address or settings (temperature, "
+            "system, reasoning_effort, extra_body, headers without a secret), and not in their label alone; a "
+            "ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
 

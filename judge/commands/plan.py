@@ -134,9 +134,8 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
         first = hoping[0].estimate.judge
         few, wanted = prepared.settings[first].draws_if_reasoning or draws, prepared.plans[first].draws
         cost += f", or {few} draws if it reasons" if few < draws else ""
-        cost += (
-            f" because it reasons; {wanted} draws would cost {wanted / draws:g} times that" if draws < wanted else ""
-        )
+        if draws < wanted:
+            cost += f" because it reasons; {wanted} draws would cost {wanted / draws:g} times that"
         notes.append(
             f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
             f"Use {option('weighting', 'single')} to avoid that."

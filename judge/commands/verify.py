@@ -28,7 +28,7 @@ from judge.metrics.common import references
 from judge.metrics.rouge import PACKAGE, Rouge
 from judge.results.result import Result, analyzed, check_same_run, file_digests, load_finished, run_content, run_digest
 from judge.scoring import expectation
-from judge.scoring.reread import criterion_of, reread, settings_of
+from judge.scoring.reread import criterion_of, of_judge, reread, settings_of
 from judge.scoring.strategies import Strategy
 from judge.stats.analyze import judged_columns, panel_column
 from judge.table import RUN, SCORES, Row, Table
@@ -122,7 +122,8 @@ class _Checks:
         columns = self._judged - self._panels.keys()
         rows = [row for row in self._table.rows() if row.column in columns]
         try:
-            settings = settings_of(self._info)
+            run = settings_of(self._info)
+            settings = {name: of_judge(run, self._columns[name], self._info) for name in columns}
             criteria = {name: criterion_of(self._columns[name], self._info) for name in columns}
         except ConfigError as error:
             self.unchecked += [f"judgments: {error}"] * bool(rows)
@@ -139,7 +140,7 @@ class _Checks:
                 recomputed += [replace(row, value=0.5, provenance=preparation.TIE)] if len(set(texts)) == 1 else []
             elif method in (*get_args(Strategy), None):
                 with suppress(ValueError, TypeError):  # several replies that are no list
-                    read = reread(row, criteria[row.column], settings, "\n".join(texts))
+                    read = reread(row, criteria[row.column], settings[row.column], "\n".join(texts))
                     recomputed.append(_bounded(read, criteria[row.column].scale))
         yield from _row_differences(rows, recomputed)
         self.checked |= {"judgments: read and weighed again": len(rows)} if rows else {}

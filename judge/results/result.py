@@ -24,7 +24,7 @@ from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
 from judge.results.validation import flat, read
-from judge.scoring.reread import criterion_of, reread_rows, settings_of
+from judge.scoring.reread import criterion_of, of_judge, reread_rows, settings_of
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
 from judge.stats.bootstrap import item_means
@@ -561,7 +561,8 @@ def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | Non
     criteria = {c.name: criterion_of(c, info) for c in table.columns if (c.criterion or c.name) in stored}
     if not criteria:
         raise ConfigError("no judge was asked in this run: it has no replies to read again")
-    again = reread_rows(_remaining_rows(result, table.samples), criteria, settings, allow_half, table.samples)
+    by_column = {c.name: of_judge(settings, c, info) for c in table.columns if c.name in criteria}
+    again = reread_rows(_remaining_rows(result, table.samples), criteria, by_column, allow_half, table.samples)
     changed = {name: value for name, value in asdict(settings).items() if value != getattr(own, name)}
     changed |= {"allow_half": allow_half} if again.criteria != criteria else {}
     described = ", ".join(f"{name}={value}" for name, value in changed.items())

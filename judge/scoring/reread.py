@@ -40,6 +40,12 @@ def settings_of(info: Mapping[str, Any]) -> SamplingOptions:
         raise ConfigError(_OLD) from None
 
 
+def of_judge(settings: SamplingOptions, column: Column, info: Mapping[str, Any]) -> SamplingOptions:
+    """Return the settings of the judge that gave a column, which may have a temperature of its own."""
+    own = ((info.get("judges") or {}).get(column.judge) or {}).get("settings") or {}
+    return replace(settings, temperature=own.get("temperature", settings.temperature))
+
+
 def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
     """Return a column's criterion from a run's `info`: title, reply kind and scale, which reading needs, no template.
 
@@ -74,11 +80,14 @@ class Reread:
 def reread_rows(
     rows: Iterable[Score | Failure],
     criteria: Mapping[str, Criterion],
-    settings: SamplingOptions,
+    settings: Mapping[str, SamplingOptions],
     allow_half: bool | None,
     samples: Iterable[Sample],
 ) -> Reread:
-    """Read the rows of the columns in `criteria` again; `allow_half` None leaves their scales as they are."""
+    """Read the rows of the columns in `criteria` again; `allow_half` None leaves their scales as they are.
+
+    `settings` are by column.
+    """
     scaled = {name: replace(c, scale=_with_halves(c.scale, allow_half)) for name, c in criteria.items()}
     texts = {sample.key: sample.output for sample in samples}
     read_rows: list[Score | Failure] = []
@@ -93,9 +102,9 @@ def reread_rows(
             read_rows.append(row)
             continue
         mass = _LOW_MASS.search(row.message if isinstance(row, Failure) else row.provenance.note or "")
-        unweighed += mass is not None and float(mass[1]) > settings.min_mass
+        unweighed += mass is not None and float(mass[1]) > settings[row.column].min_mass
         judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
-        new = reread(row, criterion, settings, judged)
+        new = reread(row, criterion, settings[row.column], judged)
         read_rows.append(new)
         before, after = (r.value if isinstance(r, Score) else None for r in (row, new))
         if before != after:
