@@ -263,7 +263,6 @@ def _prompt_differences(sides: CriterionPair, differing: Sequence[TextPair]) -> 
     skeletons = prompt_skeletons(
         {"": [Judgment(sample, side, rival) for sample, rival in differing for side in (before, after)]},
         {sample.item for sample, _ in differing},
-        {},
     )
     written = {side.name: skeletons["asked"].get(side.name, {"usual": None, "others": []}) for side in (before, after)}
     exceptions = {name: {tuple(key): n for *key, n in sheets["others"]} for name, sheets in written.items()}

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from judge.commands.judge_models import signed_temperature
@@ -41,7 +42,9 @@ _MIN_UNFENCED = 16  # characters; a shorter text is replaced only between its ma
 
 
 def prompt_skeletons(
-    judgments_by_suffix: Mapping[str, Sequence[Judgment]], items: Collection[str], systems: Mapping[str, str]
+    judgments_by_suffix: Mapping[str, Sequence[Judgment]],
+    items: Collection[str],
+    systems: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the prompts about these items as skeletons, with placeholders for the texts.
 

@@ -92,7 +92,7 @@ class ScriptedProvider(Provider):
 
         def script(request: Request) -> Reply:
             turns = [m["content"] for m in request.messages]
-            prompt, second = "\n".join(turns), len(turns) > 1
+            prompt, second = "\n".join(turns), any(m["role"] == "assistant" for m in request.messages)
             for number, (texts, reply) in enumerate(rules, 1):
                 if all(text in prompt for text in texts) and (not second or any(text in turns[-1] for text in texts)):
                     provider.unused.pop(number, None)

@@ -23,6 +23,7 @@ from judge.metrics.qags import judge_model
 from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.scoring.strategies import SamplingOptions
 
 
 async def no_sleep(_: float) -> None:
@@ -43,7 +44,10 @@ def echo(request: Request) -> Reply:
     return request.messages[0]["content"]
 
 
-def asker(provider: Provider, cache: Cache | None = None, **options: Any) -> MetricClient:
+def asker(
+    provider: Provider, cache: Cache | None = None, max_tokens: int | None = None, **options: Any
+) -> MetricClient:
+    options["settings"] = SamplingOptions(max_tokens=max_tokens)
     return MetricClient(provider, cache=cache or NoCache(), retrier=Retrier(Policy(), sleep=no_sleep), **options)
 
 

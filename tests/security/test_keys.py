@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judge.core.errors import ConfigError
+import judge
+from judge.core.errors import ConfigError, Refused
 from judge.core.records import Request
+from judge.core.request_options import hidden
 from judge.providers.http_client import HttpClient, is_openai
+from judge.providers.key_command import CommandKey
 from judge.providers.openai import OpenAIProvider
 from judge.providers.vendors import wrong_server_reason
 
@@ -66,3 +73,135 @@ def test_the_accounts_name_goes_to_openai_alone(chat_server: Any, monkeypatch: p
     endpoint._connect()
     sent = endpoint._transport.headers
     assert (sent["OpenAI-Organization"], sent["OpenAI-Project"]) == ("org-1", "proj-1")
+
+
+SECRETS = {"X-Api-Key": "header-secret-0123456789", "X-Plain": "Bearer bearer-secret-0123456789"}
+ROWS = [{"item": str(n), "system": "s", "source": "The sea is blue.", "output": f"Blue, {n}."} for n in range(12)]
+
+
+@pytest.fixture
+def key_command(tmp_path: Path) -> str:
+    """A command that prints another key each time; it counts its runs in a file beside it."""
+    script = tmp_path / "command" / "key.py"
+    script.parent.mkdir()
+    script.write_text(
+        "from pathlib import Path\nruns = Path(__file__).with_name('runs')\n"
+        "number = len(runs.read_text()) + 1 if runs.exists() else 1\nruns.write_text('x' * number)\n"
+        "print(f'printed-secret-000{number}')\n"
+    )
+    return f"{sys.executable} {script} --password argument-secret"
+
+
+def runs(tmp_path: Path) -> int:
+    return len((tmp_path / "command" / "runs").read_text())
+
+
+def evaluate(server: Any, **options: Any) -> judge.Result:
+    given = {"model": "m", "base_url": server.url, "metrics": [], "weighting": "single", "cache": False} | options
+    return judge.evaluate(ROWS, ["relevance"], **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("Authorization", "x", True), ("X-API-Key", "x", True), ("Cookie", "x", True), ("access_token", "x", True),
+        ("X-Anything", "sk-0123456789abcdef", True), ("X-Anything", "Basic dTpw", True),
+        ("X-Team", "evals", False), ("budget_tokens", 1024, False), ("tokenizer", "auto", False),
+    ],
+)  # fmt: skip
+def test_what_counts_as_a_secret(name: str, value: Any, secret: bool) -> None:
+    assert hidden(name, value) == secret
+
+
+def test_secrets_are_sent_and_stored_nowhere(chat_server: Any, tmp_path: Path, key_command: str) -> None:
+    """Also not if the server repeats them in its replies."""
+    echoed = [*SECRETS.values(), "printed-secret-0001"]
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        text = f"4, and I was told {' '.join(echoed)}"
+        choices = [{"message": {"content": text}, "finish_reason": "stop"}]
+        if "Blue, 0" in str(body["messages"]):
+            return 400, {}, {"error": {"message": text}}
+        return 200, {}, {"model": "m", "choices": choices, "usage": {}}
+
+    chat_server.answer = answer
+    out, kept, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
+    options = {"headers": SECRETS | {"X-Team": "evals"}, "key_command": key_command}
+    result = evaluate(chat_server, **options, out=out, cache=kept, record=recording)
+    sent = chat_server.headers[0]
+    assert (sent["x-api-key"], sent["x-plain"]) == tuple(SECRETS.values())
+    assert (sent["authorization"], sent["x-team"]) == ("Bearer printed-secret-0001", "evals")
+    assert result.info["plan"]["headers"] == {"X-Api-Key": "…", "X-Plain": "…", "X-Team": "evals"}
+    assert result.info["judges"]["m"]["settings"]["key_command"] == f"{sys.executable} …"
+    files = [path for place in (out, kept, recording) for path in ([place] if place.is_file() else place.rglob("*"))]
+    stored = b"".join(path.read_bytes() for path in files if path.is_file())
+    said = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
+    assert b"evals" in stored
+    for secret in ("header-secret", "bearer-secret", "printed-secret", "argument-secret"):
+        assert secret.encode() not in stored
+        assert secret not in said
+
+
+def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:
+    provider = OpenAIProvider("m", base_url=chat_server.url, headers={"X-Team": "evals"}, key_command="print-key")
+    assert b"evals" in pickle.dumps(provider)
+    with pytest.raises(ConfigError, match="X-Api-Key: a secret is not sent to other processes"):
+        pickle.dumps(OpenAIProvider("m", base_url=chat_server.url, headers=SECRETS))
+
+
+def test_an_expired_key_is_printed_again_once_for_all(
+    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, key_command: str
+) -> None:
+    expired: set[str] = set()
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        key = chat_server.headers[-1]["authorization"]
+        if len(chat_server.bodies) == 4:
+            expired.add("Bearer printed-secret-0001")
+        return (403, {}, {"error": {"message": f"{key} expired"}}) if key in expired else (200, {}, make_completion())
+
+    chat_server.answer = answer
+    result = evaluate(chat_server, key_command=key_command, max_concurrency=1)
+    assert result.failures == ()
+    assert (runs(tmp_path), len(chat_server.bodies)) == (2, len(ROWS) + 1)
+    chat_server.answer = lambda _: (200, {}, make_completion())
+    judge.plan(ROWS, ["relevance"], model="m", base_url=chat_server.url, key_command=key_command, metrics=[])
+    assert runs(tmp_path) == 2, "a plan runs no command"
+
+
+def test_concurrent_requests_run_the_command_once(tmp_path: Path, key_command: str) -> None:
+    async def use() -> None:
+        key = CommandKey(key_command)
+        assert {*await asyncio.gather(*(key.number() for _ in range(20)))} == {1}
+        assert {*await asyncio.gather(*(key.after(1, refused=True) for _ in range(20)))} == {2}
+        assert (runs(tmp_path), await key.after(1, refused=True)) == (2, 2)
+        assert await key.after(2, refused=True) == 0, "the new key was never accepted"
+        assert await key.after(2, refused=False) == 0
+        assert (await key.after(2, refused=True), runs(tmp_path)) == (3, 3)
+
+    asyncio.run(use())
+
+
+def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command: str) -> None:
+    chat_server.answer = lambda _: (401, {}, {"error": {"message": "no such account"}})
+    with pytest.raises(Refused, match="answered 401: no such account; check key_command"):
+        evaluate(chat_server, key_command=key_command)
+    assert runs(tmp_path) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; print('printed-secret'); sys.exit('no such profile')", "exit code 1: no such profile"),
+        ("print('')", "printed nothing"),
+        ("print('printed-secret'); print('more')", "printed more than a key"),
+        ("import sys; print('printed-secret'); sys.exit('printed-secret is no good')", r"\*\*\* is no good"),
+    ],
+)
+def test_a_command_that_fails_says_why_and_never_what_it_printed(chat_server: Any, code: str, said: str) -> None:
+    with pytest.raises(Refused, match=said) as caught:
+        evaluate(chat_server, key_command=f'{sys.executable} -c "{code}"')
+    assert "printed-secret" not in str(caught.value)
+    assert not chat_server.bodies
+    with pytest.raises(Refused, match="No such file"):
+        evaluate(chat_server, key_command="a-program-that-is-not-there --of-anybody")

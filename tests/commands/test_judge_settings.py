@@ -1,0 +1,265 @@
+"""How each judge is asked: system message, reasoning effort, further keys, headers, temperature, and few draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge
+from judge.commands.loaders import draft_steps
+from judge.commands.preparation import prompt
+from judge.config import RunConfig, load_config
+from judge.core.errors import ConfigError
+from judge.core.request_options import ALLOWED
+
+SOURCE = "The library of Vell closed for repairs in May and opened again in October."
+ROWS = [{"item": item, "system": "s", "source": SOURCE, "output": f"It closed, says note {item}."} for item in "123"]
+SETTINGS: dict[str, Any] = {
+    "system": "You are a strict editor.", "reasoning_effort": "low", "extra_body": {"top_p": 0.9},
+    "headers": {"X-Team": "evals"},
+}  # fmt: skip
+SIGNED = "effort=low|system@4b7eb5|top_p=0.9|x-team=evals"
+
+
+def run(server: Any, **options: Any) -> judge.Result:
+    given = {"model": "m", "metrics": [], "cache": False, "weighting": "single", **options}
+    return judge.evaluate(ROWS, ["relevance"], base_url=server.url, **given)
+
+
+def reasoning(server: Any, completion: Callable[..., Any]) -> None:
+    """Have the server answer as a model with 700 hidden tokens that gives no token probabilities."""
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if "logprobs" in body:
+            problem = {"message": "Unsupported parameter: 'logprobs' with this model.", "param": "logprobs"}
+            return 400, {}, {"error": problem}
+        n = body.get("n", 1)
+        usage = {"prompt_tokens": 100, "completion_tokens": 701 * n, "completion_tokens_details": {}}
+        usage["completion_tokens_details"] = {"reasoning_tokens": 700 * n}
+        return 200, {}, completion(usage=usage) | {"choices": completion()["choices"] * n}
+
+    server.answer = answer
+
+
+def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path: Path) -> None:
+    recording = tmp_path / "calls.jsonl"
+    result = run(chat_server, **SETTINGS, record=recording, out=tmp_path / "run")
+    for body, headers in zip(chat_server.bodies, chat_server.headers, strict=True):
+        assert body["messages"][0] == {"role": "system", "content": SETTINGS["system"]}
+        assert (body["reasoning_effort"], body["top_p"], headers["x-team"]) == ("low", 0.9, "evals")
+        assert "headers" not in body
+    (signature,) = result.info["signatures"].values()
+    assert f"|t=0|{SIGNED}|single|" in signature
+    assert result.info["judges"]["m"]["settings"] == SETTINGS
+    roles = [role for sheet in result.info["prompts"]["sheets"] for role, _ in sheet]
+    assert roles == ["system", "user"]
+    page = result.report("html")
+    assert "reasoning_effort low" in page
+    assert "system message: You are a strict editor." in page
+    assert judge.verify(tmp_path / "run").differences == ()
+    replayed = {"replay": recording, "model": "m", "metrics": [], "cache": False, "weighting": "single"}
+    assert judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS).failures == ()
+    with pytest.raises(judge.JudgeError, match="does not hold the reply"):
+        judge.evaluate(ROWS, ["relevance"], **replayed, **SETTINGS | {"system": "Be kind."})
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_setting_has_cache_entries_of_its_own(chat_server: Any, tmp_path: Path, name: str) -> None:
+    for options in ({}, {name: SETTINGS[name]}, {}, {name: SETTINGS[name]}):
+        run(chat_server, cache=tmp_path / "cache", **options)
+    assert len(chat_server.bodies) == 2 * len(ROWS)
+
+
+def test_settings_that_are_not_used_change_no_key_and_no_signature(chat_server: Any) -> None:
+    plain = run(chat_server).info
+    empty = run(chat_server, system="", extra_body={}, headers={}, reasoning_effort="").info
+    assert plain["signatures"] == empty["signatures"]
+    assert "settings" not in empty["judges"]["m"]
+    assert chat_server.bodies[0].keys() == {"model", "messages", "temperature", "max_completion_tokens"}
+
+
+def test_a_judges_own_settings_replace_the_runs(chat_server: Any) -> None:
+    judges = [{"name": "m", "temperature": 1, "extra_body": {"top_k": 5}}, "n"]
+    run(chat_server, model=judges, **SETTINGS)
+    sent = {body["model"]: body for body in chat_server.bodies}
+    assert [(sent[m]["temperature"], sent[m].get("top_p"), sent[m].get("top_k")) for m in "mn"] == [
+        (1, None, 5), (0, 0.9, None),
+    ]  # fmt: skip
+
+
+def test_repair_questions_and_drafts_have_the_settings(
+    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path
+) -> None:
+    chat_server.answer = lambda _: (200, {}, make_completion("I cannot tell."))
+    run(chat_server, **SETTINGS)
+    roles = [[message["role"] for message in body["messages"]] for body in chat_server.bodies]
+    assert ["system", "user", "assistant", "user"] in roles
+    chat_server.answer = lambda _: (200, {}, make_completion("1. Read it.\n2. Score it."))
+    criterion = tmp_path / "c.jinja"
+    text = '---\ntitle: C\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
+    criterion.write_text(text + "{% block criterion %}How good is it?{% endblock %}\n", "utf-8")
+    draft_steps(criterion, load_config(given={"model": "m", "base_url": chat_server.url, **SETTINGS}))
+    assert all(body["reasoning_effort"] == "low" and body["top_p"] == 0.9 for body in chat_server.bodies)
+    assert chat_server.bodies[-1]["messages"][0]["role"] == "system"
+
+
+def test_a_prompt_is_shown_with_the_system_message() -> None:
+    first, second = prompt("relevance", ROWS, system_message="Be strict.").messages
+    assert first == {"role": "system", "content": "Be strict."}
+    assert second == prompt("relevance", ROWS).messages[0]
+
+
+def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
+    replies = tmp_path / "replies.yaml"
+    replies.write_text('- {when: [strict editor], reply: "1"}\n- {reply: "5"}\n', "utf-8")
+    judges = [{"name": f"scripted/{replies}", "system": system} for system in ("", SETTINGS["system"])]
+    result = judge.evaluate(ROWS, ["relevance"], model=judges, metrics=[], cache=False)
+    kind, strict = result.info["judges"]
+    assert [result.estimates["s", f"relevance/{name}"].value for name in (kind, strict)] == [5, 1]
+
+
+def test_an_effort_that_the_server_refuses_is_no_other_effort(chat_server: Any) -> None:
+    problem = {"error": {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}}
+    chat_server.answer = lambda body: (400, {}, problem)
+    result = run(chat_server, reasoning_effort="low")
+    assert "reasoning_effort" in result.failures[0].message
+    assert all(body["reasoning_effort"] == "low" for body in chat_server.bodies)
+
+
+# The same model twice
+
+
+@pytest.mark.parametrize(
+    ("judges", "names"),
+    [
+        ([{"temperature": 0}, {"temperature": 1}], ["m t=0", "m t=1"]),
+        ([{}, {"reasoning_effort": "low"}], ["m", "m effort=low"]),
+        ([{"system": "A"}, {"system": "B"}], ["m system@559aea", "m system@df7e70"]),
+        ([{"extra_body": {"top_p": 0.5}}, {"headers": {"X-Mode": "b c"}}], ["m top_p=0.5", "m x-mode@47d8a4"]),
+        ([{"temperature": 0, "label": "cold"}, {"temperature": 1}], ["cold", "m t=1"]),
+        ([{"temperature": 0}, {"temperature": 1}, {"name": "n"}], ["m t=0", "m t=1", "n"]),
+    ],
+)
+def test_the_same_model_with_other_settings_is_a_panel(
+    chat_server: Any, judges: list[dict[str, Any]], names: list[str]
+) -> None:
+    result = run(chat_server, model=[{"name": "m"} | own for own in judges])
+    assert list(result.info["judges"]) == names
+    assert [c.judge for c in result.table.columns] == ["", *names]
+    signatures = {c.signature for c in result.table.columns}
+    assert len(signatures) == len(names) + 1
+    assert len(chat_server.bodies) == len(ROWS) * len(names)
+    assert not result.failures
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        ["m", "m"],
+        [{"name": "m", "label": "a"}, {"name": "m", "label": "b"}],
+        [{"name": "m", "temperature": 0.5}, {"name": "m", "temperature": 0.5}],
+        [{"name": "m", "headers": {"X-Api-Key": "first-secret"}}, {"name": "m"}],
+    ],
+)
+def test_judges_that_differ_in_no_request_are_no_panel(chat_server: Any, judges: list[Any]) -> None:
+    with pytest.raises(ConfigError, match="a panel's judges differ"):
+        run(chat_server, model=judges)
+
+
+# Few draws from a model that reasons
+
+
+@pytest.mark.parametrize(
+    ("options", "drawn"),
+    [({}, 5), ({"draws": 3}, 3), ({"draws": 20}, 20), ({"weighting": "samples"}, 20), ({"reasoning_effort": "low"}, 5)],
+)
+def test_a_model_that_reasons_is_asked_for_few_draws(
+    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, options: dict[str, Any], drawn: int
+) -> None:
+    reasoning(chat_server, make_completion)
+    recording, cache = tmp_path / "calls.jsonl", tmp_path / "cache"
+    result = run(chat_server, cache=cache, record=recording, **{"weighting": "auto"} | options)
+    assert {score.provenance.n for score in result.table.scores} == {drawn}
+    replies = sum(body.get("n", 1) for body in chat_server.bodies if "logprobs" not in body)
+    assert replies == drawn * len(ROWS) + ("weighting" not in options)  # one shows that there are no probabilities
+    (signature,) = result.info["signatures"].values()
+    assert f"|draws={drawn}|" in signature
+    notes = " ".join(result.info["notes"])
+    assert ("20 would take about" in notes) == (drawn == 5)
+    # From the cache, in the plan and in a replay the number is the same.
+    again = run(chat_server, cache=cache, **{"weighting": "auto"} | options)
+    assert (again.info["requests"]["sent"], again.info["signatures"]) == (0, result.info["signatures"])
+    offline = {"weighting": "auto", "model": "m", "metrics": [], "cache": False} | options
+    replayed = judge.evaluate(ROWS, ["relevance"], replay=recording, **offline)
+    assert {score.provenance.n for score in replayed.table.scores} == {drawn}
+    more = [*ROWS, ROWS[0] | {"item": "4", "output": "Another."}]
+    plan = judge.plan(more, ["relevance"], base_url=chat_server.url, **offline | {"cache": cache})
+    assert f"the mean of {drawn} draws" in plan.judges[0].method
+    assert any("20 would take about" in note for note in plan.notes) == (drawn == 5)
+
+
+def test_before_its_first_reply_the_plan_names_both_numbers(chat_server: Any) -> None:
+    options = {"model": "m", "base_url": chat_server.url, "metrics": [], "cache": False}
+    (note, *_) = judge.plan(ROWS, ["relevance"], **options).notes
+    assert "20 draws per judgment" in note
+    assert "or 5 draws if it reasons" in note
+    (note, *_) = judge.plan(ROWS, ["relevance"], **options, reasoning_effort="high").notes
+    assert "takes 5 draws per judgment" in note
+    assert "20 draws would cost 4 times that" in note
+    assert not chat_server.bodies
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"extra_body": {"temperature": 1}}, "use temperature"),
+        ({"extra_body": {"n": 2}}, "use draws"),
+        ({"extra_body": {"stream": True}}, "judge sends this itself"),
+        ({"extra_body": '{"top_p": '}, "write a JSON object"),
+        ({"extra_body": {"x": float("nan")}}, "cannot be written as JSON"),
+        ({"extra_body": {"options": {"api_key": "s3cr3t"}}}, "api_key: may be a secret"),
+        ({"headers": "X-Team"}, "write NAME=VALUE"),
+        ({"headers": {"X Team": "s3cr3t"}}, "no name of an HTTP header"),
+        ({"headers": {"Content-Length": "5"}}, "judge sets this header itself"),
+        ({"headers": {"Cookie": "s3cr3t\r\nHost: x"}}, "line of printable ASCII"),
+        ({"headers": {"X-A": "1", "x-a": "2"}}, "one header has two values"),
+        ({"key_command": "echo 's3cr3t"}, "cannot be split"),
+        ({"reasoning_effort": "very high"}, "should match pattern"),
+        ({"model": [{"name": "m", "label": "a|b"}]}, "one line"),
+        ({"model": "decisions/m", "system": "Be strict."}, "decisions/m cannot use it"),
+        ({"model": "local/m", "headers": {"X-A": "1"}}, "local/m cannot use it"),
+        ({"model": {"name": "heuristic", "temperature": 0}}, "asks no server"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused(chat_server: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        run(chat_server, **options)
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_command_in_a_file_has_to_be_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = tmp_path / "run.yaml"
+    plan.write_text("data: d.jsonl\nmodel:\n  - m\n  - {name: n, key_command: print-key --for n}\n", "utf-8")
+    with pytest.raises(ConfigError, match=rf"run.yaml:2: key_command: .*\${ALLOWED}"):
+        load_config(plan)
+    monkeypatch.setenv(ALLOWED, "print-key\nprint-key --for n")
+    assert load_config(plan).model[1].key_command == "print-key --for n"
+    assert load_config(given={"key_command": "print-key"}).key_command == "print-key"
+    suite = tmp_path / "s.judge.yaml"
+    suite.write_text("key_command: other\nmodel: m\ncases: []\n", "utf-8")
+    with pytest.raises(ConfigError, match=ALLOWED):
+        judge.test(suite)
+
+
+def test_on_the_command_line_headers_keep_their_commas() -> None:
+    made = RunConfig.load(given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']})
+    assert made.headers == {"X-A": "b,c=d", "X-B": "e"}
+    assert made.extra_body == {"top_p": 0.9, "a": [1, 2]}
+    assert json.dumps(made.model_dump(mode="json")["headers"]) == '{"X-A": "b,c=d", "X-B": "e"}'
