@@ -20,6 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationError,
     field_validator,
@@ -27,6 +28,7 @@ from pydantic import (
 )
 
 from judge.core import yaml_lines
+from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
@@ -130,6 +132,7 @@ class RunConfig(BaseModel):
     """Everything that describes a run: the keys of run.yaml and the options of `judge run` and `judge.evaluate`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    _criteria_at: str = PrivateAttr("")
 
     data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
     map: dict[str, str | tuple[str, ...]] = _option(
@@ -165,7 +168,8 @@ class RunConfig(BaseModel):
     replay: Path | None = _option(None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl")
 
     criteria: tuple[str, ...] = _option(
-        DEFAULT_CRITERIA, "Scoring", "Built-in criteria or .jinja files; none for metrics alone.", "NAME,...",
+        DEFAULT_CRITERIA, "Scoring", "Names, files, or 'NAME: QUESTION'; repeatable; none for metrics alone.",
+        "CRITERION,...",
         lacking=("diff",),
     )  # fmt: skip
     language: LanguageCode | None = _option(
@@ -271,7 +275,11 @@ class RunConfig(BaseModel):
             overriding = overrides["set"]
             overrides["set"] = [values["set"], *(overriding if isinstance(overriding, list) else [overriding])]
         try:
-            return cls.model_validate(values | overrides)
+            config = cls.model_validate(values | overrides)
+            config._criteria_at = (
+                f"{file}:{lines['criteria']}: " if "criteria" in lines.keys() - overrides.keys() else ""
+            )
+            return config
         except ValidationError as error:
             first = error.errors()[0]
             key, *inner = map(str, first["loc"] or ("",))
@@ -299,6 +307,11 @@ class RunConfig(BaseModel):
         if "key_env" in own:
             own.setdefault("key_command", None)
         return self.model_copy(update=own)
+
+    @property
+    def criteria_at(self) -> str:
+        """The place of the criteria in the file that has them, `run.yaml:7: `, or ""."""
+        return self._criteria_at
 
     @field_validator("*")
     @classmethod
@@ -370,7 +383,15 @@ class RunConfig(BaseModel):
                 merged[metric] = {**before, **given} if isinstance(before, dict) and isinstance(given, dict) else given
         return merged
 
-    @field_validator("criteria", "metrics", "systems", mode="before", json_schema_input_type=str | list[str])
+    @field_validator(
+        "criteria", mode="before", json_schema_input_type=str | dict[str, Any] | list[str | dict[str, Any]]
+    )
+    @classmethod
+    def parse_criteria(cls, value: Any) -> Any:
+        """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: NAME, question: ...}."""
+        return to_entries(value)
+
+    @field_validator("metrics", "systems", mode="before", json_schema_input_type=str | list[str])
     @classmethod
     def parse_names(cls, value: Any) -> Any:
         """Accept `a,b`; `none` is the empty list."""
@@ -426,9 +447,7 @@ class RunConfig(BaseModel):
 class RankConfig(RunConfig):
     """The options of `judge rank`: those of a run, and how texts are paired."""
 
-    criteria: tuple[str, ...] = _option(
-        ("overall",), "Scoring", "Names from prompts/pairwise, or .jinja files.", "NAME,..."
-    )
+    criteria: tuple[str, ...] = _option(("overall",), "Scoring", "Names from prompts/pairwise, or files.", "NAME,...")
     metrics: tuple[str, ...] | None = _option((), "Metrics", "Names of metrics to compute as well.", "NAME,...")
     orders: Literal[1, 2] = _option(2, "Scoring", "Orders in which to show each pair of texts.", "N")
     pairs: int | None = _option(None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1)
@@ -537,9 +556,13 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     is_path = field is not None and Path in get_args(field.annotation)
     if is_path and isinstance(value, str | Path) and not is_redis_url(value):
         return folder / value
-    if key == "criteria" and isinstance(value, str | list):
-        names = split(value) if isinstance(value, str) else value
-        return [str(folder / name) if str(name).endswith(".jinja") else name for name in names]
+    if key == "criteria":
+        try:
+            entries = to_entries(value)
+        except ValueError:
+            return value  # `RunConfig` refuses it, with its line
+        names = entries if isinstance(entries, list) else [entries]
+        return [str(folder / name) if is_file(str(name)) else name for name in names]
     if key == "set" and isinstance(value, dict):
 
         def beside(option: Any) -> Any:  # if no such file exists, it may be a model's name
@@ -571,6 +594,14 @@ def _resolve_judge(model: Any, folder: Path) -> Any:
 def script_of(model: str) -> Path | None:
     """Return the path of a scripted judge's replies, None for any other judge."""
     return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
+
+
+def criterion_entries(value: Any) -> list[str]:
+    """Return criteria, as people write them, as entries of a configuration. Raises ConfigError."""
+    try:
+        return list(to_entries(value))
+    except ValueError as error:
+        raise ConfigError(f"{option('criteria')}: {error}") from None
 
 
 def split(text: str) -> list[str]:

@@ -97,7 +97,7 @@ def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversa
 
 def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> None:
     """Write a suite from data and its human ratings, or from a run, which becomes the suite's baseline."""
-    from judge.config import load_config, split
+    from judge.config import load_config
     from judge.core.format import one_line
     from judge.data import samples
     from judge.suite.load import SUFFIX, load
@@ -106,7 +106,7 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     options |= {name: getattr(load_config(given=options), name) for name in ("map", "systems") if name in options}
-    names = split(options.pop("criteria", ""))
+    names = options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, options)
@@ -146,6 +146,7 @@ class _Source:
 def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     """Read a finished run. `options` override its own. Raises ConfigError."""
     from judge.config import RunConfig, run_options
+    from judge.core.criterion_entry import keys_of, name_of
     from judge.criteria import builtin_prompts
     from judge.data import samples
     from judge.results.result import load
@@ -169,8 +170,9 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     of_run = {
         name: config[name] for name in names if name != "criteria" and config.get(name, usual[name]) != usual[name]
     }
+    written = {name_of(entry): entry for entry in config.get("criteria", ()) if keys_of(entry)}
     criteria = []
     for name, info in result.info.get("criteria", {}).items():
         path = Path(info["path"])
-        criteria.append(name if path.is_relative_to(builtin_prompts()) else str(path))
+        criteria.append(written.get(name) or (name if path.is_relative_to(builtin_prompts()) else str(path)))
     return _Source(result.table.samples, {**of_run, **options}, criteria)

@@ -227,7 +227,11 @@ def _with_run_options(function: Callable[..., None]) -> Callable[..., None]:
 
     def call(**values: Any) -> None:
         options = {name: value for name in shared if (value := values.pop(name)) is not None and value is not False}
-        for name in options.keys() - {"model", "set", "headers", "extra_body"}:  # lists with commas
+        if "criteria" in options:
+            from judge.config import criterion_entries
+
+            options["criteria"] = [entry for text in options["criteria"] for entry in criterion_entries(text)]
+        for name in options.keys() - {"criteria", "model", "set", "headers", "extra_body"}:  # lists with commas
             options[name] = ",".join(options[name]) if isinstance(options[name], list) else options[name]
         for name, short in _SHORT.items():
             if options.pop(name, False):

@@ -33,7 +33,7 @@ def suites_command(
     *,
     criteria: Annotated[
         list[str] | None,
-        option("Replace the suites' criteria of the same name by these files.", metavar="NAME,..."),
+        option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,..."),
     ] = None,
     cases: Annotated[str | None, option("Only the cases whose name contains this text.", metavar="TEXT")] = None,
     baseline: Annotated[
@@ -61,10 +61,13 @@ def suites_command(
 
     Exits with 0 if all cases pass, 1 if one fails, 2 if a suite could not run.
     """
+    from judge.config import criterion_entries
+
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
     options |= {"cases": cases, "baseline": baseline, "update_baseline": update_baseline, "undecided": undecided}
-    options |= {"criteria": ",".join(criteria) if criteria else None, "out": out}
+    entries = [entry for text in criteria or () for entry in criterion_entries(text)]
+    options |= {"criteria": entries if criteria else None, "out": out}
     try:
         if format not in _FORMATS:
             plugins.load("formats", format)

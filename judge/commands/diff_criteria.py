@@ -94,7 +94,7 @@ def diff(
     progress: Watch = None,
     **options: Unpack[JudgeOptions],
 ) -> CriterionDiff:
-    """Compare two criteria: built-in names, paths of .jinja files or Criterion objects.
+    """Compare two criteria: names, files, sentences or Criterion objects.
 
     Without data, compare headers, files and layouts. With data, also compare their prompts on these texts (of one
     `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all texts with both: how far scores
@@ -142,7 +142,7 @@ def plan_diff(
 
     def load(side: str | Criterion) -> Criterion:
         if isinstance(side, Criterion):
-            return configured(criteria.finalize(side), config)
+            return configured(criteria.in_language(criteria.finalize(side), language), config)
         return configured(criteria.load(side, language=language, pairwise=None), config)
 
     sides = load(before), load(after)

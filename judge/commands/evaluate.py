@@ -31,7 +31,7 @@ _UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
 SingleModel = str | Provider | Mapping[str, str] | Function
 Model = SingleModel | Sequence[SingleModel]
 """A model's name, a mapping with `name`, `base_url` and `key_env`, a Provider or a function; several are a panel."""
-Criteria = str | Path | Criterion | Sequence[str | Path | Criterion]
+Criteria = str | Path | Mapping[str, Any] | Criterion | Sequence[str | Path | Mapping[str, Any] | Criterion]
 
 
 @public_api("run")
@@ -46,11 +46,11 @@ def evaluate(
     """Score every output on every criterion and metric, and compare the systems.
 
     `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples. It has one row
-    per item and system, or one column per system (`systems=["a", "b"]`). `criteria` are built-in names, paths of .jinja
-    files or Criterion objects (`judge.load_criterion`); `[]` means metrics only. `model` is a model's name, a mapping
-    with `name`, `base_url` and `key_env`, a Provider, or a function. The function gets the prompt and returns a reply
-    (a text or a number) or a dict of probabilities by label. A list of models is a panel. `progress=True` shows the
-    progress.
+    per item and system, or one column per system (`systems=["a", "b"]`). `criteria` are built-in names, files,
+    sentences ("polite: Is the reply polite?"), dicts of header keys or Criterion objects; `[]` means metrics only.
+    `model` is a model's name, a mapping with `name`, `base_url` and `key_env`, a Provider, or a function. The function
+    gets the prompt and returns a reply (a text or a number) or a dict of probabilities by label. A list of models is a
+    panel. `progress=True` shows the progress.
 
     Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of `result.failures`.
     Wrong arguments or data and a failing endpoint raise a JudgeError.

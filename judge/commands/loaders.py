@@ -51,7 +51,7 @@ def load_result(folder: str | Path) -> Result:
 
 @public_api()
 def render(
-    criterion: str | Path | Criterion,
+    criterion: str | Path | Mapping[str, Any] | Criterion,
     sample: Row,
     rival: Row | str | None = None,
     *,
@@ -68,7 +68,7 @@ def render(
     first = _to_sample(sample, map)
     prompt_language = language or text.detect_language([first.output, first.source or ""])
     if isinstance(criterion, Criterion):
-        loaded = criteria.finalize(criterion)
+        loaded = criteria.in_language(criteria.finalize(criterion), prompt_language)
     else:
         loaded = criteria.load(criterion, language=prompt_language, pairwise=None)
     if loaded.pairwise and rival is None:

@@ -13,6 +13,7 @@ from judge import text
 from judge.cache import local_dir, metrics_folder
 from judge.config import RankConfig, RunConfig
 from judge.core import plugins
+from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
@@ -88,7 +89,7 @@ def build_metrics(
         )
     if config.score_columns and not isinstance(config, RankConfig):
         for name in config.score_columns:
-            if name in config.criteria:
+            if name in map(name_of, config.criteria):
                 raise ConfigError(f"{option('score_columns')} {name}: a criterion has this name; rename the column")
         built["score columns"] = ScoreColumns(config.score_columns)
     return built

@@ -19,7 +19,8 @@ from judge.cache import check_reachable, local_dir
 from judge.commands import judge_models, metric_setup, prompt_language
 from judge.config import Judge, RankConfig, RunConfig, load_config
 from judge.core import plugins
-from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.criterion_entry import keys_of, name_of
+from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
 from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
@@ -350,7 +351,7 @@ def check_rated(rows: Sequence[Sample]) -> None:
 def _rated_only(config: RunConfig, rows: Sequence[Sample]) -> RunConfig:
     """Leave out default criteria that nobody rated. Raises DataError if people rated nothing, or no criterion."""
     check_rated(rows)
-    names = [Path(name).stem if name.endswith(".jinja") else name for name in config.criteria]
+    names = list(map(name_of, config.criteria))
     if problem := unknown_criteria(rows, names):
         raise DataError(problem)
     if "criteria" in config.model_fields_set:
@@ -361,7 +362,7 @@ def _rated_only(config: RunConfig, rows: Sequence[Sample]) -> RunConfig:
 
 def _check_calibration(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
     """Raise ConfigError if there is nothing to calibrate or no rating to calibrate to."""
-    names = list(config.criteria) if alone else [criterion.name for criterion in chosen]
+    names = list(map(name_of, config.criteria)) if alone else [criterion.name for criterion in chosen]
     if isinstance(config, RankConfig) or not names:
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
     if not any(name in sample.human for sample in rows for name in names):
@@ -517,6 +518,15 @@ def check_output_dir(out: Path | None) -> None:
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 
 
+def _load_criterion(name: str, config: RunConfig, language: str) -> Criterion:
+    try:
+        return criteria_module.load(name, language=language, pairwise=isinstance(config, RankConfig))
+    except CriterionError as error:
+        if keys_of(name) is None:
+            raise
+        raise CriterionError(f"{config.criteria_at}{error}") from error
+
+
 def _load_criteria(
     config: RunConfig,
     rows: Sequence[Sample],
@@ -527,9 +537,10 @@ def _load_criteria(
     """Load the criteria of a plan, apply its options, and check them against the texts they judge."""
     chosen = []
     for name in config.criteria:
-        criterion = loaded_criteria.get(name) or criteria_module.load(
-            name, language=language, pairwise=isinstance(config, RankConfig)
-        )
+        if name in loaded_criteria:
+            criterion = criteria_module.in_language(loaded_criteria[name], language)
+        else:
+            criterion = _load_criterion(name, config, language)
         chosen.append(replace(configured(criterion, config), merged=config.merge_criteria))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])

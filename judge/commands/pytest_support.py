@@ -22,6 +22,7 @@ from judge.commands.evaluate import evaluate, rank
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
 from judge.config import Judge, resolve_value, run_options, script_of
+from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
@@ -195,7 +196,7 @@ class JudgedScore(float):
     def of(cls, result: Result, criterion: str) -> JudgedScore:
         """Return the score of the only text of a result. Raises JudgmentFailed."""
         try:
-            scored = CaseScores.for_criterion(result, Path(criterion).stem, [_TEXT])
+            scored = CaseScores.for_criterion(result, name_of(criterion), [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])
@@ -286,7 +287,7 @@ class JudgeFixture:
         references: str | Sequence[str] = (),
         **columns: Any,
     ) -> JudgedScore:
-        """Score a text on a criterion: a built-in name, or a .jinja file relative to the folder of the test.
+        """Score a text on a criterion: a name, a sentence, or a file relative to the folder of the test.
 
         `columns` are other columns that its template reads. Raises JudgmentFailed if there is no score, and JudgeError
         for mistakes in the criterion, the texts, the options or the endpoint.
@@ -295,7 +296,7 @@ class JudgeFixture:
         shared = {**columns, "source": source, "references": references}
         rows = {_TEXT: output}
         return _without_our_frames(
-            lambda: JudgedScore.of(self._run(evaluate, criterion, _rows(rows, shared)), Path(criterion).stem)
+            lambda: JudgedScore.of(self._run(evaluate, criterion, _rows(rows, shared)), name_of(criterion))
         )
 
     def prefers(
@@ -325,7 +326,7 @@ class JudgeFixture:
 
     def _preference(self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float) -> Preference:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
-        case = Order(name=_TEXT, criterion=Path(criterion).stem, better=_BETTER, worse=_WORSE, margin=margin)
+        case = Order(name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin)
         # If both kinds of criteria have this name, it means the one that scores single texts, as in a suite.
         language = self._options.get("language") or text.detect_language(str(row["output"]) for row in rows)
         if criteria.load(self._path(criterion), language=language, pairwise=None).pairwise:

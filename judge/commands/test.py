@@ -21,7 +21,7 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
-from judge.config import Judge, RankConfig, RunConfig, load_config, script_of, split
+from judge.config import Judge, RankConfig, RunConfig, criterion_entries, load_config, script_of
 from judge.core.errors import ConfigError, CriterionError, JudgeError
 from judge.core.format import dollars, one_line, plural
 from judge.core.plugins import unknown_name_message
@@ -253,7 +253,7 @@ def prepare_suites(
 
     Raises one JudgeError with all mistakes.
     """
-    overrides = SuiteOverrides.of(model, options, split(criteria) if isinstance(criteria, str) else criteria, out)
+    overrides = SuiteOverrides.of(model, options, None if criteria is None else criterion_entries(criteria), out)
     errors: list[JudgeError] = []
     suites = []
     for path in load.find([paths] if isinstance(paths, str | Path) else paths):

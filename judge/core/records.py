@@ -99,6 +99,10 @@ class Sample:
         return frozenset({seen_digest(self.source, self.output), seen_digest(None, self.output)})
 
 
+ALIASES = {"input": "source", "actual_output": "output", "expected_output": "references"}
+"""Fields of a sample by the names that other tools give them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """The answers that a criterion allows: `labels` as the judge writes them, and their numeric `values`.
@@ -157,6 +161,9 @@ class Scale:
         )
 
 
+_USUAL_SCALE = Scale.integers(1, 5)
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A text with the score that it deserves, shown to the judge: `score` is a label of the scale."""
@@ -183,14 +190,15 @@ class Criterion:
     are the fields of a sample that the prompt reads, including layouts. `said` is what the header contained, in the
     form of `told`. A run sets `form` (how to ask for the answer) and `merged` (whether together with other criteria).
 
-    `question` is the criterion in one sentence, `levels` describes labels of the scale. A value of `pass_at` or more
-    passes. `questions` make it a checklist, and `questions_column` one with its own questions for each item. `cite`
-    asks for the sentence that decided the score. `seen` has the digests of texts whose ratings no estimate may use.
+    Without a `template`, the built-in layout asks the `question`, and shows the columns in `show` (default: the source,
+    if there is one). `levels` describes labels of the scale. A value of `pass_at` or more passes. `questions` make it a
+    checklist, and `questions_column` one with its own questions for each item. `cite` asks for the sentence that
+    decided the score. `seen` has the digests of texts whose ratings no estimate may use.
     """
 
     name: str
-    template: str
-    scale: Scale
+    template: str = ""
+    scale: Scale = _USUAL_SCALE
     reply: ReplyKind = "score"
     needs: frozenset[str] = frozenset()
     layouts: Mapping[str, str] = field(default_factory=dict)
@@ -204,6 +212,7 @@ class Criterion:
     form: Form = "text"
     merged: bool = False
     question: str = ""
+    show: tuple[str, ...] = ()
     levels: tuple[tuple[str, str], ...] = ()
     pass_at: float | None = None
     examples: tuple[Example, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,11 +14,12 @@ import yaml
 from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
+from judge.core.criterion_entry import YAML_SUFFIXES, is_file, keys_of, to_entries
 from judge.core.errors import CriterionError, DataError
 from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample
+from judge.core.records import Criterion, Sample, Scale
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     builtin_prompts,
@@ -27,12 +27,17 @@ from judge.criteria.template import (
     check_pass_at,
     display_name,
     front_matter,
+    is_question_template,
     own_name,
     parse_template,
+    question_template,
     read_header,
     read_layouts,
+    read_scale,
     read_text,
     reference,
+    shown_fields,
+    template_bodies,
     template_body,
     template_parser,
     template_texts,
@@ -48,10 +53,9 @@ HIDDEN = {
 
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
 _MOST_PARTS = 1_000
-FILES = (".jinja", ".yaml", ".yml", ".md", ".txt")
-"""The kinds of files that a criterion may be."""
-_BODY = '{% extends "layouts/question.jinja" %}\n'
-_SENTENCE = re.compile(r"(?P<name>[^\s:/{}]+):\s+(?P<question>\S.*)", re.DOTALL)
+_START_OF_YAML = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[ \t]*$", re.MULTILINE)
+_END_OF_YAML = re.compile(r"^(?:---|\.\.\.)\s*\Z", re.MULTILINE)
+_DOCUMENT = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
 _FIELDS = ("source", "reference", "references")
 
 
@@ -145,10 +149,8 @@ def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]
     at = _line(criterion, template_texts(criterion), name)
     if name in _FIELDS:
         reads = f"the criterion {criterion.name} reads {name}, which no sample has"
-        mend = (
-            f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: "
-            f"{{% block {name} %}}{{% endblock %}}"
-        )
+        without = f"take {name} out of show" if criterion.show else f"{{% block {name} %}}{{% endblock %}}"
+        mend = f"name its column with {option('map', {name: 'COLUMN'})}, or do without it: {without}"
         return DataError(f"{at}: {reads}; {mend} (the data has: {', '.join(known)})")
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
@@ -157,6 +159,8 @@ def _missing_variable(criterion: Criterion, name: str, samples: Sequence[Sample]
 
 def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
     """`file:line` of the first place that reads a variable."""
+    if variable in criterion.show:
+        return f"{criterion.path}: show"
     trees = {name: parse_template(text) for name, text in texts.items()}
     readers = (name for name, tree in trees.items() if variable in meta.find_undeclared_variables(tree))
     reader = next(readers, own_name(criterion))
@@ -249,17 +253,18 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
 
 
 def load(
-    name_or_path: str | Path | None = None,
+    name_or_path: str | Path | Mapping[str, Any] | None = None,
     *,
     text: str | None = None,
     name: str = "",
     language: str = "en",
     pairwise: bool | None = False,
 ) -> Criterion:
-    """Return a criterion: a built-in name (`relevance`, `summarization/relevance`), a file, or a `text`.
+    """Return a criterion: a built-in name (`relevance`, `summarization/relevance`), a file, a sentence or a `text`.
 
-    A name that ends in `.jinja`, or that has a path separator and is not built in, is a file. `text` is the content of
-    such a file, header and template; `name` is then the column's name.
+    A name that ends in .jinja, .yaml, .yml, .md or .txt, or that has a path separator and is not built in, is a file. A
+    sentence is written `NAME: QUESTION`; a mapping has the keys of a header and a `name`. `text` is the content of a
+    .jinja file, header and template; `name` is then the column's name.
 
     `language` selects the built-in set and the layouts. `pairwise` selects the set that compares two texts; None takes
     either, first the one that judges one text. Raises CriterionError, with file and line if known.
@@ -272,11 +277,10 @@ def load(
         criterion = _make_criterion(text.lstrip("\ufeff\n"), name, f"{name}.jinja", language)
     elif name_or_path is None:
         raise CriterionError("no criterion: give a name, a file, or its text: judge.load_criterion(text=..., name=...)")
-    elif isinstance(name_or_path, str) and (inline := _inline(name_or_path)):
-        name, text = inline
-        criterion = _make_criterion(text, name, f"{name}.jinja", language)
     else:
-        criterion = _read(_find_file(validate_name(name_or_path), language, pairwise), language)
+        entry = validate_name(name_or_path)
+        keys = None if isinstance(name_or_path, Path) else keys_of(entry)
+        criterion = _of_keys(keys, language) if keys else _read(_find_file(entry, language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
         if criterion.pairwise:
             problem = (
@@ -295,31 +299,39 @@ def load(
 
 
 def validate_name(value: Any) -> str:
-    """A criterion's name or path. Raises CriterionError for what is neither, such as the text of one."""
+    """A criterion's name, path, or sentence or keys as an entry. Raises CriterionError for anything else."""
     if isinstance(value, Path):
         return str(value)
     of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
-    if not isinstance(value, str):
-        kind = "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
-        raise CriterionError(f"a criterion is a name, a .jinja file or a Criterion, not {kind}; {of_text}")
-    if "\n" in value or "{{" in value or "{%" in value:
-        raise CriterionError(f"this is a criterion's text, not its name or file ({value.strip()[:40]!r}...); {of_text}")
-    return value
+    if not isinstance(value, str | Mapping):
+        raise CriterionError(f"a criterion is a name, a file, a sentence or a Criterion, not a {type(value).__name__}")
+    try:
+        entries = to_entries([value])
+    except ValueError as error:
+        raise CriterionError(f"criteria: {error}") from None
+    if len(entries) != 1:
+        raise CriterionError("criteria: these are several criteria; give a list of them")
+    entry = str(entries[0])
+    if keys_of(entry) is None and ("\n" in entry or "{{" in entry or "{%" in entry):
+        raise CriterionError(f"this is a criterion's text, not its name or file ({entry.strip()[:40]!r}...); {of_text}")
+    return entry
 
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # Both sets have a relevance: of two files of that name, the one of the set that was asked for.
     every = sorted(builtin_files(language).items(), key=lambda pair: _compares(pair[0]) != bool(pairwise))
-    if Path(name_or_path).suffix in FILES:
+    if is_file(name_or_path):
         return Path(name_or_path)
     for name, path in every:
         if name_or_path in (name, path.stem):
             return path
+    if len(name_or_path.split()) > 1:
+        raise CriterionError(f"{name_or_path[:60]!r}: a question needs a name of one word: 'NAME: QUESTION'")
     if "/" in name_or_path or os.sep in name_or_path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
     unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
-    raise CriterionError(f"{unknown}; a path to a .jinja file works too")
+    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path}: QUESTION'")
 
 
 def _compares(name: str) -> bool:
@@ -336,48 +348,64 @@ def builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    return _make_criterion(as_template(path, read_text(path)), path.stem, str(path), language)
+    return _make_criterion(as_template(path, read_text(path)), path.stem, str(path), language, 1 if is_yaml(path) else 0)
 
 
 def as_template(path: Path, text: str) -> str:
-    """The text of a criterion's file as that of a .jinja file: a header and a template."""
+    """The text of a criterion's file as that of a .jinja file: a header and a template, if there is one."""
     if is_yaml(path):
-        return f"---\n{text}\n---\n{_BODY}"
-    return _with_question(text) if path.suffix in (".txt", ".md") else text
+        return _header_of_yaml(text, path)
+    if path.suffix not in (".txt", ".md"):
+        return text
+    question = _as_yaml({"question": template_body(text).strip()})
+    return f"{front_matter(text) or '---' + chr(10)}{question}---\n"
 
 
 def is_yaml(path: Path) -> bool:
     """Whether a criterion's file is a header alone."""
-    return path.suffix in (".yaml", ".yml")
+    return path.suffix in YAML_SUFFIXES
 
 
-def _with_question(text: str) -> str:
-    """A criterion's text made of a question, which may follow a header."""
-    header = front_matter(text) or "---\n"
-    question = template_body(text).strip()
-    return f"{header}question: {json.dumps(question, ensure_ascii=False)}\n---\n{_BODY}"
+def _header_of_yaml(text: str, path: Path) -> str:
+    """A YAML file's text as a header, one line below its place in the file."""
+    inner = _END_OF_YAML.sub("", _START_OF_YAML.sub(r"\g<1>", text))
+    if second := _DOCUMENT.search(inner):
+        line = inner.count("\n", 0, second.start()) + 1
+        raise CriterionError(f"{path}:{line}: text after the keys; call a criterion with a template {path.stem}.jinja")
+    return f"---\n{inner}{'' if inner.endswith(chr(10)) else chr(10)}---\n"
 
 
-def _inline(entry: str) -> tuple[str, str] | None:
-    """The name and the text of a criterion that is written out: `NAME: QUESTION`, or its keys as a JSON object."""
-    if entry.startswith("{"):
-        keys = json.loads(entry)
-        name = str(keys.pop("name"))
-        return name, f"---\n{yaml.safe_dump(keys, allow_unicode=True, sort_keys=False)}---\n{_BODY}"
-    if match := _SENTENCE.fullmatch(entry):
-        return match["name"], _with_question(match["question"])
-    return None
+def _as_yaml(keys: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(keys, allow_unicode=True, sort_keys=False, width=float("inf"))
 
 
-def name_of(entry: str) -> str:
-    """The name of a criterion as people write it: a built-in name, a file, or one that is written out."""
-    if inline := _inline(entry):
-        return inline[0]
-    return Path(entry).stem if Path(entry).suffix in FILES else entry
+def _of_keys(keys: Mapping[str, Any], language: str) -> Criterion:
+    """A criterion that is written out, and has no file."""
+    name, rest = keys["name"], {key: value for key, value in keys.items() if key != "name"}
+    return _make_criterion(f"---\n{_as_yaml(rest)}---\n", name, name, language, None)
 
 
-def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion:
+def _make_criterion(text: str, name: str, path: str, language: str, above: int | None = 0) -> Criterion:
+    """The criterion of a text, whose first `above` lines are not in its file; None says that it has no file."""
+    try:
+        return _of_text(text, name, path, language)
+    except CriterionError as error:
+        place = re.match(rf"{re.escape(path)}:(\d+)", str(error))
+        if place is None or above == 0:
+            raise
+        at = path if above is None else f"{path}:{max(int(place[1]) - above, 1)}"
+        raise CriterionError(at + str(error)[place.end() :]) from error
+
+
+def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     header = read_header(path, text)
+    own = bool(template_body(text).strip())
+    if own and header.show:
+        raise CriterionError(f"{path}: show: is for a criterion without a template; this one shows what it prints")
+    if not own and (header.question.strip() or header.questions):
+        text = f"{text.rstrip()}\n{question_template(header.show)}"
+    elif not own and not path.endswith(".jinja"):
+        raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
     examples = read_examples(path, text, header.examples, header.scale) if header.examples else ()
     criterion = Criterion(
         name=name,
@@ -392,6 +420,7 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
         language=language,
         path=path,
         question=header.question.strip(),
+        show=tuple(header.show),
         levels=tuple(header.levels.items()),
         pass_at=header.pass_at if isinstance(header.pass_at, float) else None,
         cite=header.cite,
@@ -399,14 +428,25 @@ def _make_criterion(text: str, name: str, path: str, language: str) -> Criterion
     )
     # The header has a file's name, and the digest its examples.
     said = (replace(criterion, examples=examples) if isinstance(header.examples, list) else criterion).told
-    return with_needs(replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said))
+    criterion = replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said)
+    if criterion.question and not any("this.question" in body for body in template_bodies(criterion).values()):
+        raise CriterionError(f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it")
+    return with_needs(criterion)
 
 
 def with_needs(criterion: Criterion) -> Criterion:
     """The criterion with what its texts make it need. Raises CriterionError like `check_comparison`."""
-    made = replace(criterion, needs=required_variables(criterion, template_texts(criterion)))
+    needs = required_variables(criterion, template_texts(criterion)).union(criterion.show)
+    made = replace(criterion, needs=needs)
     check_comparison(made)
     return made
+
+
+def in_language(criterion: Criterion, language: str) -> Criterion:
+    """A criterion that is a question alone, with the built-in layouts of a language; any other as it came."""
+    if criterion.language == language or not is_question_template(template_body(criterion.template)):
+        return criterion
+    return finalize(replace(criterion, language=language, layouts={}))
 
 
 def finalize(criterion: Criterion) -> Criterion:
@@ -415,8 +455,11 @@ def finalize(criterion: Criterion) -> Criterion:
     Raises CriterionError for what is wrong with the template, and for a header that says something else than it does.
     """
     result = criterion if criterion.path else replace(criterion, path=f"{criterion.name}.jinja")
+    result = replace(result, title=result.title or result.name)
+    if not result.template:
+        result = _with_question_template(result)
     examples = check_examples(((result.path, example) for example in result.examples), result.scale)
-    result = replace(result, title=result.title or result.name, examples=examples)
+    result = replace(result, examples=examples)
     if result.pass_at is not None:
         try:
             check_pass_at(result.pass_at, result.scale)
@@ -431,6 +474,21 @@ def finalize(criterion: Criterion) -> Criterion:
                 "judge.load_criterion(text=..., name=...) makes one of a text with its header"
             )
     return with_needs(replace(result, layouts=read_layouts(result)))
+
+
+def _with_question_template(criterion: Criterion) -> Criterion:
+    """A criterion without a template, with the built-in one. Its scale, levels and columns may be as in a header."""
+    if not criterion.question.strip() and not criterion.questions:
+        raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
+    raw: Any = criterion
+    try:
+        show = shown_fields(list(raw.show))
+        scale = raw.scale if isinstance(raw.scale, Scale) else read_scale(raw.scale)
+    except ValueError as error:
+        raise CriterionError(f"{criterion.name}: {error}") from None
+    levels = tuple((str(label), text) for label, text in dict(raw.levels).items())
+    template = question_template(show)
+    return replace(criterion, template=template, scale=scale, show=tuple(show), levels=levels)
 
 
 _NO_CRITERIA = frozenset({"layouts", "qags"})

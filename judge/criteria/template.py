@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
@@ -15,13 +16,14 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple
 
 from jinja2 import TemplateSyntaxError, meta, nodes, pass_context
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 
 from judge.core import yaml_lines
 from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold, format_decimal, label_index
+from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, ReplyKind, Scale
+from judge.core.records import ALIASES, Criterion, ReplyKind, Scale
 from judge.criteria.sandbox import Sandbox
 
 MAX_LABELS, MAX_EXAMPLES = 1_000, 20
@@ -33,6 +35,8 @@ _RANGE = re.compile(r"([-+]?[0-9][0-9.]*)\s*[-–~]\s*([-+]?[0-9][0-9.]*)")
 _WHOLE = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
 _SHOWN = 12
 """Labels of a scale that a message lists."""
+_EXTENDS_QUESTION = '{% extends "layouts/question.jinja" %}\n'
+_QUESTION = re.compile(rf'\s*{re.escape(_EXTENDS_QUESTION)}({{% set shown_fields = \[(\("(\w+)", \3\), )+\] %}}\n)?')
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
 
@@ -48,8 +52,20 @@ def front_matter(text: str) -> str:
     return text[: match.end("yaml")] if match else ""
 
 
-def _scale(raw: Any) -> Scale:
-    if isinstance(raw, list) and len(raw) == 2:
+def question_template(show: Sequence[str] = ()) -> str:
+    """Return the template of a criterion that is a question alone, which shows these variables beside the text."""
+    fields = "".join(f'("{name}", {name}), ' for name in show)
+    return _EXTENDS_QUESTION + (f"{{% set shown_fields = [{fields}] %}}\n" if fields else "")
+
+
+def is_question_template(body: str) -> bool:
+    """Return whether `question_template` made a template without its header."""
+    return _QUESTION.fullmatch(body) is not None
+
+
+def read_scale(raw: Any) -> Scale:
+    """Return the scale that a header says. Raises ValueError."""
+    if isinstance(raw, list | tuple) and len(raw) == 2:
         return _number_scale(raw[0], raw[1], 1)
     if isinstance(raw, dict) and raw.keys() == {"labels", "values"}:
         labels, values = raw["labels"], raw["values"]
@@ -92,6 +108,17 @@ def _number_scale(*ends_and_step: Any) -> Scale:
     return Scale(tuple(labels), tuple(map(float, labels)))
 
 
+def shown_fields(names: list[str]) -> list[str]:
+    """Return the variables that hold these columns. Raises ValueError for what cannot be one, and for the output."""
+    for name in names:
+        if not name.isidentifier() or name.startswith("_"):
+            word = re.sub(r"\W+", "_", name).strip("_") or "NAME"
+            raise ValueError(f"{name!r} is not one word; give its column another name: {option('map', {word: name})}")
+        if ALIASES.get(name, name) == "output":
+            raise ValueError(f"{name}: the text to judge is always shown; name what is shown beside it")
+    return [ALIASES.get(name, name) for name in names]
+
+
 def _object(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     """The JSON schema of an object with these properties alone."""
     return {
@@ -124,7 +151,7 @@ class Header(BaseModel):
 
     title: str = Field("", description="Name in reports (default: the file's).")
     description: str = Field("", description="What the criterion judges, in a sentence.")
-    scale: Annotated[Scale, PlainValidator(_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
+    scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCALE_SCHEMA)] = Field(
         Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
     )
     allow_half: bool = Field(False, description="Whether a reply may be 4.5 on a scale of whole numbers.")
@@ -133,6 +160,10 @@ class Header(BaseModel):
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field([], description="Evaluation steps for the judge; judge criteria steps drafts them.")
     question: str = Field("", description="The criterion in a sentence, or a few.")
+    show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
+        [],
+        description="Columns shown beside the text, such as [references] (default: source, if there is one).",
+    )
     levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
     pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")
     threshold: float | None = Field(None, description="Instead of pass_at: a share of the scale, from 0 to 1.")
@@ -161,7 +192,8 @@ def read_header(label: str, text: str) -> Header:
     except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
     except yaml_lines.Malformed as error:
-        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
+        hint = "; put text that holds a colon in quotes" if "mapping values" in str(error) else ""
+        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}{hint}") from error
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
     keys = {str(key): value for key, value in parsed.values.items()}
@@ -172,6 +204,8 @@ def read_header(label: str, text: str) -> Header:
         raise _bad_key(label, parsed.lines, error) from error
     if levels and "scale" not in keys:
         header = header.model_copy(update={"scale": _scale_of_levels(levels)})
+    if not keys.keys() & {"scale", "question", "questions", "levels"}:
+        raise CriterionError(f"{label}:1: the header has no scale; write scale: followed by {_SCALES}")
     if header.allow_half:
         low, high = round(header.scale.low), round(header.scale.high)
         if high - low > MAX_LABELS / 2 - 1 or header.scale != Scale.integers(low, high):
@@ -305,15 +339,21 @@ def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> Crite
     key = str(first["loc"][0])
     at = f"{label}:{lines.get(key, 1)}"
     if first["type"] == "extra_forbidden":
+        if key in _KEYS_OF_OTHER_FILES:
+            return CriterionError(f"{at}: {key} is no key of a criterion, but of {_KEYS_OF_OTHER_FILES[key]}")
+        if key == "name":
+            return CriterionError(f"{at}: name: a criterion in a file has the file's name; leave name out")
         return CriterionError(f"{at}: {unknown_name_message('key', key, list(Header.model_fields))}")
-    if first["type"] == "missing":
-        return CriterionError(f"{at}: the header has no {key}; write {key}: followed by {_SCALES}")
     if first["type"] == "value_error":
         return CriterionError(f"{at}: {key}: {first['ctx']['error']}")
+    if first["input"] is None:
+        return CriterionError(f"{at}: {key}: is empty; write a value, or leave {key} out")
     hint = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
     return CriterionError(f"{at}: {key}: {first['msg']}, not {first['input']!r:.100}{hint}")
 
 
+_KEYS_OF_OTHER_FILES = {"cases": "a suite (judge test FILE)", "data": "a run (judge run FILE)"}
+_KEYS_OF_OTHER_FILES |= dict.fromkeys(("criteria", "model"), _KEYS_OF_OTHER_FILES["data"])
 _BY_ATTRIBUTE = {"attr", "groupby", "map", "max", "min", "rejectattr", "selectattr", "sort", "sum", "unique"}
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 
@@ -328,6 +368,8 @@ def builtin_prompts() -> Path:
 @lru_cache(maxsize=256)
 def is_packaged(label: str, body: str) -> bool:
     """Return whether a template, by its path or name, is the package's own, unchanged."""
+    if is_question_template(body):
+        return True
     root = builtin_prompts()
     files = (Path(os.path.normpath(folder / label)) for folder in root.iterdir())
     return any(f.is_relative_to(root) and f.is_file() and template_body(read_text(f)) == body for f in files)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
 from pydantic import (
@@ -23,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from judge.core.criterion_entry import name_of, to_entries
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import decimals, one_line, plural
 from judge.core.plugins import unknown_name_message
@@ -57,6 +57,14 @@ def _parse_name(value: Any) -> str:
     raise ValueError(_QUOTES.format(_describe_scalar(value)))
 
 
+def _parse_criterion(value: Any) -> str:
+    """Parse a criterion, which is also written as a sentence or with its keys."""
+    entries = to_entries([value]) if isinstance(value, str | dict) else [value]
+    if len(entries) != 1:
+        raise ValueError("a case is about one criterion")
+    return _parse_name(entries[0])
+
+
 def _describe_scalar(value: Any) -> str:
     """Describe what YAML made of a word without quotes."""
     return f"{str(value).lower()}, a truth value" if isinstance(value, bool) else f"a {type(value).__name__}"
@@ -75,6 +83,7 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
 
 
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
+CriterionEntry = Annotated[str, BeforeValidator(_parse_criterion, json_schema_input_type=str | int | dict[str, Any])]
 Names = Annotated[
     tuple[Name, ...],
     BeforeValidator(
@@ -241,7 +250,9 @@ class Case(Keys):
     needs_ratings: ClassVar[bool] = False
 
     name: Name = Field(default="", description="Name in reports (default: the expectation).")
-    criterion: Name = Field(default="", description="A built-in name or a .jinja file (default: the only one).")
+    criterion: CriterionEntry = Field(
+        default="", description="A name, a file or a sentence (default: the only one)."
+    )
     item: Names = Field(default=(), description="Only these items of the data.")
     system: Names = Field(default=(), description="Only texts of these systems.")
     text: Columns = Field(default={}, description="A text in the case: output and the criterion's other columns.")
@@ -354,7 +365,7 @@ class Case(Keys):
 
     def stem(self) -> str:
         """Return its criterion without the folder."""
-        return Path(self.criterion).stem
+        return name_of(self.criterion)
 
     def which(self) -> str:
         """Describe its texts in few words."""

@@ -10,6 +10,7 @@ from itertools import permutations
 
 from judge.config import Budget
 from judge.core import plugins
+from judge.core.criterion_entry import keys_of
 from judge.core.format import one_line, percent
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
@@ -157,6 +158,6 @@ def evaluate_case(
         case.name,
         case.line,
         case.expected(context),
-        criterion=case.criterion,
+        criterion=case.stem() if keys_of(case.criterion) else case.criterion,
         undecided=case.undecided or case.undecided_is,
     )

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from judge import criteria as criteria_module
 from judge import text
-from judge.config import RunConfig, resolve_value, script_of, split
+from judge.config import RunConfig, resolve_value, script_of
+from judge.core.criterion_entry import is_file, name_of
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
@@ -64,10 +65,9 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
         file.report(unknown_key(key), key)
     folder = file.path.parent
     written = {key: value for key, value in file.values.items() if key in OPTIONS and value is not None}
-    criteria = written.get("criteria", [])
     resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
     if "criteria" in written:  # as the cases name them
-        resolved["criteria"] = split(criteria) if isinstance(criteria, str) else criteria
+        resolved["criteria"] = written["criteria"]
     config = file.checked(RunConfig, resolved)
     key, problem = forbidden_command(written)
     if problem:
@@ -99,7 +99,7 @@ def _located_cases(spec: Spec, options: Mapping[str, Any], file: YamlSource) -> 
     """Return the valid cases in order, each with its criterion and a unique name; report the mistakes to `file`."""
     named = [case.criterion for case in spec.cases if case.criterion]
     known = list(dict.fromkeys([*(options.get("criteria") or named), *options.get("score_columns", ())]))
-    written = [name for name in options.get("criteria") or () if name.endswith(".jinja")]
+    written = [name for name in options.get("criteria") or () if is_file(name)]
     absent = [name for name in written if not (file.path.parent / name).is_file()]
     for name in absent:
         file.report(f"criteria: {name}: no such file{nearby(file.path.parent / name)}", "criteria")
@@ -141,12 +141,12 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
 
     An unknown one is a mistake only if all the known files exist (`sure`): else the case may mean a missing one.
     """
-    name, stems = case.criterion, {Path(candidate).stem: candidate for candidate in reversed(known)}
+    name, stems = case.criterion, {name_of(candidate): candidate for candidate in reversed(known)}
     if not name:
         if len(known) == 1:
             return known[0]
         more = f"; criteria are {', '.join(known)}" if known else ""
-        file.report(f"no criterion: write criterion: and a name or a .jinja file{more}", "cases", place)
+        file.report(f"no criterion: write criterion: and a name, a file or a sentence{more}", "cases", place)
         return ""
     match = name if name in known else stems.get(name, "")
     if not match and sure:
@@ -207,8 +207,8 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
     for a criterion that cannot be loaded or does not fit the case, and for two files with the same name.
     """
     known = list(dict.fromkeys(case.criterion for case in suite.cases))
-    instead = {Path(name).stem: name for name in over}
-    stems = [Path(criterion).stem for criterion in known]
+    instead = {name_of(name): name for name in over}
+    stems = list(map(name_of, known))
     for name in instead.keys() - set(stems):
         raise ConfigError(f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it")
     loaded: dict[str, Criterion] = {}
@@ -224,11 +224,11 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
                 loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
             elif name not in loaded:
                 (own,) = resolve_value("criteria", [name], suite.path.parent)
-                path = instead.get(Path(name).stem) or own
+                path = instead.get(name_of(name)) or own
                 loaded[name] = criterion = criteria_module.load(path, language=language, pairwise=None)
                 # Two criteria may share a name only if one scores texts and the other compares them.
                 namesake = first.setdefault((criterion.name, criterion.pairwise), criterion)
-                if namesake.path != criterion.path:
+                if (namesake.path, namesake.digest) != (criterion.path, criterion.digest):
                     both = f"{namesake.path} and {criterion.path}"
                     raise CriterionError(f"{both} have the same name, {criterion.name}: rename one")
             if loaded[name].pairwise and not case.compares_texts:

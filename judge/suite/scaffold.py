@@ -14,6 +14,7 @@ import yaml
 from judge import criteria as criteria_module
 from judge import text
 from judge.config import DEFAULT_CRITERIA
+from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line
 from judge.core.records import Criterion, Sample
@@ -100,7 +101,7 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
                 reason = reason or str(error)
         if fit:
             return fit
-    raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria mine.jinja")
+    raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria 'NAME: QUESTION'")
 
 
 # Cases from human ratings
@@ -203,5 +204,5 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
 
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
-    """Return a path relative to a folder; without `always`, only if it is a .jinja file."""
-    return os.path.relpath(name, folder) if always or name.endswith(".jinja") else name
+    """Return a path relative to a folder; without `always`, only if it is a criterion's file."""
+    return os.path.relpath(name, folder) if always or is_file(name) else name
