@@ -146,7 +146,7 @@ def test_a_schema_refuses_what_the_reader_refuses(tmp_path: Path) -> None:
     check = Draft202012Validator(run_schema())
     for document in (
         {"draws": 0}, {"draws": "many"}, {"language": "fr"}, {"weighting": 3}, {"cache": True}, {"model": {"url": "x"}},
-        {"set": {"rouge": 3}}, {"where": {"lang": None}}, {"min_mass": 2}, {"criteria": False}, {"criteria": {"a": 1}},
+        {"set": {"rouge": 3}}, {"where": {"lang": None}}, {"min_mass": 2}, {"criteria": False}, {"criteria": [3]},
     ):  # fmt: skip
         assert not check.is_valid(document), document
         with pytest.raises(ConfigError):

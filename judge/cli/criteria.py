@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -32,6 +33,7 @@ from judge.cli.terminal import (
     print_untrusted,
     require_existing,
 )
+from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from judge.commands.preparation import PreparedRun
@@ -45,7 +47,7 @@ _SIDES = ("A", "B")
 
 @takes("diff")
 def diff_command(
-    before: Annotated[str, typer.Argument(metavar="A", help="A built-in name or a .jinja file.")],
+    before: Annotated[str, typer.Argument(metavar="A", help="A name, a file, or 'NAME: QUESTION'.")],
     after: Annotated[str, typer.Argument(metavar="B", help="The other wording.")],
     data: Annotated[
         Path | None, typer.Argument(metavar="DATA|RUN.YAML", help="Texts to show the prompts on.", show_default=False)
@@ -69,6 +71,7 @@ def diff_command(
     from judge.commands.diff_criteria import plan_diff, run_diff
     from judge.commands.plan import one_line_estimate
     from judge.config import load_config
+    from judge.core.criterion_entry import is_file
     from judge.data import samples
 
     if data is not None:
@@ -76,7 +79,7 @@ def diff_command(
     is_config = data is not None and data.suffix in CONFIGS
     config = load_config(data, options) if is_config else load_config(given={"data": data, **options})
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
-    inputs = [Path(before), Path(after), data, *shards, config.replay, config.record]
+    inputs = [*(Path(name) for name in (before, after) if is_file(name)), data, *shards, config.replay, config.record]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     runs = dict(zip(_SIDES, diff_plan.runs or (), strict=False))
@@ -96,11 +99,22 @@ def diff_command(
     raise typer.Exit(1 if diff.failed else 0)
 
 
-criteria_app = Commands(help="List, show, render, draft and compare criteria.")
+criteria_app = Commands(help="List, show, write, render, draft and compare criteria.")
+_NEW = """\
+# judge shows each text with its source, if the data has one, then this question and the scale.
+question: {question}
+scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
+# levels:        # what the ends and the middle look like in a text
+#   1: ...
+#   3: ...
+#   5: ...
+# show: [references]   # columns to show beside the text; default: the source
+# reply: reason_then_score
+"""
 
 _Criterion = Annotated[
     str,
-    typer.Argument(metavar="CRITERION", help="A built-in name or a .jinja file.", autocompletion=names_of_criteria),
+    typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.", autocompletion=names_of_criteria),
 ]
 _Format = Annotated[str, format_option(*BOTH)]
 
@@ -163,6 +177,33 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
     }
 
 
+@criteria_app.command("new")
+def criteria_new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, which is that of the file.")],
+    *,
+    question: Annotated[str, option("What the judge is asked about a text.", metavar="TEXT")] = "",
+) -> None:
+    """Write a criterion's file to edit: NAME.yaml.
+
+    Never overwrites a file."""
+    from judge.core.criterion_entry import YAML_SUFFIXES, is_name
+
+    path = Path(name) if name.endswith(YAML_SUFFIXES) else Path(f"{name}.yaml")
+    if not is_name(path.stem):
+        raise ConfigError(f"{path.stem!r} is no name of a criterion; write one word, such as polite")
+    written = json.dumps(question, ensure_ascii=False) if question else "  # What is the judge to ask of each text?"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_NEW.format(question=written))
+    except FileExistsError:
+        raise ConfigError(f"{path}: already exists; name another criterion, or edit that file") from None
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from error
+    typer.echo(f"{path}\n\n{'' if question else 'Write the question into it. '}Next:")
+    typer.echo(f"  judge criteria render {path} DATA    # print a prompt")
+    typer.echo(f"  judge run DATA --criteria {path} --model MODEL")
+
+
 @criteria_app.command("render")
 @takes("run", "map", "systems", "language", "reasons", "reply", "structured")
 def criteria_render(
@@ -195,7 +236,7 @@ def criteria_render(
     "language", "max_tokens",
 )  # fmt: skip
 def criteria_steps(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A .jinja file of yours.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A criterion's file of yours.")],
     *,
     replace: Annotated[bool, option("Replace the steps in the file.", "--replace")] = False,
     **options: Any,

@@ -11,6 +11,7 @@ from judge import criteria, text
 from judge.commands.judge_models import open_judge, sampling_options
 from judge.commands.public import public_api, run_sync
 from judge.config import RunConfig
+from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Sample
@@ -103,7 +104,7 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
     rest of the file never changes. Raises CriterionError, ConfigError, ProviderError, and ParseError if the reply is
     no list of steps; the file is then unchanged.
     """
-    if not str(path).endswith(".jinja"):
+    if not is_file(str(path)):
         raise CriterionError(
             f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
         )

@@ -329,6 +329,9 @@ def _open_judges(
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on empty texts and on human ratings."""
     notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
+    if guessed := {pair for row in rows for pair in samples.guessed_columns(row, config.map).items()}:
+        listed = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
+        notes.append(f"Columns read under another name: {listed} ({option('map')} chooses others).")
     if empty := [sample for sample in rows if not sample.output.strip()]:
         first = empty[0].where or text_name(empty[0].item, empty[0].system)
         notes.append(f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}.")

@@ -74,7 +74,7 @@ def to_entries(value: Any) -> Any:
 def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
     if "name" in keys:
         name = keys["name"]
-        if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+        if not isinstance(name, str) or not is_name(name):
             raise ValueError(f"name: {name!r:.60} is no name of a criterion; write one word, such as polite")
         try:
             return [json.dumps(dict(keys), ensure_ascii=False)]
@@ -91,6 +91,11 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
         else:
             raise ValueError(f"{str(name)!r:.60}: write NAME: QUESTION, or the keys of a criterion with its name")
     return entries
+
+
+def is_name(text: str) -> bool:
+    """Return whether a criterion may have this name."""
+    return re.fullmatch(_NAME, text) is not None
 
 
 def keys_of(entry: str) -> dict[str, Any] | None:

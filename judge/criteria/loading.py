@@ -348,7 +348,9 @@ def builtin_files(language: str) -> dict[str, Path]:
 
 
 def _read(path: Path, language: str) -> Criterion:
-    return _make_criterion(as_template(path, read_text(path)), path.stem, str(path), language, 1 if is_yaml(path) else 0)
+    return _make_criterion(
+        as_template(path, read_text(path)), path.stem, str(path), language, 1 if is_yaml(path) else 0
+    )
 
 
 def as_template(path: Path, text: str) -> str:

@@ -204,7 +204,7 @@ def read_header(label: str, text: str) -> Header:
         raise _bad_key(label, parsed.lines, error) from error
     if levels and "scale" not in keys:
         header = header.model_copy(update={"scale": _scale_of_levels(levels)})
-    if not keys.keys() & {"scale", "question", "questions", "levels"}:
+    if not keys.keys() & {"scale", "question", "questions", "levels", "examples"}:
         raise CriterionError(f"{label}:1: the header has no scale; write scale: followed by {_SCALES}")
     if header.allow_half:
         low, high = round(header.scale.low), round(header.scale.high)
@@ -347,7 +347,7 @@ def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> Crite
     if first["type"] == "value_error":
         return CriterionError(f"{at}: {key}: {first['ctx']['error']}")
     if first["input"] is None:
-        return CriterionError(f"{at}: {key}: is empty; write a value, or leave {key} out")
+        return CriterionError(f"{at}: {key}: is empty; write a value")
     hint = "; put text that holds a colon in quotes" if isinstance(first["input"], dict) else ""
     return CriterionError(f"{at}: {key}: {first['msg']}, not {first['input']!r:.100}{hint}")
 

@@ -22,7 +22,7 @@ from judge.core.errors import DataError
 from judge.core.format import UNNAMED_SYSTEM, text_name
 from judge.core.messages import in_python, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Sample
+from judge.core.records import ALIASES, Sample
 from judge.data.rows import RawRow, content_hash, dataset_name, files, is_data, is_missing, parsed, rows, type_name
 
 if TYPE_CHECKING:
@@ -168,7 +168,8 @@ def load(
 
     Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
     system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
-    single rating (then called `overall`), or columns such as `human.coherence`. A rating is a number, or a list with
+    single rating (then called `overall`), or columns such as `human.coherence`. `input`, `actual_output` and
+    `expected_output` stand for missing columns source, output and references. A rating is a number, or a list with
     one per rater, null if a rater gave none. All other columns are in `extra`. Samples pass through.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
@@ -245,6 +246,9 @@ def _row_samples(
                 cells |= {new: row.cells[old]} if old in row.cells else {}
             elif any(column in row.cells for column in old):
                 cells[new] = [row.cells.get(column) for column in old]
+        for alias, name in ALIASES.items():
+            if alias in cells and _is_meant(alias, name, cells, mapping):
+                cells[name] = cells[alias]
         renamed.append(cells)
     _check_complete(row, renamed[0], mappings, systems)
     made = []
@@ -264,6 +268,25 @@ def _row_samples(
         extra = {n: v for n, v in present.items() if n not in FIELDS and not n.startswith("human.")}
         made.append(Sample(item, system, output, source, _references(present, row), human, extra, row.where, votes))
     return made
+
+
+def _is_meant(alias: str, name: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
+    """Return whether a column fills a field of another name: if the mapping says so, or if nothing else does."""
+    if alias in mapping:
+        return name not in mapping
+    return name not in cells and not (name == "references" and "reference" in cells)
+
+
+def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
+    """Return the fields of a sample that columns of other names filled without a mapping, by column."""
+    guessed: dict[str, str] = {}
+    for alias, name in ALIASES.items():
+        if alias in sample.extra and alias not in mapping:
+            cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True)
+            with suppress(DataError):
+                value = _references(cell.cells, cell) if name == "references" else cell.cells[name]
+                guessed |= {alias: name} if value == getattr(sample, name) else {}
+    return guessed
 
 
 def _check_own(

@@ -250,9 +250,7 @@ class Case(Keys):
     needs_ratings: ClassVar[bool] = False
 
     name: Name = Field(default="", description="Name in reports (default: the expectation).")
-    criterion: CriterionEntry = Field(
-        default="", description="A name, a file or a sentence (default: the only one)."
-    )
+    criterion: CriterionEntry = Field(default="", description="A name, a file or a sentence (default: the only one).")
     item: Names = Field(default=(), description="Only these items of the data.")
     system: Names = Field(default=(), description="Only texts of these systems.")
     text: Columns = Field(default={}, description="A text in the case: output and the criterion's other columns.")

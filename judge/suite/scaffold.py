@@ -17,7 +17,7 @@ from judge.config import DEFAULT_CRITERIA
 from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line
-from judge.core.records import Criterion, Sample
+from judge.core.records import ALIASES, Criterion, Sample
 from judge.stats.correlation import usual_level
 from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
@@ -153,7 +153,9 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
     if unread:
         listed = ", ".join(one_line(name, 40) for name in unread[:5])
         yield f"# Also rated: {listed}. To compare, name a criterion of that name with --criteria."
-    if unused := sorted({name for sample in samples for name in sample.extra}.difference(*(c.needs for c in chosen))):
+    if unused := sorted(
+        {name for sample in samples for name in sample.extra}.difference(ALIASES, *(c.needs for c in chosen))
+    ):
         yield f"{UNUSED}{', '.join(one_line(name, 40) for name in unused)} (map: {{item: COLUMN, system: COLUMN}})"
     systems, name = list(dict.fromkeys(sample.system for sample in samples)), _flow(chosen[0].name)
     if len(systems) > 1 and not any(sample.human for sample in samples):

@@ -124,7 +124,7 @@ def test_a_criterion_for_the_other_command_is_told_so(write: Write) -> None:
 def test_an_unknown_name_or_language_gets_the_nearest() -> None:
     message = refused("coherance")
     assert message.startswith("unknown criterion 'coherance'; did you mean 'coherence'?")
-    assert message.endswith("a path to a .jinja file works too")
+    assert message.endswith("a file works too, and a sentence: 'coherance: QUESTION'")
     assert refused("relevance", language="de") == "unknown language 'de' (known: en, ja, ko, zh)"
     assert criteria.languages() == list(LANGUAGES)
 

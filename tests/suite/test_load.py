@@ -289,7 +289,7 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
             "  - {criterion: politenes, text: {output: x}, expect: {min: 1}}\n",
             "3: unknown criterion 'politenes'; did you mean 'politeness'?",
         ),
-        (HEAD + "  - {expect: {min: 1}}\n", "5: no criterion: write criterion: and a name or a .jinja file; c"),
+        (HEAD + "  - {expect: {min: 1}}\n", "5: no criterion: write criterion: and a name, a file or a sentence; c"),
         (HEAD + "  - {criterion: relevanec, expect: {min: 1}}\n", "5: unknown criterion 'relevanec'; did you mean 're"),
         ("data: dada.jsonl\n" + HEAD.partition("\n")[2] + ONE, "1: data: "),
         ("cases: [{criterion: relevance, expect: {min: 1}}]\n", "1: no texts: write text: {output: ...} in the case, "),

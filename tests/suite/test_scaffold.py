@@ -138,7 +138,7 @@ def test_criteria_that_the_data_do_not_serve_are_left_out(begun: Begun, tmp_path
 def test_no_built_in_criterion_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.suite.scaffold.DEFAULT_CRITERIA", ("relevance",))
     with pytest.raises(
-        ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria mine"
+        ConfigError, match=r"no built-in criterion fits: .*source.*; name one of yours: --criteria 'NAME: QUESTION'"
     ):
         create_suite([Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")})
 
