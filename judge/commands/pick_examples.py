@@ -17,6 +17,7 @@ from typing import Any
 from judge import criteria, text
 from judge.commands.preparation import check_rated
 from judge.config import RunConfig
+from judge.core.criterion_entry import SUFFIXES
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import command, option
@@ -66,7 +67,7 @@ def pick_examples(
     """
     if not 1 <= count <= criteria.MAX_EXAMPLES:
         raise ConfigError(f"--from-ratings {count}: choose 1 to {criteria.MAX_EXAMPLES} examples")
-    if path.suffix not in criteria.FILES:
+    if path.suffix not in SUFFIXES:
         raise CriterionError(
             f"{path}: examples are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
         )

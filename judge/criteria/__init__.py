@@ -6,7 +6,6 @@ A file is a YAML header between two `---` lines and a Jinja template, which most
 from judge.criteria.draft import drafting, read_steps
 from judge.criteria.header_lists import with_lists, write_lists
 from judge.criteria.loading import (
-    FILES,
     HIDDEN,
     PARAPHRASES,
     builtin,
@@ -29,7 +28,6 @@ from judge.criteria.template import (
 )
 
 __all__ = [
-    "FILES",
     "HIDDEN",
     "MAX_EXAMPLES",
     "PARAPHRASES",

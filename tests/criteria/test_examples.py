@@ -66,7 +66,7 @@ def test_the_digest_has_the_examples_wherever_they_are(tmp_path: Path) -> None:
     digests = {first.digest, criteria.load(path).digest, replace(first, examples=()).digest}
     digests |= {criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest for n in (1, 2)}
     assert len(digests) == 5
-    none = criteria.load(put(tmp_path, "title: T"))
+    none = criteria.load(put(tmp_path, "scale: [1, 5]"))
     assert none.digest == replace(none, said=replace(none, examples=()).told).digest
 
 
@@ -147,7 +147,7 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
         model=judge.ScriptedProvider(lambda request: "4"),
         cache=False,
     )
-    with_examples, without = (run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "title: T"))
+    with_examples, without = (run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]"))
     (example,) = with_examples.info["criteria"]["polite"]["examples"]
     assert example == {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
     assert "examples" not in without.info["criteria"]["polite"]
