@@ -147,7 +147,9 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
         model=judge.ScriptedProvider(lambda request: "4"),
         cache=False,
     )
-    with_examples, without = (run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]"))
+    with_examples, without = (
+        run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]")
+    )
     (example,) = with_examples.info["criteria"]["polite"]["examples"]
     assert example == {"output": "Good morning.", "score": "5", "reason": "It greets.", "source": ""}
     assert "examples" not in without.info["criteria"]["polite"]
