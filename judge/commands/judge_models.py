@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -116,8 +116,12 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
         more = ("" if config.metrics == () else _METRICS) + _HEURISTIC  # a suite has no metrics
         raise ConfigError(_HOW_TO_JUDGE.format(more="" if isinstance(config, RankConfig) else more))
     named = [judge for judge in judges if isinstance(judge, Judge)]
-    for judge in named if config.replay is not None else ():
-        _check_settings(config.of_judge(judge), judge)
+    for judge in judges:
+        if isinstance(judge, Judge):
+            _check_settings(config.of_judge(judge), judge)
+        else:  # it has its own address
+            lacking = _LACKING.get("decisions" if judge.decides else judge.name, ())
+            _refuse(config, judge.model, [name for name in lacking if name in _ADDED_KEYS])
     providers: Sequence[Provider]
     if config.replay is None:
         providers = [open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges]
@@ -284,12 +288,18 @@ def _own(judge: Judge) -> set[str]:
 def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:
     """Return the names of a judge's provider and model. Raise ConfigError for settings that it cannot use."""
     name, model = _provider_of(config, judge)
-    if lacking := [key for key in _LACKING.get(name, ()) if getattr(config, key)]:
-        raise ConfigError(
-            f"{option(lacking[0])}: {judge.name} cannot use it; in a panel, give it to the other judges alone: "
-            f"model: [{{name: ..., {lacking[0]}: ...}}]"
-        )
+    _refuse(config, judge.name, _LACKING.get(name, ()))
     return name, model
+
+
+def _refuse(config: RunConfig, judge: str, lacking: Iterable[str]) -> None:
+    """Raise ConfigError if one of these settings is set."""
+    for key in lacking:
+        if getattr(config, key):
+            raise ConfigError(
+                f"{option(key)}: {judge} cannot use it; in a panel, give it to the other judges alone: "
+                f"model: [{{name: ..., {key}: ...}}]"
+            )
 
 
 def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:

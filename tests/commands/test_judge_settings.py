@@ -235,6 +235,10 @@ def test_before_its_first_reply_the_plan_names_both_numbers(chat_server: Any) ->
         ({"model": [{"name": "m", "label": "a|b"}]}, "one line"),
         ({"model": "decisions/m", "system": "Be strict."}, "decisions/m cannot use it"),
         ({"model": "local/m", "headers": {"X-A": "1"}}, "local/m cannot use it"),
+        (
+            {"model": judge.ScriptedProvider(lambda _: {"4": 1.0}, decides=True), "system": "Be strict."},
+            "cannot use it",
+        ),
         ({"model": {"name": "heuristic", "temperature": 0}}, "asks no server"),
     ],
 )
