@@ -42,9 +42,14 @@ _START = "samples.partial.parquet"
 
 
 def _column_types(*records: type) -> dict[str, str]:
-    """The fields of records, each name once, with their types: `float | None` is "float", `Mapping[...]` "Mapping"."""
+    """The fields of records, each name once, with their types: `float | None` is "float", `Mapping[...]` "Mapping".
+
+    Tuples of records are stored as JSON, as mappings are.
+    """
     every = [field for record in records for field in fields(record)]
-    return {field.name: str(field.type).partition(" |")[0].partition("[")[0] for field in every}
+    return {field.name: str(field.type).partition(" |")[0].partition("[")[0] for field in every} | {
+        field.name: "records" for field in every if str(field.type).startswith("tuple[Checklist")
+    }
 
 
 _SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
@@ -54,7 +59,7 @@ _PROVENANCE = frozenset(_column_types(Provenance))
 _ARROW_TYPES = {"float": "float64", "int": "int64"}
 _FRAME_TYPES = {"float": "float64", "int": "Int64"}
 _FEW_CELLS = 20_000
-_UNIQUE = ("output", "where", "distribution", "reason")
+_UNIQUE = ("output", "where", "distribution", "reason", "answers")
 _STORED: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": [
@@ -77,6 +82,8 @@ def _score_cells(rows: Sequence[Row]) -> dict[str, list[Any]]:
 def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
     """A field of records as it is stored: a mapping as JSON."""
     cells = [getattr(record, name, None) for record in records]
+    if kind == "records":
+        return [_json_text([asdict(record) for record in cell]) if cell else None for cell in cells]
     return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
 
 
@@ -99,10 +106,11 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
             arguments.append(repeat(field.default))
             continue
         cells = columns[field.name]
-        if str(field.type).startswith("Mapping"):
-            parse = _parser(record, field.name)
-            cells = [cell if cell is None else parse(cell) for cell in cells]
-        arguments.append(map(tuple, cells) if str(field.type).startswith("tuple") else cells)
+        kind = _SCORE_COLUMNS.get(field.name) or _SAMPLE_COLUMNS.get(field.name, "")
+        if kind in ("Mapping", "records"):
+            parse, empty = _parser(record, field.name), () if kind == "records" else None
+            cells = [empty if cell is None else parse(cell) for cell in cells]
+        arguments.append(map(tuple, cells) if kind == "tuple" else cells)
     return map(record, *arguments)
 
 
@@ -186,12 +194,16 @@ def _utf8_safe(cell: Any) -> Any:
 
 
 def _json(value: Mapping[str, Any]) -> str:
+    return _json_text(dict(value))
+
+
+def _json_text(value: Any) -> str:
     def plain(item: Any) -> Any:
         if isinstance(item, Mapping):
             return dict(item)
         return item.item() if hasattr(item, "item") else str(item)
 
-    return whole(json.dumps(dict(value), ensure_ascii=False, default=plain))
+    return whole(json.dumps(value, ensure_ascii=False, default=plain))
 
 
 def _read(path: Path, most: int | None = None) -> tuple[dict[str, list[Any]], dict[str, Any]]:

@@ -18,7 +18,7 @@ from judge.core.records import Criterion, Prompt, Request, Response, Sample, Usa
 from judge.criteria.render import TemplateLimitError, render_repair_question
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
-from judge.execution.pending import Bundles, Judgment, PendingRequest
+from judge.execution.pending import Bundles, Judgment, PendingRequest, by_question
 from judge.providers import Capabilities, Provider, pricing
 from judge.results.planning import (
     CriterionEstimate,
@@ -30,7 +30,7 @@ from judge.results.planning import (
     Price,
     SingleReplyPrice,
 )
-from judge.scoring import strategies
+from judge.scoring import checklist, strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 from judge.scoring.strategies import ModelTraits, Repair, SamplingOptions, Strategy, UnusableReply
 
@@ -218,8 +218,9 @@ def _count(
     def count(blind: bool, size: int, settings: SamplingOptions) -> _RequestCounter:
         counter = _RequestCounter(provider, settings, criteria, cache, max_cost, blind, size, ignore_cache)
         for item in items:
-            judgments = [Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria]
-            counter.add_item([one for one in judgments if is_wanted(prepared, one.sample, one.criterion)])
+            judgments = (Judgment(sample, criterion, rival) for sample, rival in item for criterion in criteria)
+            wanted = (one for one in judgments if is_wanted(prepared, one.sample, one.criterion))
+            counter.add_item(list(by_question(wanted)))
         return counter
 
     blind, settings = "logprobs" in provider.learned.get("dropped", ()), prepared.settings[name]
@@ -269,14 +270,18 @@ class _RequestCounter:
         self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in self.criteria}
         self.renderers = make_renderers(self.criteria)
         asks = self.settings.repair and not self.provider.decides
-        self.questions = {c.name: render_repair_question(c) for c in self.criteria if asks}
+        asked = [part for criterion in self.criteria if asks for part in checklist.parts(criterion)]
+        self.questions = {criterion.name: render_repair_question(criterion) for criterion in asked}
+
+    def _line(self, judgment: Judgment) -> CriterionEstimate:
+        return self.lines[checklist.whole(judgment.criterion).name]
 
     def add_item(self, judgments: Sequence[Judgment]) -> None:
         """Count the requests of one item's judgments, and the tokens that their prompts share."""
         strategy = strategies.strategies_for(self.settings, self.provider.decides)[0]
         rendered: list[tuple[Judgment, Prompt, dict[str, Request]]] = []
         for judgment in judgments:
-            criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
+            criterion, line = judgment.criterion, self._line(judgment)
             line.judgments += 1
             try:
                 prompt = self.renderers[criterion.name].render(judgment.sample, judgment.rival)
@@ -330,7 +335,7 @@ class _RequestCounter:
 
         Goes through the strategies as a run does; `requests` are those of the first, `known` the cached replies to it.
         """
-        criterion, line = judgment.criterion, self.lines[judgment.criterion.name]
+        criterion, line = judgment.criterion, self._line(judgment)
         ladder = repair.strategies if repair else strategies.strategies_for(self.settings, self.provider.decides)
         has_fallback = False
         for strategy in ladder:
@@ -338,7 +343,7 @@ class _RequestCounter:
                 requests = self._requests(prompt, criterion, strategy, repair)
                 known = self.cache.get_many(list(requests)) if self.provider.endpoint else {}
             stored = {key: known[key] for key in requests if key in known}
-            self._note_cached(requests, stored, (criterion.name, strategy), counts)
+            self._note_cached(requests, stored, (line.criterion, strategy), counts)
             last = strategy == ladder[-1]
             settled = None
             if len(stored) == len(requests):
@@ -363,7 +368,7 @@ class _RequestCounter:
             steps_down = not last and (settled is False or lacking)
             if not steps_down or (self.ignore_cache and not lacking):
                 new = [key for key in missing if key not in self.pending]
-                self.pending |= dict.fromkeys(new, (criterion.name, strategy))
+                self.pending |= dict.fromkeys(new, (line.criterion, strategy))
                 yield from (PendingRequest(key, requests[key]) for key in new)
             if steps_down:
                 has_text = strategies.fallback_reply(stored.values()) is not None

@@ -38,7 +38,6 @@ from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample, Usage
-from judge.criteria.render import Renderer
 from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
@@ -54,6 +53,7 @@ from judge.results.comparison import (
     RankChange,
 )
 from judge.results.result import Result
+from judge.scoring.multi_criteria import make_renderers
 from judge.stats.bootstrap import Floats
 from judge.stats.correlation import change_in_agreement, usual_level
 from judge.stats.human_agreement import column_from_table
@@ -240,7 +240,7 @@ def _compare_prompts(
     if sides[0].pairwise:
         pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
         texts = pairs.compared or pairs.equal
-    renderers = [Renderer(side, criteria.template_bodies(side)) for side in sides]
+    renderers = [make_renderers([side])[side.name] for side in sides]
     sizes = [0, 0]
     differing: list[TextPair] = []
     for sample, rival in texts:

@@ -22,7 +22,7 @@ from judge.execution import engines
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import ClosableEngine, Engine
 from judge.execution.metric_client import MetricClient, ThreadClient
-from judge.execution.pending import Judgment, Row
+from judge.execution.pending import Judgment, Row, by_question
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
@@ -30,6 +30,7 @@ from judge.execution.scheduler import JudgeRun
 from judge.metrics import MetricResult, asks_judge, parallel
 from judge.providers import Capabilities
 from judge.results.result import Result, load
+from judge.scoring import checklist
 from judge.stats import analyze
 from judge.stats.analyze import Analysis
 from judge.stats.bootstrap import mean_interval
@@ -280,7 +281,7 @@ def remaining_judgments(judgments: Iterable[Judgment], earlier_scores: Iterable[
             judgment.sample.item,
             judgment.sample.system,
             judgment.rival.system if judgment.rival else "",
-            judgment.criterion.name + suffix,
+            checklist.whole(judgment.criterion).name + suffix,
         )
         not in scored
     ]
@@ -355,7 +356,9 @@ async def run_judges(
         scored = {score.column for score in earlier_scores}
         for name, retrier in retriers.items():
             for criterion in prepared.criteria:
-                retrier.counts.trials[criterion.name].over = criterion.name + column_suffix(prepared, name) in scored
+                over = criterion.name + column_suffix(prepared, name) in scored
+                for part in checklist.parts(criterion):
+                    retrier.counts.trials[part.name].over = over
             remaining = remaining_judgments(judgments(prepared, name), earlier_scores, column_suffix(prepared, name))
             engine = await closing.enter_async_context(_engine(prepared, name, retrier))
             runs.append(_run(prepared, name, remaining, retrier, engine, cache=cache, emit=keep, flush=flush))
@@ -387,6 +390,7 @@ async def windowed_judge(
     loop, under_way = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
     ((name, retrier),) = retriers.items()
     flush = prepared.recording.flush if prepared.recording else lambda: None
+    criteria = _criteria_of_judge(prepared, name)
     async with AsyncExitStack() as closing:
         cache = _cache(prepared)
         closing.callback(cache.close)
@@ -395,9 +399,8 @@ async def windowed_judge(
         async def judged(samples: Sequence[Sample]) -> MetricResult:
             """Return every criterion's row for each of these texts, in their order."""
             rows: dict[tuple[str, str, str], Row] = {}
-            judgments_of_window = [
-                Judgment(sample, criterion) for sample in samples for criterion in _criteria_of_judge(prepared, name)
-            ]
+            wanted = (Judgment(sample, criterion) for sample in samples for criterion in criteria)
+            judgments_of_window = list(by_question(wanted))
 
             def emit(row: Row) -> None:
                 rows[row.item, row.system, row.column] = row
@@ -434,6 +437,8 @@ def _run(
     emit: Callable[[Row], None],
     flush: Callable[[], None],
 ) -> JudgeRun:
+    asked = ((judgment.criterion, judgment.sample) for judgment in judgments_to_make)
+    emit = checklist.collect(asked, column_suffix(prepared, judge), emit)
     return JudgeRun(
         judgments_to_make, prepared.judges[judge], prepared.settings[judge],
         cache=cache, retrier=retrier, emit=emit, flush=flush, counts=retrier.counts,
@@ -474,12 +479,13 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
     if prepared.pairs is not None:
         all_judgments = prepared.pairs.judgments(criteria)
         return [judgment for judgment in all_judgments if is_wanted(prepared, judgment.sample, judgment.criterion)]
-    return [
+    wanted = (
         Judgment(sample, criterion)
         for sample in prepared.samples
         for criterion in criteria
         if is_wanted(prepared, sample, criterion)
-    ]
+    )
+    return list(by_question(wanted))
 
 
 @asynccontextmanager

@@ -15,11 +15,12 @@ from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Sample
-from judge.criteria.render import Renderer, render_step_drafting_prompt
+from judge.criteria.render import render_step_drafting_prompt
 from judge.data import samples
 from judge.execution.retry import Policy, Retrier
 from judge.results.result import Result, load
 from judge.scoring import parse
+from judge.scoring.multi_criteria import make_renderers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ def render(
     second = replace(first, output=rival, system="rival") if isinstance(rival, str) else rival
     pair = [first, *([] if second is None else [_to_sample(second, map)])]
     criteria.check_samples(loaded, pair)
-    prompt = Renderer(loaded, criteria.template_bodies(loaded)).render(*pair)
+    prompt = make_renderers([loaded])[loaded.name].render(*pair)
     return "\n\n".join(message["content"] for message in prompt.messages)
 
 

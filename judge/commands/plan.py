@@ -17,6 +17,7 @@ from judge.config import Judge, RankConfig, RunConfig
 from judge.core.format import dollars, duration, plural
 from judge.core.messages import option
 from judge.core.records import Usage
+from judge.criteria.checklist import questions_of
 from judge.execution import budget
 from judge.execution.engines.batch_api import under_way
 from judge.metrics import asks_judge
@@ -199,7 +200,9 @@ def one_line_estimate(prepared: PreparedRun) -> str:
 
 def _describe_requests(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
     size = len(prepared.pairs.compared) if prepared.pairs else len(prepared.samples)
-    count = size * len(prepared.criteria) * len(prepared.judges)
+    lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
+    more = sum(len(questions_of(criterion, sample)) - 1 for criterion in lists for sample in prepared.samples)
+    count = (size * len(prepared.criteria) + more) * len(prepared.judges)
     line = f"{count:,} judgments to make{f' of the first {size:,} texts' if prepared.rest is not None else ''}"
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):

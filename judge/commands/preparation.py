@@ -24,7 +24,6 @@ from judge.core.errors import ConfigError, CriterionError, DataError, StorageErr
 from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
 from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
-from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
@@ -34,6 +33,7 @@ from judge.metrics import Metric, asks_judge, heuristic, is_rowwise
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.scoring import multi_criteria, strategies
+from judge.scoring.checklist import parts
 from judge.scoring.strategies import SamplingOptions
 from judge.stats.human_agreement import out_of_scale, unknown_criteria
 from judge.table import RUN, stored_samples
@@ -447,7 +447,7 @@ def prompt(
     either = criteria_module.load(criterion, language=language, pairwise=None)
     (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
     first = select_texts(rows, item, system)[0]
-    renderer = Renderer(chosen, criteria_module.template_bodies(chosen))
+    renderer = multi_criteria.make_renderers([chosen])[chosen.name]
     others = [s for s in rows if s.system != first.system]
     rendered = renderer.render(first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None)
     if not system_message:
@@ -476,7 +476,14 @@ def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -
 def configured(criterion: Criterion, config: RunConfig) -> Criterion:
     """Return the criterion with the kind and form of reply that the plan wants."""
     form = "json" if config.structured else criterion.form
-    return replace(criterion, reply=config.reply or criterion.reply, form=form)
+    if not criterion.is_checklist:
+        return replace(criterion, reply=config.reply or criterion.reply, form=form, merged=config.merge_criteria)
+    if config.reply not in (None, "score"):
+        raise ConfigError(
+            f"{option('reply', config.reply)}: the answers of the checklist {criterion.name} are yes or no alone; put "
+            "reply: into the headers of the other criteria"
+        )
+    return replace(criterion, form=form)
 
 
 # Checks and conversions that commands share
@@ -544,17 +551,19 @@ def _load_criteria(
             criterion = criteria_module.in_language(loaded_criteria[name], language)
         else:
             criterion = _load_criterion(name, config, language)
-        chosen.append(replace(configured(criterion, config), merged=config.merge_criteria))
+        chosen.append(configured(criterion, config))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])
-    reject_duplicate_columns([c.name for c in chosen])
+    reject_duplicate_columns([part.name for c in chosen for part in ([c] if not c.is_checklist else [c, *parts(c)])])
     if config.merge_criteria:
         if any(criterion.pairwise for criterion in chosen):
             raise ConfigError(
                 f"{option('merge_criteria')}: it is for criteria that judge one text; leave it out of {command('rank')}"
             )
-        if len(chosen) < 2:
-            raise ConfigError(f"{option('merge_criteria')}: it takes two criteria or more; leave it out")
+        if sum(not criterion.is_checklist for criterion in chosen) < 2:
+            raise ConfigError(
+                f"{option('merge_criteria')}: it takes two criteria or more that are no checklists; leave it out"
+            )
         if wordy := [criterion.name for criterion in chosen if criterion.reply != "score"]:
             raise ConfigError(
                 f"{option('merge_criteria')}: it takes criteria whose reply is a score alone, and {wordy[0]} asks for "
@@ -573,7 +582,8 @@ def _group_merged(
     """Group the criteria that share requests; add a note if merging was requested but is impossible."""
     if not config.merge_criteria or all(provider.decides for provider in judges.values()):
         return ()
-    if not (groups := multi_criteria.group_criteria(chosen, rows)):
+    mergeable = [criterion for criterion in chosen if not criterion.is_checklist]
+    if not (groups := multi_criteria.group_criteria(mergeable, rows)):
         notes.append(f"No two criteria show the same texts: {option('merge_criteria')} had no effect.")
     return groups
 

@@ -32,6 +32,7 @@ from judge.providers.pricing import cost_usd, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.scoring.reread import scale_of_column
 
 if TYPE_CHECKING:
     from judge.commands.preparation import PreparedRun
@@ -286,6 +287,7 @@ def signed_column(
         parts += settings.signature
         parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
         parts += [f"reply={criterion.reply}"] if config.reply else []
+        parts += ["each"] if criterion.is_checklist and not criterion.merged else []
         parts += ["json"] if config.structured else []
         parts += ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
         question = shared_layout(criterion, "repair") if settings.repair else ""
@@ -307,18 +309,15 @@ def signed_column(
         parts += [f"pairs={config.pairs}"] if config.pairs else []
         parts += [f"seed={config.seed}"] if config.pairs or config.orders == 1 else []
     parts.append(f"judge {__version__}")
-    scale, suffix = criterion.scale, column_suffix(prepared, judge)
+    suffix = column_suffix(prepared, judge)
     return Column(
         criterion.name + suffix,
         "criterion",
         "|".join(parts),
-        scale.low,
-        scale.high,
-        scale.labels,
+        **scale_of_column(criterion),
         criterion=criterion.name,
         judge=judge if suffix else "",
         weight=criterion.weight,
-        values=scale.values,
         panel=config.panel if suffix else "mean",
         pass_at=criterion.pass_at,
     )
@@ -344,6 +343,7 @@ def add_counts(counted: Any) -> dict[str, int]:
 
 
 def _criterion(criterion: Criterion) -> dict[str, Any]:
+    questions: Any = criterion.questions_column or to_json([asdict(question) for question in criterion.questions])
     return {
         "digest": criterion.digest,
         "title": criterion.title,
@@ -357,6 +357,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "needs": sorted(criterion.needs),
         "templates": template_texts(criterion),
         **({"examples": [asdict(example) for example in criterion.examples]} if criterion.examples else {}),
+        **({"questions": questions} if questions else {}),
     }
 
 

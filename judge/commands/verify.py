@@ -27,8 +27,8 @@ from judge.metrics.chrf import Chrf
 from judge.metrics.common import references
 from judge.metrics.rouge import PACKAGE, Rouge
 from judge.results.result import Result, analyzed, check_same_run, file_digests, load_finished, run_content, run_digest
-from judge.scoring import expectation
-from judge.scoring.reread import criterion_of, of_judge, reread, settings_of
+from judge.scoring import checklist, expectation
+from judge.scoring.reread import criterion_of, of_judge, reread, scale_of_column, settings_of
 from judge.scoring.strategies import Strategy
 from judge.stats.analyze import judged_columns, panel_column
 from judge.table import RUN, SCORES, Row, Table
@@ -129,8 +129,7 @@ class _Checks:
             self.unchecked += [f"judgments: {error}"] * bool(rows)
             return
         for name, criterion in criteria.items():
-            scale = {field: getattr(criterion.scale, field) for field in ("low", "high", "labels", "values")}
-            self._columns[name] = replace(self._columns[name], **scale)
+            self._columns[name] = replace(self._columns[name], **scale_of_column(criterion))
         outputs = {(sample.item, sample.system): sample.output for sample in self._table.samples}
         recomputed: list[Row] = []
         for row in rows:
@@ -138,7 +137,7 @@ class _Checks:
             method = row.provenance.method if isinstance(row, Score) else row.method
             if isinstance(row, Score) and method == IDENTICAL:
                 recomputed += [replace(row, value=0.5, provenance=preparation.TIE)] if len(set(texts)) == 1 else []
-            elif method in (*get_args(Strategy), None):
+            elif method in (*get_args(Strategy), checklist.METHOD, None):
                 with suppress(ValueError, TypeError):  # several replies that are no list
                     read = reread(row, criteria[row.column], settings[row.column], "\n".join(texts))
                     recomputed.append(_bounded(read, criteria[row.column].scale))

@@ -24,6 +24,8 @@ Form = Literal["text", "json", "decision", "merged"]
 a JSON object about several criteria."""
 Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
+Ask = Literal["together", "each"]
+"""How the questions of a checklist are asked: all in one request, or in a request each."""
 Reading = Literal["strict", "prose", "repaired"]
 """How the score of a reply was read: in the requested form, out of a sentence, or after a question for it alone."""
 Message = Mapping[str, str]
@@ -192,8 +194,9 @@ class Criterion:
 
     Without a `template`, the built-in layout asks the `question`, and shows the columns in `show` (default: the source,
     if there is one). `levels` describes labels of the scale. A value of `pass_at` or more passes. `questions` make it a
-    checklist, and `questions_column` one with its own questions for each item. `cite` asks for the sentence that
-    decided the score. `seen` has the digests of texts whose ratings no estimate may use.
+    checklist, and `questions_column` one with its own questions for each text. They are sent in one request or in a
+    request each (`ask`), each by a criterion of its own, whose `part` is the question's number. `cite` asks for the
+    sentence that decided the score. `seen` has the digests of texts whose ratings no estimate may use.
     """
 
     name: str
@@ -218,9 +221,16 @@ class Criterion:
     examples: tuple[Example, ...] = ()
     questions: tuple[ChecklistQuestion, ...] = ()
     questions_column: str = ""
+    ask: Ask = "together"
+    part: int = 0
     cite: bool = False
     seen: frozenset[str] = frozenset()
     said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def is_checklist(self) -> bool:
+        """Whether the criterion consists of questions."""
+        return bool(self.questions or self.questions_column)
 
     @property
     def pairwise(self) -> bool:
@@ -248,7 +258,7 @@ class Criterion:
             "examples": examples,
             "questions": questions,
         }
-        more |= {"questions_column": self.questions_column, "cite": self.cite}
+        more |= {"questions_column": self.questions_column, "cite": self.cite, "each": self.ask == "each"}
         return *parts, *halves, *((name, value) for name, value in more.items() if value)
 
     @property
@@ -412,13 +422,14 @@ def _listed(pairs: list[Any]) -> tuple[tuple[str, float], ...]:
 class Provenance:
     """How a value was produced.
 
-    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `panel`, `identical` or `metric`. For a
+    `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `checklist`, `panel`, `identical` or
+    `metric`. For a
     judgment, `mass` is the probability on the scale (0–1), `distribution` this mass by label, `entropy` that of the
     normalised distribution (nats), `argmax` its likeliest label. `low` and `high` bound the value, given the
-    probability that was not seen. `n` is the number of draws, `reason` the judge's reason, `raw` its reply. `note`
-    holds further information, such as why a better method was not used. `reading` says how a reply's score was read,
-    None where no text was. `quote` is the sentence that the judge cites, `answers` are those to a checklist's
-    questions.
+    probability that was not seen. `n` is the number of draws or of questions, `reason` the judge's reason, `raw` its
+    reply. `note` holds further information, such as why a better method was not used. `reading` says how a reply's
+    score was read, None where no text was. `quote` is the sentence that the judge cites, `answers` are those to a
+    checklist's questions.
     """
 
     method: str
@@ -439,12 +450,16 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistAnswer:
-    """The answer to one question of a checklist: `value` is the probability of yes, or 0 or 1 without probabilities."""
+    """The answer to one question of a checklist: `value` is the probability of yes, or 0 or 1 without probabilities.
+
+    It is None if there is no answer: `error` is then the class name of the error, and `provenance.note` its message.
+    """
 
     question: str
     weight: float
-    value: float
+    value: float | None
     provenance: Provenance
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +490,7 @@ class Failure:
 
     `stage` is where it failed (`render`, `request`, `parse`, `metric`), `error` an error's class name, `message` what
     happened, `raw` the reply, if there was one. A judge's reply has its `method`, and its `reading` if a repair
-    question was asked, as in `Provenance`: these say what `raw` holds.
+    question was asked, as in `Provenance`: these say what `raw` holds. `answers` are those to a checklist's questions.
     """
 
     item: str
@@ -488,6 +503,7 @@ class Failure:
     rival: str = ""
     method: str | None = None
     reading: Reading | None = None
+    answers: tuple[ChecklistAnswer, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -20,8 +20,10 @@ from judge.core.format import text_name
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
+from judge.criteria.checklist import questions_of, read_questions, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
+    Header,
     builtin_prompts,
     check_comparison,
     check_pass_at,
@@ -125,6 +127,8 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
                 f"{lacks.where + ': ' if lacks.where else ''}{text_name(lacks.item, lacks.system)} has no "
                 f"{name}, which the criterion {criterion.name} reads; {len(rows)} of {len(samples)} samples lack it"
             )
+    for sample in samples if criterion.questions_column else ():
+        questions_of(criterion, sample)
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
             f"{criterion.path}: never shows the judged text; put {{{{ output | fenced('output') }}}} into it"
@@ -405,14 +409,15 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     if own and header.show:
         raise CriterionError(f"{path}: show: is for a criterion without a template; this one shows what it prints")
     if not own and (header.question.strip() or header.questions):
-        text = f"{text.rstrip()}\n{question_template(header.show)}"
+        text = f"{text.rstrip()}\n{question_template(header.show, checklist=bool(header.questions))}"
     elif not own and not path.endswith(".jinja"):
         raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
     examples = read_examples(path, text, header.examples, header.scale) if header.examples else ()
+    questions = header.questions
     criterion = Criterion(
         name=name,
         template=text,
-        scale=header.scale,
+        scale=_scale(header, language),
         reply=header.reply,
         weight=header.weight,
         title=header.title.strip() or name,
@@ -425,6 +430,9 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         show=tuple(header.show),
         levels=tuple(header.levels.items()),
         pass_at=header.pass_at if isinstance(header.pass_at, float) else None,
+        questions=() if isinstance(questions, str) else questions,
+        questions_column=questions if isinstance(questions, str) else "",
+        ask=header.ask,
         cite=header.cite,
         seen=frozenset(header.seen),
     )
@@ -436,11 +444,26 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     return with_needs(criterion)
 
 
+def _scale(header: Header, language: str) -> Scale:
+    """The scale of a header; that of a checklist without one is yes and no."""
+    return yes_no(language) if header.questions and "scale" not in header.model_fields_set else header.scale
+
+
 def with_needs(criterion: Criterion) -> Criterion:
-    """The criterion with what its texts make it need. Raises CriterionError like `check_comparison`."""
-    needs = required_variables(criterion, template_texts(criterion)).union(criterion.show)
-    made = replace(criterion, needs=needs)
+    """The criterion with what its texts and its questions make it need.
+
+    Raises CriterionError like `check_comparison`, and for a checklist whose templates never show its questions.
+    """
+    texts = template_texts(criterion)
+    columns = {*criterion.show, criterion.questions_column} - {""}
+    merged = criterion.ask == "together" if criterion.is_checklist else criterion.merged
+    made = replace(criterion, needs=required_variables(criterion, texts) | columns, merged=merged)
     check_comparison(made)
+    if made.is_checklist and not any("this.questions" in text for text in texts.values()):
+        raise CriterionError(
+            f'{made.path}: never shows its questions; write {{% extends "layouts/checklist.jinja" %}}, or print '
+            "this.questions"
+        )
     return made
 
 
@@ -448,6 +471,8 @@ def in_language(criterion: Criterion, language: str) -> Criterion:
     """A criterion that is a question alone, with the built-in layouts of a language; any other as it came."""
     if criterion.language == language or not is_question_template(template_body(criterion.template)):
         return criterion
+    if criterion.is_checklist and criterion.scale == yes_no(criterion.language):
+        criterion = replace(criterion, scale=yes_no(language))
     return finalize(replace(criterion, language=language, layouts={}))
 
 
@@ -461,7 +486,15 @@ def finalize(criterion: Criterion) -> Criterion:
     if not result.template:
         result = _with_question_template(result)
     examples = check_examples(((result.path, example) for example in result.examples), result.scale)
-    result = replace(result, examples=examples)
+    try:
+        questions = read_questions(result.questions) if result.questions else ()
+    except ValueError as error:
+        raise CriterionError(f"{result.path}: questions: {error}") from error
+    if result.is_checklist and (result.scale.question != "predicate" or result.reply != "score"):
+        raise CriterionError(
+            f"{result.path}: the answers of a checklist are yes or no alone; leave out scale and reply"
+        )
+    result = replace(result, examples=examples, questions=questions)
     if result.pass_at is not None:
         try:
             check_pass_at(result.pass_at, result.scale)
@@ -469,7 +502,8 @@ def finalize(criterion: Criterion) -> Criterion:
             raise CriterionError(f"{result.path}: pass_at: {error}") from error
     if front_matter(result.template):
         header = read_header(result.path, result.template)
-        says = replace(result, scale=header.scale, steps=tuple(header.steps), reply=header.reply).told[2:6]
+        scale = _scale(header, result.language)
+        says = replace(result, scale=scale, steps=tuple(header.steps), reply=header.reply).told[2:6]
         if says not in (result.told[2:6], result.said[2:6]):
             raise CriterionError(
                 f"{result.path}: the header of its template says another scale, steps or reply than the Criterion has; "
@@ -480,7 +514,7 @@ def finalize(criterion: Criterion) -> Criterion:
 
 def _with_question_template(criterion: Criterion) -> Criterion:
     """A criterion without a template, with the built-in one. Its scale, levels and columns may be as in a header."""
-    if not criterion.question.strip() and not criterion.questions:
+    if not criterion.question.strip() and not criterion.is_checklist:
         raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
     raw: Any = criterion
     try:
@@ -489,7 +523,9 @@ def _with_question_template(criterion: Criterion) -> Criterion:
     except ValueError as error:
         raise CriterionError(f"{criterion.name}: {error}") from None
     levels = tuple((str(label), text) for label, text in dict(raw.levels).items())
-    template = question_template(show)
+    template = question_template(show, checklist=raw.is_checklist)
+    if raw.is_checklist and scale == Criterion("").scale:
+        scale = yes_no(raw.language)
     return replace(criterion, template=template, scale=scale, show=tuple(show), levels=levels)
 
 

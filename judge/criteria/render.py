@@ -27,6 +27,7 @@ from jinja2 import meta, nodes
 
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Prompt, Sample, Scale
+from judge.criteria.checklist import part_name
 from judge.criteria.sandbox import (
     CPU_SECONDS,
     LIMITS,
@@ -149,6 +150,10 @@ def _view_of(criterion: Criterion) -> CriterionView:
         question=criterion.question,
         levels=criterion.levels,
         examples=criterion.examples,
+        questions=tuple(
+            (json.dumps(part_name(criterion.name, number), ensure_ascii=False), question.text)
+            for number, question in enumerate(criterion.questions, 1)
+        ),
         cite=criterion.cite,
     )
 

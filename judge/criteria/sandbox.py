@@ -94,6 +94,7 @@ class CriterionView:
     numbers between them, without a gap, from the lowest up. `cut` marks where the material ends and the question
     begins: nothing, except where the two go to a decision endpoint apart, or several questions follow one material.
     `levels` are labels, or ranges of them, with their descriptions. `cite` says that a quote is asked for.
+    `questions` has the key and the text of each question of a checklist that is asked here.
     """
 
     title: str
@@ -109,6 +110,7 @@ class CriterionView:
     question: str = ""
     levels: tuple[tuple[str, str], ...] = ()
     examples: tuple[Example, ...] = ()
+    questions: tuple[tuple[str, str], ...] = ()
     cite: bool = False
 
 
@@ -292,9 +294,11 @@ def _unpack(data: bytes) -> tuple[Templates, dict[str, Any]]:
     for name, fields in views.items():
         labels, numbers, _ = fields.pop("scale").values()
         scale, steps = Scale(tuple(labels), tuple(numbers)), tuple(fields.pop("steps"))
-        levels = tuple(map(tuple, fields.pop("levels")))
+        levels, questions = (tuple(map(tuple, fields.pop(field))) for field in ("levels", "questions"))
         examples = tuple(Example(**example) for example in fields.pop("examples"))
-        variables[name] = CriterionView(**fields, scale=scale, steps=steps, levels=levels, examples=examples)
+        variables[name] = CriterionView(
+            **fields, scale=scale, steps=steps, levels=levels, questions=questions, examples=examples
+        )
     variables |= {name: Slot(*slot) for name, slot in slots.items()}
     return Templates(first, tuple(map(tuple, texts)), *rest), variables
 

@@ -23,8 +23,10 @@ from judge.core.errors import CriterionError
 from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import ALIASES, Criterion, ReplyKind, Scale
+from judge.core.records import ALIASES, Ask, ChecklistQuestion, Criterion, ReplyKind, Scale
+from judge.criteria.checklist import read_questions, yes_no
 from judge.criteria.sandbox import Sandbox
+from judge.text import DEFAULT_LANGUAGE
 
 MAX_LABELS, MAX_EXAMPLES = 1_000, 20
 _LARGEST = 1_000_000_000
@@ -35,8 +37,9 @@ _RANGE = re.compile(r"([-+]?[0-9][0-9.]*)\s*[-–~]\s*([-+]?[0-9][0-9.]*)")
 _WHOLE = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
 _SHOWN = 12
 """Labels of a scale that a message lists."""
-_EXTENDS_QUESTION = '{% extends "layouts/question.jinja" %}\n'
-_QUESTION = re.compile(rf'\s*{re.escape(_EXTENDS_QUESTION)}({{% set shown_fields = \[(\("(\w+)", \3\), )+\] %}}\n)?')
+_QUESTION = re.compile(
+    r'\s*{% extends "layouts/(?:question|checklist)\.jinja" %}\n({% set shown_fields = \[(\("(\w+)", \3\), )+\] %}\n)?'
+)
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
 
@@ -52,10 +55,11 @@ def front_matter(text: str) -> str:
     return text[: match.end("yaml")] if match else ""
 
 
-def question_template(show: Sequence[str] = ()) -> str:
-    """Return the template of a criterion that is a question alone, which shows these variables beside the text."""
+def question_template(show: Sequence[str] = (), *, checklist: bool = False) -> str:
+    """Return the template of a criterion that is a question alone, or a checklist, and shows these variables."""
     fields = "".join(f'("{name}", {name}), ' for name in show)
-    return _EXTENDS_QUESTION + (f"{{% set shown_fields = [{fields}] %}}\n" if fields else "")
+    extends = f'{{% extends "layouts/{"checklist" if checklist else "question"}.jinja" %}}\n'
+    return extends + (f"{{% set shown_fields = [{fields}] %}}\n" if fields else "")
 
 
 def is_question_template(body: str) -> bool:
@@ -142,6 +146,17 @@ _EXAMPLE = _object(
     ("score",), output=_TEXT, text=_TEXT, score={"type": ["string", "number"]}, reason=_TEXT, source=_TEXT
 )
 _EXAMPLES_SCHEMA = {"anyOf": [{"type": "array", "items": _EXAMPLE, "maxItems": MAX_EXAMPLES}, _TEXT]}
+_CHECKLIST_QUESTION = _object(("text",), text=_TEXT, weight={"type": "number", "exclusiveMinimum": 0})
+_QUESTIONS_SCHEMA = {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, _CHECKLIST_QUESTION]}}]}
+
+
+def _questions(raw: Any) -> tuple[ChecklistQuestion, ...] | str:
+    """The questions of a header, or the name of their column."""
+    if isinstance(raw, str):
+        if not raw.strip():
+            raise ValueError("names no column")
+        return raw.strip()
+    return read_questions(raw)
 
 
 class Header(BaseModel):
@@ -170,9 +185,12 @@ class Header(BaseModel):
     examples: Annotated[list[Any] | str, WithJsonSchema(_EXAMPLES_SCHEMA)] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
     )
-    questions: list[str | dict[str, Any]] | str = Field(
-        [], description="Questions of a checklist, each text with an optional weight, or the column that has them."
+    questions: Annotated[
+        tuple[ChecklistQuestion, ...] | str, PlainValidator(_questions), WithJsonSchema(_QUESTIONS_SCHEMA)
+    ] = Field(
+        (), description="Questions of a checklist, each text with an optional weight, or the column that has them."
     )
+    ask: Ask = Field("together", description="Whether the questions are sent in one request or in a request each.")
     cite: bool = Field(False, description="Whether the judge quotes the sentence that decided the score.")
     seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
         [], description="Digests of texts whose ratings were used; no estimate uses them."
@@ -202,6 +220,9 @@ def read_header(label: str, text: str) -> Header:
         header = Header.model_validate(keys | ({"levels": {}} if levels else {}))
     except ValidationError as error:
         raise _bad_key(label, parsed.lines, error) from error
+    if problem := _checklist_problem(header):
+        key, text = problem
+        raise CriterionError(f"{label}:{parsed.lines[key]}: {key}: {text}")
     if levels and "scale" not in keys:
         header = header.model_copy(update={"scale": _scale_of_levels(levels)})
     if not keys.keys() & {"scale", "question", "questions", "levels", "examples"}:
@@ -307,7 +328,8 @@ def _pass_value(header: Header) -> float:
     For a label of a scale of words it is the middle between the label and the next lower one, so that a text passes if
     this label, or a better one, is the nearest to its value. Means over probabilities rarely reach the label itself.
     """
-    scale, given, share = header.scale, header.pass_at, header.threshold
+    given, share = header.pass_at, header.threshold
+    scale = yes_no(DEFAULT_LANGUAGE) if header.questions else header.scale  # the shares of a checklist are 0 to 1
     if given is not None and share is not None:
         raise ValueError("pass_at and threshold say the same; write one of them")
     if share is not None:
@@ -331,6 +353,20 @@ def check_pass_at(value: float, scale: Scale) -> float:
         share = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
         raise ValueError(f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{share}")
     return value
+
+
+def _checklist_problem(header: Header) -> tuple[str, str] | None:
+    """The key that does not go with the questions, or their absence, and why."""
+    given = header.model_fields_set
+    if not header.questions:
+        return ("ask", "is for a checklist; write its questions:") if "ask" in given else None
+    if "scale" in given and header.scale.question != "predicate":
+        return "scale", "the answers of a checklist are {labels: [yes, no], values: [1, 0]}, in words of your own"
+    if header.reply != "score":
+        return "reply", "the answers of a checklist are yes or no alone"
+    other = next((key for key in ("allow_half", "examples", "cite") if getattr(header, key)), None)
+    other = "levels" if "levels" in given else other
+    return (other, "does not go with questions:") if other else None
 
 
 def _bad_key(label: str, lines: dict[str, int], error: ValidationError) -> CriterionError:

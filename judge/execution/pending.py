@@ -22,7 +22,8 @@ from itertools import chain, groupby, zip_longest
 from typing import Any
 
 from judge.core.records import Criterion, Failure, Prompt, Request, Response, Sample, Score, Usage
-from judge.scoring import multi_criteria
+from judge.criteria.checklist import questions_of
+from judge.scoring import checklist, multi_criteria
 from judge.scoring.strategies import MERGED, Answer, Repair, SamplingOptions, Strategy
 
 Row = Score | Failure
@@ -102,6 +103,23 @@ class PendingRequest:
     state: State = State.QUEUED
     answer: Answer | None = None
     alone: bool = False
+
+
+def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
+    """Replace every judgment by a checklist with one for each question about its text.
+
+    Raises DataError if the text's column has no questions.
+    """
+    parts: dict[str, list[Criterion]] = {}
+    for judgment in judgments:
+        criterion = judgment.criterion
+        if not criterion.is_checklist:
+            yield judgment
+            continue
+        if criterion.name not in parts:
+            parts[criterion.name] = checklist.parts(criterion)
+        for part in parts[criterion.name][: len(questions_of(criterion, judgment.sample))]:
+            yield Judgment(judgment.sample, part)
 
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:

@@ -24,7 +24,7 @@ from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
 from judge.results.validation import flat, read
-from judge.scoring.reread import criterion_of, of_judge, reread_rows, settings_of
+from judge.scoring.reread import criterion_of, of_judge, reread_rows, scale_of_column, settings_of
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
 from judge.stats.bootstrap import item_means
@@ -569,9 +569,8 @@ def _read_again(result: Result, given: Mapping[str, Any], allow_half: bool | Non
     judges = {}
     for column in table.columns:
         if column.name in criteria:
-            scale = again.criteria[column.name].scale
             signature = f"{column.signature}|reread {described}" if changed else column.signature
-            judges[column.name] = replace(column, signature=signature, labels=scale.labels, values=scale.values)
+            judges[column.name] = replace(column, signature=signature, **scale_of_column(again.criteria[column.name]))
     panels = {name: panel_column(columns) for name, columns in judged_columns(judges.values()).items()}
     columns = [{**judges, **panels}.get(column.name, column) for column in table.columns]
     total = plural(sum(row.column in criteria for row in again.rows), "value")

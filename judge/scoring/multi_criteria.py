@@ -15,7 +15,7 @@ from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Choice, Criterion, Prompt, Sample, Token
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer, SharedLayout
-from judge.scoring import parse
+from judge.scoring import checklist, parse
 
 
 class PromptRenderer(Protocol):
@@ -29,14 +29,24 @@ class PromptRenderer(Protocol):
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
     """Return the renderer of each criterion by name; criteria to be merged share one.
 
+    Each part of a checklist has one. That of the checklist itself renders all questions, or the first of those that are
+    asked in a request each.
+
     Raises CriterionError if a template does not compile.
     """
-    together = [criterion for criterion in criteria if criterion.merged]
+    together = [criterion for criterion in criteria if criterion.merged and not criterion.is_checklist]
     merger = _Merger(together) if together else None
-    return {
-        c.name: _MemberRenderer(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c))
-        for c in criteria
-    }
+    renderers: dict[str, PromptRenderer] = {}
+    for c in criteria:
+        if c.is_checklist and c.name not in renderers:
+            questions = checklist.Questions(checklist.whole(c))
+            for part in (replace(questions.checklist, part=1), *checklist.parts(questions.checklist)):
+                renderers[part.name] = _PartRenderer(questions, part.part)
+        elif not c.is_checklist:
+            renderers[c.name] = (
+                _MemberRenderer(merger, c.name) if merger and c.merged else Renderer(c, template_bodies(c))
+            )
+    return renderers
 
 
 def group_criteria(criteria: Sequence[Criterion], samples: Sequence[Sample]) -> list[list[Criterion]]:
@@ -71,6 +81,16 @@ class _MemberRenderer:
         if isinstance(prompt, CriterionError):
             raise prompt
         return prompt
+
+
+class _PartRenderer:
+    """Renders a part of a checklist."""
+
+    def __init__(self, questions: checklist.Questions, part: int) -> None:
+        self._questions, self._part = questions, part
+
+    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+        return self._questions.render(sample, self._part)
 
 
 class _Merger:

@@ -9,8 +9,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args
 
 from judge.core.errors import ConfigError, ParseError
-from judge.core.records import Choice, Column, Criterion, Failure, Provenance, Response, Sample, Scale, Score
-from judge.scoring import parse, strategies
+from judge.core.records import (
+    ChecklistQuestion,
+    Choice,
+    Column,
+    Criterion,
+    Failure,
+    Provenance,
+    Response,
+    Sample,
+    Scale,
+    Score,
+)
+from judge.scoring import checklist, parse, strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 _OLD = (
@@ -56,10 +67,22 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
     try:
         labels, values = stored["scale"]["labels"], stored["scale"]["values"]
         scale = Scale(tuple(labels), tuple(values), stored["scale"].get("halves", False))
-        merged = stored["form"] == "merged"
-        return Criterion(name, "", scale, stored["reply"], title=stored["title"], merged=merged)
+        merged, questions = stored["form"] == "merged", stored.get("questions", ())
+        questions_column = questions if isinstance(questions, str) else ""
+        asked = () if questions_column else tuple(ChecklistQuestion(**question) for question in questions)
+        return Criterion(
+            name, "", scale, stored["reply"], title=stored["title"], merged=merged, questions=asked,
+            questions_column=questions_column,
+        )  # fmt: skip
     except (AttributeError, KeyError, TypeError):
         raise ConfigError(_OLD) from None
+
+
+def scale_of_column(criterion: Criterion) -> dict[str, Any]:
+    """Return the fields of a column that a criterion's scale decides: a checklist's shares (0–1) have no labels."""
+    scale = criterion.scale
+    ends = {"low": scale.low, "high": scale.high}
+    return ends if criterion.is_checklist else {**ends, "labels": scale.labels, "values": scale.values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +156,11 @@ def reread(
     metrics, panels, identical texts, unanswered requests, refused decisions.
     """
     source = row.provenance if isinstance(row, Score) else row
+    if source.answers:
+        questions = [ChecklistQuestion(answer.question, answer.weight) for answer in source.answers]
+        parts = [reread(part, criterion, settings, judged) for part in checklist.split(row)]
+        combined = checklist.combine(row.column, questions, parts)
+        return row if _equal(asdict(row), asdict(combined)) else combined
     known = source.raw or (isinstance(source, Provenance) and source.distribution)
     if source.method not in get_args(Strategy) or not known:
         return row
@@ -230,6 +258,8 @@ def _equal(stored: Any, new: Any) -> bool:
     """Return whether two fields of a score are equal, but for rounding and notes."""
     if isinstance(stored, Mapping) and isinstance(new, Mapping):
         return stored.keys() == new.keys() and all(_equal(stored[key], new[key]) for key in stored.keys() - {"note"})
+    if isinstance(stored, tuple) and isinstance(new, tuple):
+        return len(stored) == len(new) and all(map(_equal, stored, new))
     if isinstance(stored, float) and isinstance(new, float):
         return math.isclose(stored, new, rel_tol=1e-9, abs_tol=1e-12)
     return bool(stored == new)

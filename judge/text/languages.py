@@ -31,6 +31,8 @@ class Language:
     `stops` end a sentence without white space after them, and so does a full stop after one of the letters `final`.
     What stands between `quotes` (pairs of marks) stays in its sentence, which goes on after them with what the regular
     expression `goes_on` matches.
+
+    `yes_no` are the answers to a question, as people write them.
     """
 
     code: str
@@ -45,6 +47,7 @@ class Language:
     final: str = ""
     quotes: tuple[tuple[str, str], ...] = ()
     goes_on: str = ""
+    yes_no: tuple[str, str] = ("yes", "no")
 
     @property
     def tokenizer(self) -> str:
@@ -57,13 +60,15 @@ _TABLE = (
     Language(
         "ja", "Japanese", ("ja",), "ja-mecab", HAN + KANA, KANA, spaced=False, stops="。！？｡",
         quotes=(("「", "」"), ("『", "』"), ("（", "）")), goes_on="[とのをにがは]|って|など",
+        yes_no=("はい", "いいえ"),
     ),
     Language(
         "ko", "Korean", ("ko",), "ko-mecab", HANGUL, final="다요죠까",
-        goes_on=r"이?라[고는며]|이?라면서|하[고며]\s|[고며]\s",
+        goes_on=r"이?라[고는며]|이?라면서|하[고며]\s|[고며]\s", yes_no=("예", "아니요"),
     ),
     Language(
         "zh", "Chinese", ("zh", "zh-words"), "zh", HAN, least=20, spaced=False, stops="。！？｡", quotes=(("（", "）"),),
+        yes_no=("是", "否"),
         goes_on=(  # who speaks, and a verb of saying that is no part of 听说, 知道, 小说, 疑问 …
             r"[^\s。！？…，,：:“”「」『』]{0,9}?(?<![听聽据據传傳虽雖小知味街轨軌难難学學疑访訪顾顧])"
             r"(?:[说說问問道喊叫答]|回答)[道着著完了]?(?=[。，,：:；！？]|\Z)"
