@@ -31,6 +31,7 @@ from judge.providers import Provider
 from judge.providers.pricing import cost_usd, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
+from judge.scoring.checklist import whole
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 from judge.scoring.reread import scale_of_column
 
@@ -68,6 +69,8 @@ def prompt_skeletons(
         criteria = {j.criterion.name: j.criterion for j in judgments}
         renderers = make_renderers(list(criteria.values()))
         for criterion in criteria.values():
+            if criterion.part > 1:  # the first one's prompt stands for the checklist
+                continue
             prompt_kind = (
                 criterion.name,
                 criterion.form,
@@ -87,7 +90,7 @@ def prompt_skeletons(
                     "usual": usual,
                     "others": [[*key, number] for key, number in numbers.items() if number != usual],
                 }
-            columns[criterion.name + suffix] = columns_by_kind[prompt_kind]
+            columns[whole(criterion).name + suffix] = columns_by_kind[prompt_kind]
     return {"sheets": list(map(json.loads, sheet_numbers)), "asked": columns}
 
 

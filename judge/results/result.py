@@ -29,6 +29,7 @@ from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
 from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
+from judge.stats.checklists import Checklist, checklists
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
@@ -126,6 +127,14 @@ class Result:
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and system."""
         return self.table.to_frame(wide)
+
+    @cached_property
+    def checklists(self) -> tuple[Checklist, ...]:
+        """Return the questions of each checklist with the share of yes by system, those that fail most first.
+
+        For data too large to be held, these are the shares of the first texts.
+        """
+        return checklists(self.table)
 
     def where(self, **columns: Value | Sequence[Value]) -> Result:
         """Return the result of the texts whose columns have these values: `result.where(channel="email")`.

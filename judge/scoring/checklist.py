@@ -138,8 +138,10 @@ def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
 
 
 def split(row: Row) -> list[Row]:
-    """Return the rows of a checklist's parts that `combine` made this row of, all in its column."""
+    """Return the rows of the parts that `combine` made this row of, in its column; any other row alone."""
     source = row.provenance if isinstance(row, Score) else row
+    if not source.answers:
+        return [row]
     stage = row.stage if isinstance(row, Failure) else ""
     rows: list[Row] = []
     for answer in source.answers:

@@ -94,6 +94,11 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
     facts = tuple((name, " · ".join(values)) for name, values in named if values)
     if facts:
         yield Facts(facts)
+    for row in scores:
+        if answers := build_finding(row, columns[row.column]).answers:
+            cells = tuple(tuple(map(Cell, answer)) for answer in answers)
+            heads = tuple(Column(head, numeric=False) for head in ("answer", column_title(row.column)))
+            yield Table(heads, cells, name=f"answers-{row.column}-{sample.system}")
     if lines := _questions(rows, columns):
         cells = tuple(tuple(Cell(text) for text in line.cells) for line in lines)
         yield Table(tuple(Column(head, numeric=False) for head in HEADS), cells, name=f"qags-{sample.system}")
@@ -139,4 +144,5 @@ def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataCol
 def _record(row: Score | Failure) -> dict[str, Any]:
     fields = ("item", "system", "rival", "column", "value", "method", "reading", "reason", "error", "message")
     source = row.provenance if isinstance(row, Score) else row
-    return {name: getattr(row, name, getattr(source, name, None)) for name in fields}
+    answers = {"answers": [asdict(answer) for answer in source.answers]} if source.answers else {}
+    return {name: getattr(row, name, getattr(source, name, None)) for name in fields} | answers

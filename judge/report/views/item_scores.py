@@ -39,8 +39,8 @@ class Finding:
 
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
     over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
-    produced. `place` is its column's among the measures, None if it stands for several columns. `below` is what passes,
-    if this value does not.
+    produced. `answers` are those to a checklist's questions, each with its question. `place` is its column's among the
+    measures, None if it stands for several columns. `below` is what passes, if this value does not.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Finding:
     failure: Failure | None = None
     place: int | None = None
     below: str = ""
+    answers: tuple[tuple[str, str], ...] = ()
 
     @property
     def abstained(self) -> bool:
@@ -67,7 +68,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     """Lay out a row; its value has this many decimals."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
-        return Finding(value="", replies=_replies(row), failure=row, **names)
+        return Finding(value="", replies=_replies(row), failure=row, answers=_answers(row), **names)
     p = row.provenance
     bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
     share = share_of_scale(column, row.value) if column.better else None
@@ -81,8 +82,20 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         method=_method_text(p, places),
         reason=p.reason or "",
         below=pass_text(column) if column.passes(row.value) is False else "",
+        answers=_answers(p),
         **names,
     )
+
+
+def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
+    """Return the answers of a checklist: a mark, the probability of yes if there is one, and the question."""
+    marked = []
+    for answer in source.answers:
+        known = "" if answer.provenance.mass is None else f" {answer.value:.2f}"
+        mark = "? no answer" if answer.value is None else f"{'✓' if answer.value >= 0.5 else '✗'}{known}"
+        weight = "" if answer.weight == 1 else f" (weight {answer.weight:g})"
+        marked.append((mark, answer.question + weight))
+    return tuple(marked)
 
 
 def _replies(source: Provenance | Failure) -> Replies:

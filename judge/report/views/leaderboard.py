@@ -37,6 +37,7 @@ from judge.report.format import (
 from judge.report.views import items, panel
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
+from judge.report.views.checklists import checklist_blocks, checklist_summary
 from judge.report.views.columns import (
     Group,
     compared_columns,
@@ -204,6 +205,7 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
         yield _short_table(result, board)
     if lowest := worst_texts(result, _EXCERPTS):
         yield Excerpts("Lowest", tuple(_excerpt(result, *text) for text in lowest))
+    yield from checklist_summary(result)
     if facts := agreement_facts(result):
         yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
     else:
@@ -212,6 +214,8 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
+    if result.checklists:
+        yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield from reading_section(result)

@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
 from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph, Section, table
 from judge.results.result import Result
+from judge.scoring.checklist import split
 
 _PHRASES = {
     "logprobs": "gives no token probabilities",
@@ -132,7 +134,8 @@ def build_provenance(result: Result) -> Provenance:
     notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
     banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
     banners += warnings(info)
-    by_mass = [s.provenance for s in result.table.scores if s.provenance.method in ("logprobs", "decisions")]
+    judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
+    by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
     masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
     if thin := [mass for mass in masses if mass < _MIN_MASS]:
         banners.append(
@@ -230,7 +233,8 @@ def readings(result: Result) -> tuple[Readings, ...]:
     data, of which the table has only the first rows.
     """
     counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
-    for row in () if "streamed" in result.info else result.table.rows():
+    rows = () if "streamed" in result.info else result.table.rows()
+    for row in chain.from_iterable(map(split, rows)):
         if row.column in counts:
             if isinstance(row, Failure):
                 counts[row.column]["unread"] += row.stage == "parse"
@@ -294,11 +298,11 @@ def _facts(result: Result) -> tuple[tuple[str, str], ...]:
 
 
 def _methods_by_column(result: Result) -> dict[str, Counter[str]]:
-    """Count the scores of each criterion column by method."""
+    """Count the scores of each criterion column by method, and the answers of checklists."""
     counts = {column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"}
     for score in result.table.scores:
         if score.column in counts:
-            counts[score.column][score.provenance.method] += 1
+            counts[score.column].update(part.provenance.method for part in split(score) if isinstance(part, Score))
     return counts
 
 

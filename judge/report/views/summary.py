@@ -13,6 +13,7 @@ from judge.results.result import Result
 from judge.results.validation import Criterion, flat
 from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
+from judge.stats.checklists import Checklist
 from judge.stats.correlation import Matrix
 from judge.stats.pairwise import Standing
 from judge.stats.score_drivers import Drivers
@@ -109,6 +110,7 @@ class Means:
     agreement: tuple[Agreement, ...] = ()
     splits: tuple[Splits, ...] = ()
     drivers: tuple[Drivers, ...] = ()
+    checklists: tuple[Checklist, ...] = ()
     failures: tuple[FailureKind, ...]
     readings: tuple[Readings, ...] = ()
     info: Mapping[str, Any]
@@ -153,6 +155,7 @@ def means_data(
                 for key, e in result.repeats.items()
             ),
             calibrated=result.calibrated,
+            checklists=result.checklists,
             rated=tuple(map(flat, result.rated)),
             agreement=_agreement(result),
             splits=panel_splits(result.table),

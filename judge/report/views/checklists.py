@@ -1,0 +1,56 @@
+"""The questions of checklists that fail most, by system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from judge.core.format import one_line, plural
+from judge.report.document import Block, Cell, Heading, Table
+from judge.report.document import Column as Head
+from judge.report.format import column_title
+from judge.results.result import Result
+from judge.stats.checklists import Checklist, QuestionShare
+
+_MOST = 3  # questions in the summary
+_MAX_NAME = 60
+_KEY = "Share of yes, the lowest first."
+
+
+def checklist_blocks(result: Result) -> Iterator[Block]:
+    """Yield a table of questions and systems for each checklist."""
+    for checklist in result.checklists:
+        if len(result.checklists) > 1:
+            yield Heading(column_title(checklist.column))
+        yield _table(result, checklist, checklist.questions, name=f"checklist-{checklist.column}")
+
+
+def checklist_summary(result: Result) -> Iterator[Table]:
+    """Yield a table of the questions that fail most, for each criterion."""
+    judges = {column.name: column.judge for column in result.table.columns}
+    for checklist in result.checklists:
+        failing = [question for question in checklist.questions if question.lowest[0] < 1][:_MOST]
+        if failing and not judges[checklist.column]:
+            caption = f"Questions of {column_title(checklist.column)} that fail most"
+            yield _table(result, checklist, failing, caption=caption, name=f"checklist-{checklist.column}", short=True)
+
+
+def _table(result: Result, checklist: Checklist, questions: Sequence[QuestionShare], **fields: Any) -> Table:
+    weighted = len({question.weight for question in checklist.questions}) > 1
+    unanswered = any(question.unanswered for question in questions)
+    systems = result.table.systems
+    heads = [Head("question", numeric=False), *([Head("weight")] if weighted else [])]
+    heads += [Head(one_line(system, _MAX_NAME), better="higher") for system in systems]
+    heads += [Head("unanswered")] if unanswered else []
+    rows = []
+    for question in questions:
+        cells = [Cell(question.question)]
+        cells += [Cell(f"{question.weight:g}", value=question.weight)] if weighted else []
+        for system in systems:
+            share = question.shares.get(system)
+            number = f"n = {question.n.get(system, 0):,}"
+            cells.append(Cell("–") if share is None else Cell(f"{share:.0%}", number, value=share))
+        cells += [Cell(f"{question.unanswered:,}", value=question.unanswered)] if unanswered else []
+        rows.append(tuple(cells))
+    more = f" {plural(checklist.others, 'question')} about a single item: see the items." if checklist.others else ""
+    return Table(tuple(heads), tuple(rows), key=_KEY + more, sorts=True, **fields)

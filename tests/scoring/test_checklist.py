@@ -1,0 +1,442 @@
+"""Checklists: the questions in the prompt, the answers in one score, and what happens without an answer.
+
+Golden files in tests/golden/checklists/ hold the prompts, as a person has read them. After a change of wording:
+`JUDGE_GOLDEN=write pytest tests/scoring/test_checklist.py`, then read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judge
+from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, Unrecorded
+from judge.core.records import (
+    Ask,
+    ChecklistQuestion,
+    Choice,
+    Criterion,
+    Failure,
+    Provenance,
+    Request,
+    Response,
+    Sample,
+    Score,
+)
+from judge.criteria import load
+from judge.criteria.checklist import questions_of
+from judge.providers.scripted import Reply, ScriptedProvider
+from judge.scoring.checklist import METHOD, UNANSWERED, combine, split
+from judge.scoring.multi_criteria import make_renderers
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "checklists"
+QUESTIONS = {
+    "en": ["Does the reply greet the customer?", "Does it apologise?", "Does it offer help?"],
+    "ja": ["お客様に挨拶していますか。", "お詫びしていますか。", "手助けを申し出ていますか。"],
+    "ko": ["고객에게 인사합니까?", "사과합니까?", "도움을 제안합니까?"],
+    "zh": ["回复是否向客户问好？", "是否道歉？", "是否提供帮助？"],
+}
+HEADER = (
+    "questions:\n- Does the reply greet the customer?\n- {text: Does it apologise, weight: 2}\n- Does it offer help?\n"
+)
+GREETS, APOLOGISES, HELPS = "Does the reply greet the customer?", "Does it apologise", "Does it offer help?"
+# A text by its item and system, with the probability of yes to each question.
+TRUTH = {
+    ("1", "a"): (1.0, 0.75, 0.5),
+    ("2", "a"): (0.0, 0.25, 1.0),
+    ("1", "b"): (0.5, 0.0, 0.0),
+    ("2", "b"): (0.25, 0.5, 0.0),
+}
+ROWS = [{"item": item, "system": system, "output": f"text {item}{system}"} for item, system in TRUTH]
+ASKS: list[tuple[Ask, int]] = [("together", 4), ("each", 12)]
+"""How the questions are asked, and the requests for these texts."""
+
+
+@pytest.fixture
+def polite(tmp_path: Path) -> str:
+    (tmp_path / "polite.yaml").write_text(HEADER)
+    return str(tmp_path / "polite.yaml")
+
+
+def asked(request: Request) -> list[int]:
+    """The numbers of the questions that a request asks."""
+    if "questions" in request.params:
+        return [int(question["name"].rpartition(".")[2]) for question in request.params["questions"]]
+    prompt = request.messages[0]["content"].rpartition("</output ")[2]
+    return [n for n, text in enumerate((GREETS, APOLOGISES, HELPS), 1) if text in prompt]
+
+
+def truth(request: Request) -> tuple[float, ...]:
+    prompt = request.messages[0]["content"]
+    return next(values for (item, system), values in TRUTH.items() if f"text {item}{system}" in prompt)
+
+
+def answer(request: Request) -> Reply:
+    """A judge whose most likely answers are those of TRUTH, without probabilities."""
+    words = {n: "yes" if truth(request)[n - 1] > 0.5 else "no" for n in asked(request)}
+    if "response_format" in request.params and len(words) > 1:
+        return json.dumps({f"polite.{n}": word for n, word in words.items()})
+    (word,) = words.values()
+    return json.dumps({"score": word}) if "response_format" in request.params else word
+
+
+def probabilities(request: Request) -> Reply:
+    """A judge that gives the probabilities of TRUTH to one question at a time."""
+    (number,) = asked(request)
+    yes = truth(request)[number - 1]
+    return {"yes": yes, "no": 1 - yes}
+
+
+def run(script: Any, criterion: Any, *, decides: bool = False, rows: Any = ROWS, **options: Any) -> judge.Result:
+    provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script, decides=decides)
+    options = {"cache": False, "metrics": (), **options}
+    return judge.evaluate(rows, criteria=criterion, model=provider, **options)
+
+
+def values(result: judge.Result, column: str = "polite") -> dict[tuple[str, str], float]:
+    return {score.key: score.value for score in result.table.column_scores(column)}
+
+
+# The arithmetic, by hand: (1·p1 + 2·p2 + 1·p3) / 4.
+BY_HAND = {("1", "a"): 0.75, ("2", "a"): 0.375, ("1", "b"): 0.125, ("2", "b"): 0.3125}
+ROUNDED = {("1", "a"): 0.75, ("2", "a"): 0.25, ("1", "b"): 0.0, ("2", "b"): 0.0}
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_the_score_is_the_weighted_share_of_yes(polite: str, decides: bool) -> None:
+    provider = ScriptedProvider(probabilities, decides=decides)
+    result = run(provider, each(polite))
+    assert values(result) == pytest.approx(BY_HAND)
+    assert len(provider.seen) == (4 if decides else 12)  # an endpoint for typed questions gets all of a text at once
+    (column,) = result.table.columns
+    assert (column.name, column.low, column.high, column.labels, column.values) == ("polite", 0.0, 1.0, (), ())
+    provenance = result.table.column_scores("polite")[0].provenance
+    assert (provenance.method, provenance.n) == (METHOD, 3)
+    assert [(a.question, a.weight, a.value) for a in provenance.answers] == [
+        (GREETS, 1.0, 1.0),
+        (APOLOGISES, 2.0, 0.75),
+        (HELPS, 1.0, 0.5),
+    ]
+
+
+def each(path: str) -> Criterion:
+    return replace(load(path), ask="each")
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_together_and_each_give_equal_scores(polite: str, structured: bool) -> None:
+    results = {}
+    for ask, requests in ASKS:
+        provider = ScriptedProvider(answer)
+        result = run(provider, replace(load(polite), ask=ask), structured=structured, weighting="single")
+        assert values(result) == ROUNDED
+        assert len(provider.seen) == requests
+        results[ask] = result.table
+    together, alone = ([score.provenance.answers for score in table.scores] for table in results.values())
+    assert [[(a.question, a.value) for a in answers] for answers in together] == [
+        [(a.question, a.value) for a in answers] for answers in alone
+    ]
+    assert "|each|" in results["each"].columns[0].signature
+    assert "|each|" not in results["together"].columns[0].signature
+
+
+P = st.floats(0, 1)
+ANSWERS = st.lists(st.tuples(st.floats(0.01, 100), P, P, P), min_size=1, max_size=9)
+
+
+@given(ANSWERS)
+def test_the_interval_bounds_every_outcome_of_what_was_not_seen(
+    answers: list[tuple[float, float, float, float]],
+) -> None:
+    questions = [ChecklistQuestion(f"{n}?", weight) for n, (weight, *_) in enumerate(answers)]
+    ordered = [sorted(rest) for _, *rest in answers]
+    rows = [
+        Score("1", "a", f"c.{n}", value, Provenance("logprobs", low=low, high=high))
+        for n, (low, value, high) in enumerate(ordered)
+    ]
+    row = combine("c", questions, rows)
+    assert isinstance(row, Score)
+    assert row.provenance.low is not None
+    assert row.provenance.high is not None
+    total = sum(question.weight for question in questions)
+    for place, end in ((0, row.provenance.low), (1, row.value), (2, row.provenance.high)):
+        assert math.isclose(end, sum(q.weight * o[place] for q, o in zip(questions, ordered, strict=True)) / total)
+    assert -1e-9 <= row.provenance.low <= row.value + 1e-9 <= row.provenance.high + 2e-9 <= 1 + 3e-9
+    assert combine("c", questions, split(row)) == row
+
+
+def test_answers_without_probabilities_have_no_interval(polite: str) -> None:
+    for score in run(answer, polite, weighting="single").table.scores:
+        assert (score.provenance.low, score.provenance.high) == (None, None)
+
+
+# Unanswered questions are failures.
+
+UNREAD: dict[str, tuple[Any, str, str]] = {
+    "missing key": ('{"polite.1": "yes", "polite.2": "no"}', UNANSWERED, "no answer to 1 of 3 questions: 3 (Does it"),
+    "another word": (
+        '{"polite.1": "yes", "polite.2": 5, "polite.3": "no"}',
+        UNANSWERED,
+        "1 of 3 questions: 2 (Does it",
+    ),
+    "prose": ("A fine reply.", UNANSWERED, "no answer to 3 of 3 questions: 1 (Does the reply greet"),
+    "refusal": (Response((Choice("I cannot.", "refusal"),)), UNANSWERED, "no answer to 3 of 3 questions"),
+    "not recorded": (Unrecorded("not there"), "Unrecorded", "no answer to 3 of 3 questions"),
+}
+
+
+@pytest.mark.parametrize("case", UNREAD)
+def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(polite: str, case: str) -> None:
+    reply, error, message = UNREAD[case]
+    result = run(lambda _: reply, polite, rows=ROWS[:1], repair="off", weighting="single")
+    (failure,) = result.failures
+    assert not result.table.scores
+    assert not result.estimates
+    assert (failure.column, failure.error) == ("polite", error)
+    assert message in failure.message
+    assert [a.value is None for a in failure.answers] == [f" {n} (" in f" {failure.message}" for n in (1, 2, 3)]
+    if case == "missing key":
+        assert [a.value for a in failure.answers] == [1.0, 0.0, None]
+        (checklist,) = result.checklists
+        assert [(q.question, dict(q.shares), q.unanswered) for q in checklist.questions] == [
+            (APOLOGISES, {"a": 0.0}, 0),
+            (GREETS, {"a": 1.0}, 0),
+            (HELPS, {}, 1),
+        ]
+
+
+def test_a_missing_answer_is_asked_for_once_more(polite: str) -> None:
+    def forgets(request: Request) -> Reply:
+        return '{"polite.1": "yes", "polite.2": "no"}' if len(request.messages) == 1 else "yes"
+
+    result = run(forgets, polite, rows=ROWS[:1], weighting="single")
+    (score,) = result.table.scores
+    assert score.value == 0.5
+    assert [a.provenance.reading for a in score.provenance.answers] == ["strict", "strict", "repaired"]
+
+
+def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: Path) -> None:
+    seen: list[list[int]] = []
+
+    def script(request: Request) -> Reply:
+        seen.append(asked(request))
+        return "perhaps" if asked(request) == [2] and len(seen) < 13 else probabilities(request)
+
+    provider = ScriptedProvider(script, endpoint="test")
+    options: Mapping[str, Any] = {"cache": str(tmp_path / "cache"), "out": tmp_path / "run", "repair": "off"}
+    first = run(provider, each(polite), weighting="logprobs", **options)
+    assert len(first.failures) == 4
+    assert len(seen) == 12
+    again = run(provider, each(polite), weighting="logprobs", **options, retry_failed=True)
+    assert values(again) == pytest.approx(BY_HAND)
+    assert seen[12:] == [[2]] * 4
+
+
+# Runs.
+
+
+def test_a_stored_run_holds_the_answers_and_is_verified(polite: str, tmp_path: Path) -> None:
+    def script(request: Request) -> Reply:
+        return "hm" if truth(request) == TRUTH["2", "b"] and asked(request) == [3] else probabilities(request)
+
+    run(script, each(polite), out=tmp_path / "run", weighting="logprobs", repair="off")
+    stored = judge.load_result(tmp_path / "run")
+    assert values(stored) == pytest.approx({key: value for key, value in BY_HAND.items() if key != ("2", "b")})
+    assert [a.value for a in stored.failures[0].answers] == [pytest.approx(0.25), pytest.approx(0.5), None]
+    assert stored.reread().table == stored.table
+    assert judge.verify(tmp_path / "run").differences == ()
+    path = tmp_path / "run" / "run.json"
+    assert judge.load_result(tmp_path / "run").info["criteria"]["polite"]["questions"][1]["weight"] == 2.0
+    assert path.exists()
+
+
+def test_verify_finds_a_changed_share(polite: str, tmp_path: Path) -> None:
+    result = run(probabilities, each(polite), weighting="logprobs")
+    first, *others = result.table.scores
+    table = replace(result.table, scores=(replace(first, value=0.9), *others))
+    replace(result, table=table).save(tmp_path / "run")
+    differences = judge.verify(tmp_path / "run").differences
+    assert [(d.stored, d.recomputed) for d in differences if d.place.endswith("parquet value")] == [(0.9, 0.75)]
+
+
+def test_a_panel_has_the_mean_of_its_judges_shares(polite: str) -> None:
+    one, two = (ScriptedProvider(probabilities, model=name) for name in ("one", "two"))
+    result = judge.evaluate(ROWS, criteria=each(polite), model=[one, two], cache=False, metrics=())
+    assert [column.name for column in result.table.columns] == ["polite", "polite/one", "polite/two"]
+    for column in ("polite", "polite/one", "polite/two"):
+        assert values(result, column) == pytest.approx(BY_HAND)
+
+
+def test_a_checklist_keeps_its_own_request_beside_merged_criteria(polite: str) -> None:
+    def script(request: Request) -> Reply:
+        keys = request.params["response_format"]["json_schema"]["schema"]["required"]
+        return answer(request) if "polite.1" in keys else json.dumps(dict.fromkeys(keys, 4))
+
+    provider = ScriptedProvider(script)
+    rows = [{**row, "source": "the source"} for row in ROWS]
+    names = [load("coherence"), load("relevance"), load(polite)]
+    result = run(provider, names, rows=rows, merge_criteria=True, weighting="single")
+    assert values(result) == ROUNDED
+    assert set(values(result, "coherence").values()) == {4.0}
+    assert len(provider.seen) == 8
+
+
+def test_the_plan_counts_requests_and_answers(polite: str) -> None:
+    for ask, requests in ASKS:
+        provider = ScriptedProvider(answer)
+        criterion = replace(load(polite), ask=ask)
+        plan = judge.plan(ROWS, criteria=criterion, model=provider, cache=False, metrics=(), weighting="single")
+        (line,) = plan.judges[0].estimate.lines
+        assert (line.criterion, line.judgments, line.requests) == ("polite", 12, requests)
+
+
+def test_questions_that_fail_most_come_first(polite: str) -> None:
+    result = run(probabilities, each(polite))
+    (checklist,) = result.checklists
+    shares: list[Any] = [(q.question, q.weight, dict(q.shares), dict(q.n)) for q in checklist.questions]
+    n = {"a": 2, "b": 2}
+    assert shares == [
+        (HELPS, 1.0, pytest.approx({"a": 0.75, "b": 0.0}), n),
+        (APOLOGISES, 2.0, pytest.approx({"a": 0.5, "b": 0.25}), n),
+        (GREETS, 1.0, pytest.approx({"a": 0.5, "b": 0.375}), n),
+    ]
+    for system in "ab":  # the mean of the scores is the weighted mean of the shares
+        mean = sum(weight * by_system[system] for _, weight, by_system, _ in shares) / 4
+        assert result.estimates[system, "polite"].value == pytest.approx(mean)
+    console = result.report("console")
+    assert re.search(r"Does it offer help\?\s+1\s+75%\s+0%", console)
+    assert "✓ 0.75" in result.report("html")
+    assert "(weight 2)" in result.report("html")
+    assert json.loads(result.report("json"))["checklists"][0]["questions"][0]["question"] == HELPS
+
+
+# Questions from a column.
+
+
+def test_each_text_may_have_its_own_questions() -> None:
+    text = "---\nquestions: checks\n---\n{% extends 'layouts/checklist.jinja' %}"
+    criterion = judge.load_criterion(text=text, name="facts")
+    cells = [["Is it red?", {"text": "Is it old?", "weight": 3}], '["Is it red?"]', "Is it red?\n\nIs it big?\n"]
+    rows = [{"item": str(n), "output": f"text {n}", "checks": cell} for n, cell in enumerate(cells)]
+
+    def script(request: Request) -> Reply:
+        keys = request.params["response_format"]["json_schema"]["schema"]["required"]
+        return json.dumps({key: "yes" if key == "facts.1" else "no" for key in keys})
+
+    result = run(script, criterion, rows=rows, weighting="single")
+    assert list(values(result, "facts").values()) == [0.25, 1.0, 0.5]
+    (checklist,) = result.checklists
+    assert [q.question for q in checklist.questions] == ["Is it red?"]
+    assert checklist.others == 2
+    with pytest.raises(DataError, match=r"item '1'.*column 'checks': a checklist is a list of at least one question"):
+        run(script, criterion, rows=[rows[0], {**rows[1], "checks": []}])
+    with pytest.raises(CriterionError, match="unknown variable 'checks'"):
+        run(script, criterion, rows=ROWS)
+    sample = Sample("1", "s", "text", extra={"checks": "[1]"}, where="data.csv:3")
+    with pytest.raises(DataError, match=r"^data\.csv:3: .*question 1 is 1; write"):
+        questions_of(criterion, sample)
+
+
+# Headers.
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("questions: []", "2: questions: a checklist is a list of at least one question"),
+        ("questions: ''", "2: questions: names no column"),
+        (f"questions: {[f'Is it {n}?' for n in range(51)]}", "2: questions: 51 questions are too many; at most 50"),
+        ("title: a\nquestions: ['Is it?', ' is  IT? ']", "3: questions: questions 1 and 2 are the same: 'is IT?'"),
+        ("questions: ['  ']", "2: questions: question 1 is empty"),
+        ("questions: ['Is it?', Is it: red]", "2: questions: question 2 is {'Is it': 'red'}; write {text:"),
+        ("questions: [{text: Is it, weight: 0}]", "2: questions: question 1: the weight is a number above 0, not 0"),
+        (
+            "questions: [{text: Is it, weight: .inf}]",
+            "2: questions: question 1: the weight is a number above 0, not inf",
+        ),
+        ("questions: [{text: Is it, weigth: 2}]", "2: questions: question 1 is {'text': 'Is it', 'weigth': 2}"),
+        ("questions: ['Is it?']\nscale: [1, 5]", "3: scale: the answers of a checklist are {labels: [yes, no]"),
+        ("questions: ['Is it?']\nreply: score_then_reason", "3: reply: the answers of a checklist are yes or no alone"),
+        ("questions: ['Is it?']\nask: both", "3: ask: "),
+        ("scale: [1, 5]\nask: each", "3: ask: is for a checklist"),
+    ],
+)
+def test_bad_headers_name_their_line(header: str, says: str) -> None:
+    text = f"---\n{header}\n---\n{{% extends 'layouts/checklist.jinja' %}}"
+    with pytest.raises(CriterionError) as error:
+        judge.load_criterion(text=text, name="list")
+    assert str(error.value).startswith(f"list.jinja:{says}")
+
+
+def test_a_template_must_show_the_questions() -> None:
+    text = "---\nquestions: ['Is it?']\n---\n{% extends 'layouts/question.jinja' %}{# not the layout of a file #}"
+    with pytest.raises(CriterionError, match="never shows its questions"):
+        judge.load_criterion(text=text, name="list")
+
+
+def refuse(_: Request) -> Reply:
+    raise AssertionError("asked")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"reply": "score_then_reason"}, "the answers of the checklist polite are yes or no alone"),
+        ({"merge_criteria": True}, "it takes two criteria or more that are no checklists"),
+    ],
+)
+def test_what_a_checklist_cannot_do_is_refused(polite: str, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        run(refuse, polite, **options)
+    with pytest.raises(JudgeError, match="judges one text"):
+        judge.rank(ROWS, criteria=[polite], model=ScriptedProvider(refuse), cache=False)
+
+
+# Prompts.
+
+
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_golden_prompts(language: str) -> None:
+    header = json.dumps({"title": "T", "questions": QUESTIONS[language]}, ensure_ascii=False)
+    text = f"---\n{header}\n---\n"
+    criterion = load(text=text + '{% extends "layouts/checklist.jinja" %}\n', name="polite", language=language)
+    sample = Sample("1", "s", "OUTPUT", "SOURCE")
+    forms = {
+        "together": criterion,
+        "each": replace(criterion, merged=False),
+        "each, JSON": replace(criterion, merged=False, form="json"),
+        "typed question": replace(criterion, merged=False, form="decision"),
+    }
+    parts = []
+    for name, form in forms.items():
+        prompt = make_renderers([form])["polite.2"].render(sample)
+        messages = [*(message["content"] for message in prompt.messages), prompt.question]
+        parts.append(f"=== {name} ===\n" + "\n---\n".join(filter(None, messages)))
+        shown = QUESTIONS[language] if name == "together" else QUESTIONS[language][1:2]
+        assert [text for text in QUESTIONS[language] if text in "".join(messages)] == shown
+    prompts, path = "\n\n".join(parts) + "\n", GOLDEN / f"{language}.txt"
+    if os.environ.get("JUDGE_GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(prompts, encoding="utf-8")
+    assert prompts == path.read_text(encoding="utf-8")
+
+
+def test_failures_of_parts_come_back_from_the_answers() -> None:
+    failure = Failure("1", "a", "c.1", "parse", "ParseError", "no score", "hm", method="single")
+    row = combine(
+        "c",
+        [ChecklistQuestion("1?"), ChecklistQuestion("2?")],
+        [failure, Score("1", "a", "c.2", 1.0, Provenance("single"))],
+    )
+    assert isinstance(row, Failure)
+    assert split(row)[0] == replace(failure, column="c")
