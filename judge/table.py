@@ -54,6 +54,7 @@ def _column_types(*records: type) -> dict[str, str]:
 
 _SCORE_COLUMNS = _column_types(Score, Failure, Provenance)
 del _SCORE_COLUMNS["provenance"]
+_SCORE_COLUMNS["answers"] = _SCORE_COLUMNS.pop("answers")  # the last one in the frame
 _SAMPLE_COLUMNS = _column_types(Sample)
 _PROVENANCE = frozenset(_column_types(Provenance))
 _ARROW_TYPES = {"float": "float64", "int": "int64"}

@@ -81,7 +81,7 @@ def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     frame = _table().to_frame()
     assert list(frame.columns) == [
         "item", "system", "column", "value", "rival", "stage", "error", "message", "raw", "method", "reading",
-        "mass", "distribution", "entropy", "argmax", "low", "high", "n", "reason", "note",
+        "mass", "distribution", "entropy", "argmax", "low", "high", "n", "reason", "note", "quote", "answers",
     ]  # fmt: skip
     assert len(frame) == 6
     failed = frame[frame.error.notna()]
