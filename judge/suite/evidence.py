@@ -25,7 +25,7 @@ from judge.stats.power import ALPHA, MIN_ITEMS, needed
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
 _MEAN_TOLERANCE = 1e-6  # how far a mean over labels may be from the value that was stored
-_JUDGED = ("logprobs", "decisions", "samples", "single", "panel")
+_JUDGED = ("logprobs", "decisions", "samples", "single", "panel", "checklist")
 
 
 @dataclass(frozen=True, slots=True)
