@@ -348,7 +348,8 @@ class Table:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
 
         Wide comparisons have a row per item, system shown first and rival shown second.
-        A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong.
+        A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong. It has
+        a column `passed` if a criterion has `pass_at`.
         """
         import pandas as pd
 
@@ -367,13 +368,33 @@ class Table:
                     [values_by_key.get((*key, column.name)) for key in keys], dtype="float64"
                 )
             return frame
-        cells = _score_cells([*self.rows()])
-        return pd.DataFrame(
+        rows = [*self.rows()]
+        cells = _score_cells(rows)
+        frame = pd.DataFrame(
             {
                 name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
                 for name, kind in _SCORE_COLUMNS.items()
             }
         )
+        passing = {column.name: column for column in self.columns if column.pass_at is not None}
+        if passing:
+            passed = [passing[r.column].passes(r.value) if isinstance(r, Score) and r.column in passing else None
+                      for r in rows]  # fmt: skip
+            frame["passed"] = pd.array(passed, dtype="boolean")
+        return frame
+        rows = [*self.rows()]
+        cells = _score_cells(rows)
+        frame = pd.DataFrame(
+            {
+                name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
+                for name, kind in _SCORE_COLUMNS.items()
+            }
+        )
+        passing = {column.name: column for column in self.columns if column.pass_at is not None}
+        if passing:
+            passed = (row.column in passing and isinstance(row, Score) for row in rows)
+            frame["passed"] = pd.array([...])
+        return frame
 
     def save(self, folder: Path) -> None:
         """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""

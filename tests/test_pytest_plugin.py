@@ -98,6 +98,7 @@ def test_it_can_be_left_out(folder: pytest.Pytester) -> None:
 
 
 def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -> None:
+    folder.makefile(".jinja", clear="---\nscale: [1, 5]\npass_at: 4\n---\nIs it clear? {{ output }}")
     folder.makepyfile(
         """
         import pytest
@@ -112,6 +113,11 @@ def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -
             assert score.distribution == {"4": pytest.approx(0.3), "5": pytest.approx(0.7)}
             assert (score.label, score.reason, f"{score:.3f}") == ("5", None, "4.700")
             assert f"{score}" == f"{float(score)}"
+            assert score.passed is None
+
+        def test_passing(judge):
+            assert judge.score("clear.jinja", output="Clear.").passed
+            assert judge.score("clear.jinja", output="Muddled.").passed is False
 
         @pytest.mark.judge(weighting="samples", draws=10)
         def test_draws(judge):
@@ -134,7 +140,7 @@ def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -
             assert -3 <= judge.score("coherence", source=source, output="The ferry has room for 12 cars.") <= 3
         """
     )
-    run(folder, "--strict-markers", passed=4)
+    run(folder, "--strict-markers", passed=5)
 
 
 def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:

@@ -205,6 +205,7 @@ def _header_fields(criterion: Criterion) -> dict[str, str]:
         "scale": scale,
         "reply": criterion.reply,
         "weight": f"{criterion.weight:g}",
+        "pass_at": "" if criterion.pass_at is None else f"{criterion.pass_at:g}",
         "version": str(criterion.version),
         "reads": ", ".join(sorted(criterion.needs)),
         "layouts": ", ".join(criterion.layouts),

@@ -183,7 +183,7 @@ class JudgedScore(float):
 
     `low` and `high` are the 95 % interval over the draws (Student's t), or the bounds of unseen probability; None for a
     single reply. `reason` is the judge's, if any; `distribution` has the probability or share of draws by label;
-    `label` is the likeliest. `provenance` has the rest.
+    `label` is the likeliest. `passed` is None for a criterion without `pass_at`. `provenance` has the rest.
     """
 
     criterion: str
@@ -191,6 +191,7 @@ class JudgedScore(float):
     high: float | None
     provenance: Provenance
     distribution: Mapping[str, float]
+    passed: bool | None
 
     @classmethod
     def of(cls, result: Result, criterion: str) -> JudgedScore:
@@ -209,7 +210,7 @@ class JudgedScore(float):
         judged.criterion, judged.provenance = scored.column.criterion or scored.column.name, score.provenance
         ends = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
         judged.low, judged.high = ends.low, ends.high
-        judged.distribution = scored.shares(_TEXT, _TEXT)
+        judged.distribution, judged.passed = scored.shares(_TEXT, _TEXT), scored.column.passes(score.value)
         return judged
 
     @property

@@ -77,11 +77,11 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
 
 
 def pass_text(column: Column) -> str:
-    """Write the least value that passes, `4`, or the label from whose side of the middle on values pass, `good`."""
-    least, levels = column.pass_at or 0.0, sorted(zip(column.values, column.labels, strict=True))
+    """Write the least value that passes, `4`; `good` if it is the middle between this label and the next lower one."""
+    least = column.pass_at or 0.0
+    levels = sorted(zip(column.values, column.labels, strict=True)) if in_words(column) else []
     middles = {(low + high) / 2: label for (low, _), (high, label) in pairwise(levels) if low < high}
-    label = middles.get(least, "") if in_words(column) else ""
-    return label or minus(f"{least:g}")
+    return middles.get(least) or minus(f"{least:g}")
 
 
 def scale_text(column: Column) -> str:

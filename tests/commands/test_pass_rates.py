@@ -78,6 +78,13 @@ def test_failed_judgments_are_no_texts_that_fail(result: Result) -> None:
     assert result.failed == 4
 
 
+def test_the_frame_says_of_each_score_whether_it_passes(result: Result) -> None:
+    frame = result.to_frame()
+    rates = frame.groupby(["system", "column"])["passed"].mean()
+    assert {key: pytest.approx(rate.value) for key, rate in result.pass_rates.items()} == rates.to_dict()
+    assert frame[frame["error"].notna()]["passed"].isna().all()
+
+
 def test_every_report_has_them(result: Result) -> None:
     console = result.report().splitlines()
     head = next(line for line in console if "polite" in line and "tone" in line).split()

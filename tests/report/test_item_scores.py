@@ -44,6 +44,15 @@ def test_the_method_of_a_score_in_words(provenance: Provenance, facts: str) -> N
     assert build_finding(_score(provenance), COLUMN).method == facts
 
 
+@pytest.mark.parametrize(
+    ("pass_at", "value", "below"),
+    [(None, 3.0, ""), (4.0, 4.0, ""), (4.0, 3.2, "below 4"), (4.0, 3.998, "just below 4"), (2.5, -1.0, "below 2.5")],
+)
+def test_a_value_that_does_not_pass_says_what_does(pass_at: float | None, value: float, below: str) -> None:
+    score = replace(_score(Provenance("single")), value=value)
+    assert build_finding(score, replace(COLUMN, pass_at=pass_at)).below == below
+
+
 @pytest.mark.parametrize("raw", ['["2"]', "[4", "[4]", '{"score": 4}'])
 def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
     assert build_finding(_score(Provenance("single", raw=raw)), COLUMN).replies.texts == ((raw, 1),)

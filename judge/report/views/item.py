@@ -119,7 +119,7 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             finding = build_finding(row, column, max(2, places(item.result, column)))
             preferred = one_line(row.system if row.value > TIE else row.rival)
             comparison = "tie" if row.value == TIE else f"{preferred} ({max(row.value, 1 - row.value):.0%})"
-            text = f"{finding.value} (below {finding.below})" if finding.below else finding.value
+            text = f"{finding.value} ({finding.below})" if finding.below else finding.value
             value, reason = Cell(comparison if row.rival else text, tone="bad" if finding.below else ""), finding.reason
         cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
     return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")

@@ -40,7 +40,7 @@ class Finding:
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
     over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
     produced. `answers` are those to a checklist's questions, each with its question. `place` is its column's among the
-    measures, None if it stands for several columns. `below` is what passes, if this value does not.
+    measures, None if it stands for several columns. `below` says that it does not pass: `below 4`.
     """
 
     name: str
@@ -72,8 +72,9 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     p = row.provenance
     bars, shares = _distribution(p.distribution, column.labels) if p.distribution else ("", "")
     share = share_of_scale(column, row.value) if column.better else None
+    text, failing = score_text(column, row.value, places), column.passes(row.value) is False
     return Finding(
-        value=score_text(column, row.value, places),
+        value=text,
         replies=_replies(p),
         shade=None if share is None else round(2 * share - 1, 2),
         bars=bars,
@@ -81,7 +82,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         labels=len(column.labels or p.distribution or ()),
         method=_method_text(p, places),
         reason=p.reason or "",
-        below=pass_text(column) if column.passes(row.value) is False else "",
+        below=f"{'just ' if text == pass_text(column) else ''}below {pass_text(column)}" if failing else "",
         answers=_answers(p),
         **names,
     )
