@@ -22,7 +22,7 @@ from judge.metrics.diversity import distinct
 
 FILE = """---
 # Why this criterion exists
-question: Is the reply polite?  # asked of each
+{key}: Is the reply polite?  # asked of each
 scale: [1, {high}]
 
 ---
@@ -39,7 +39,8 @@ def pick(tmp_path: Path) -> Pick:
     ) -> PickedExamples:
         file, data = tmp_path / "polite.jinja", tmp_path / "rated.jsonl"
         if not options.get("replace"):
-            file.write_text(FILE.format(high=high, layout=layout))
+            key = "question" if layout == "question" else "description"
+            file.write_text(FILE.format(high=high, layout=layout, key=key))
         data.write_text("\n".join(json.dumps(row) for row in rows))
         return pick_examples(file, data, load_config(given={"seed": seed}), count, **options)
 
@@ -113,7 +114,7 @@ def test_the_seed_decides_and_the_rest_of_the_file_stays(pick: Pick, tmp_path: P
     assert pick(rows) == first
     assert file.read_text() == written
     assert pick(rows, seed=1).picked != first.picked
-    before, after = FILE.format(high=5, layout="question").split("\n---\n{%")
+    before, after = FILE.format(high=5, layout="question", key="question").split("\n---\n{%")
     assert written.startswith(f"{before}\nexamples:\n  - score: 1\n    output: ")
     assert written.endswith(f"\n---\n{{%{after}")
     with pytest.raises(CriterionError, match="has examples already; --replace writes new ones over them"):
