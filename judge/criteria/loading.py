@@ -412,12 +412,13 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         text = f"{text.rstrip()}\n{question_template(header.show, checklist=bool(header.questions))}"
     elif not own and not path.endswith(".jinja"):
         raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
-    examples = read_examples(path, text, header.examples, header.scale) if header.examples else ()
+    scale = _scale(header, language)
+    examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     questions = header.questions
     criterion = Criterion(
         name=name,
         template=text,
-        scale=_scale(header, language),
+        scale=scale,
         reply=header.reply,
         weight=header.weight,
         title=header.title.strip() or name,
