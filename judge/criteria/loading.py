@@ -25,7 +25,7 @@ from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.template import (
     Header,
     builtin_prompts,
-    check_comparison,
+    check_keys,
     check_pass_at,
     display_name,
     front_matter,
@@ -453,13 +453,13 @@ def _scale(header: Header, language: str) -> Scale:
 def with_needs(criterion: Criterion) -> Criterion:
     """The criterion with what its texts and its questions make it need.
 
-    Raises CriterionError like `check_comparison`, and for a checklist whose templates never show its questions.
+    Raises CriterionError like `check_keys`, and for a checklist whose templates never show its questions.
     """
     texts = template_texts(criterion)
     columns = {*criterion.show, criterion.questions_column} - {""}
     merged = criterion.ask == "together" if criterion.is_checklist else criterion.merged
     made = replace(criterion, needs=required_variables(criterion, texts) | columns, merged=merged)
-    check_comparison(made)
+    check_keys(made)
     if made.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(
             f'{made.path}: never shows its questions; write {{% extends "layouts/checklist.jinja" %}}, or print '

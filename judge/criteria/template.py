@@ -313,13 +313,18 @@ def _levels_of_scale(levels: list[_Level], scale: Scale) -> dict[str, str]:
     return dict(texts[first] for first in sorted(texts))
 
 
-def check_comparison(criterion: Criterion) -> None:
-    """Raise CriterionError if a criterion that compares two texts has a header key that is about one text."""
+def check_keys(criterion: Criterion) -> None:
+    """Raise CriterionError for header keys about one text in a comparison, and for those that no template shows."""
     keys = {"levels", "pass_at", "examples", "questions", "questions_column", "cite"} if criterion.pairwise else set()
-    if key := next((key.removesuffix("_column") for key in sorted(keys) if getattr(criterion, key)), ""):
-        header = yaml_lines.keys(front_matter(criterion.template))
-        line = header.lines.get(key, 1) if header else 1
-        raise CriterionError(f"{criterion.path}:{line}: {key}: a criterion that compares two texts has none")
+    texts = "".join(template_texts(criterion).values())
+    unseen = {key for key in ("levels", "examples", "cite") if f"this.{key}" not in texts} - keys
+    if key := next((key for key in sorted(keys | unseen) if getattr(criterion, key)), ""):
+        name, header = key.removesuffix("_column"), yaml_lines.keys(front_matter(criterion.template))
+        problem = "a criterion that compares two texts has none"
+        if key in unseen:
+            problem = f"no template shows it; extend layouts/pointwise.jinja, or use this.{key}"
+        line = header.lines.get(name, 1) if header else 1
+        raise CriterionError(f"{criterion.path}:{line}: {name}: {problem}")
 
 
 def _pass_value(header: Header) -> float:

@@ -133,7 +133,7 @@ def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
 
 def test_examples_in_python_are_records_or_mappings() -> None:
     given = (judge.Example("a", "4.0"), {"text": "b", "score": 2})
-    made = Criterion("polite", "{{ output }}", Scale.integers(1, 5), examples=given)  # type: ignore[arg-type]
+    made = Criterion("polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=given)  # type: ignore[arg-type]
     assert criteria.finalize(made).examples == (Example("a", "4"), Example("b", "2"))
     with pytest.raises(judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"):
         judge.render(replace(made, examples=(Example("a", "7"),)), {"output": "x"})

@@ -96,6 +96,14 @@ def test_a_comparison_has_nothing_that_is_about_one_text(key: str) -> None:
         load(f"{PAIR}\n{key}", '{% extends "layouts/pairwise.jinja" %}')
 
 
+@pytest.mark.parametrize("key", ["levels: {1: a, 5: b}", "cite: true", "examples: [{output: a, score: 1}]"])
+def test_a_key_that_no_template_shows_is_refused(key: str) -> None:
+    says = r"^polite\.jinja:2: (\w+): no template shows it; extend layouts/pointwise\.jinja, or use this\.\1$"
+    with pytest.raises(CriterionError, match=says):
+        load(f"{key}\nscale: [1, 5]", "{{ output }}")
+    assert load(f"{key}\nscale: [1, 5]", "{{ output }}{{ this.levels }}{{ this.examples }}{{ this.cite }}")
+
+
 def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
     inside = BODY.replace("Polite?\n", "Polite?\n{% block levels %}\n1: Mine.\n{% endblock %}\n")
     assert prompt(load("scale: [1, 5]", inside)).count("1: Mine.") == 1
