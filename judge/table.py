@@ -27,6 +27,7 @@ from judge.core.errors import StorageError
 from judge.core.files import describe_error, make_private_dir, store
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.data import ledger
 
 if TYPE_CHECKING:
     import numpy as np
@@ -256,7 +257,8 @@ def stored_samples(folder: Path) -> tuple[Sample, ...]:
 class Table:
     """The samples of a run and their results in every column.
 
-    `scores` and `failures` are sorted by sample, then by column, so that equal runs make equal tables.
+    `scores` and `failures` are sorted by sample, then by column, so that equal runs make equal tables. Raises DataError
+    for a rating of a text that a column has `seen`: no estimate may use it.
     """
 
     samples: tuple[Sample, ...]
@@ -265,6 +267,7 @@ class Table:
     failures: tuple[Failure, ...] = ()
 
     def __post_init__(self) -> None:
+        ledger.check(self.samples, ledger.seen_by(self.columns))
         object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._order)))
         object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._order)))
 

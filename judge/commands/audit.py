@@ -26,6 +26,7 @@ from judge.core.files import store
 from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
+from judge.data import ledger
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
@@ -171,6 +172,9 @@ def plan_audit(
     )
     if len(main.judges) > 1:
         raise ConfigError(f"the recording has several judges: name one of {', '.join(main.judges)} with --model")
+    seen = {criterion.name: criterion.used for criterion in main.criteria}
+    originals, others = (tuple(ledger.withhold(samples, seen)) for samples in (texts.originals, texts.others))
+    texts = replace(texts, originals=originals, others=others)
     model = main.baseline or next(iter(main.judges))
     audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
@@ -304,7 +308,7 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
     texts, config, infos = audit_plan.texts, audit_plan.config, [result.info for result in results.values()]
     card = build_card(_audit_data(audit_plan, results), texts.changes, texts.attacks, texts.neutral, seed=config.seed)
     main = results[MAIN].info
-    notes = dict.fromkeys(main["notes"])
+    notes = dict.fromkeys([*main["notes"], *ledger.notes([*texts.originals, *texts.others])])
     recorded = main.get("criteria") or {}
     settings: dict[str, Any] = {}
     if audit_plan.runs[MAIN].judges:  # the heuristic takes no settings

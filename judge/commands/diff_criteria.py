@@ -38,6 +38,7 @@ from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample, Usage
+from judge.data import ledger
 from judge.execution import budget
 from judge.execution.pending import Judgment
 from judge.execution.progress import Progress
@@ -154,6 +155,7 @@ def plan_diff(
     if human is not None and human not in ratings:
         raise ConfigError(f"--human: {unknown_name_message('rating', human, list(ratings)[:_MAX_NAMES])}")
     rating = human or next((side.name for side in sides if side.name in ratings), sides[0].name)
+    rows = list(ledger.withhold(rows, {rating: sides[0].used | sides[1].used}))
     if not rows:
         return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
@@ -332,7 +334,10 @@ async def run_diff(
 
 
 def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> tuple[Judged, tuple[str, ...]]:
-    """Compare two runs of a criterion on the same texts; also return notes. `rows` have the human ratings."""
+    """Compare two runs of a criterion on the same texts; also return notes. `rows` have the human ratings.
+
+    Raises DataError for a rating that was used to make either prompt.
+    """
     column, seed = before.table.columns[0], before.info["plan"]["seed"]
     sides, notes = (before, after), tuple[str, ...]()
     ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
@@ -358,7 +363,9 @@ def criterion_shifts(before: Result, after: Result, rows: Sequence[Sample]) -> t
         moved_ranks,
         column.criterion,
     )
+    ledger.check(rows, ledger.seen_by(column for side in sides for column in side.table.columns))
     rated = [row for row in rows if judged.rating in row.human]
+    notes = (*notes, *ledger.notes(rows))
     if not rated:
         known = dict.fromkeys(name for row in rows for name in row.human)
         others = f" of {judged.rating} (--human selects another: {', '.join(known)})" if known else ""

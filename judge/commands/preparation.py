@@ -24,7 +24,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError, StorageErr
 from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
 from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
-from judge.data import samples
+from judge.data import ledger, samples
 from judge.execution import engines
 from judge.execution.metric_client import DeferredClient
 from judge.execution.pending import Judgment
@@ -201,16 +201,17 @@ def prepare(
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
     check_output_dir(config.out)
     rows, rest = _read_samples(config, config.data if data is None else data)
-    if rated:
-        config = _rated_only(config, rows)
+    config = _rated_only(config, rows) if rated else config
     judges_to_open = config.model if providers is None else providers
     models, heuristic_options = judge_models.requested_judges(config, judges_to_open)
     alone = heuristic_options is not None and not models and config.replay is None
     judged = bool(config.criteria) and not alone
     language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
     chosen = [] if alone else _load_criteria(config, rows, language["name"], loaded_criteria or {}, wanted_texts)
-    if config.calibrate:
-        _check_calibration(config, rows, chosen, alone=alone)
+    seen = {criterion.name: criterion.used for criterion in chosen}
+    row_notes = [*_row_notes(config, rows, chosen), *ledger.overlap(rows, seen, wanted_texts)]
+    rows, rest = list(ledger.withhold(rows, seen)), rest and ledger.withhold(rest, seen)
+    _check_ratings(config, rows, chosen, rated=rated, alone=alone)
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
     metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen, heuristic_options=heuristic_options)
@@ -223,8 +224,7 @@ def prepare(
     if rest is not None and not (rowwise and len(judges) < 2):
         rows, rest = [*rows, *rest], None
     notes += judge_models.judge_notes(config, metrics, opened)
-    notes += judge_models.unused_setting_notes(config, judges_to_open, alone=alone)
-    notes += [*_row_notes(config, rows, chosen), *language_notes]
+    notes += [*judge_models.unused_setting_notes(config, judges_to_open, alone=alone), *row_notes, *language_notes]
     pairs = None
     if isinstance(config, RankConfig):
         pairs = choose_pairs(rows, orders=config.orders, budget=config.pairs, seed=config.seed)
@@ -343,8 +343,10 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
 
 
 def check_rated(rows: Sequence[Sample]) -> None:
-    """Raise DataError if no sample has a human rating."""
+    """Raise DataError if no sample has a human rating that may be used."""
     if not any(sample.human for sample in rows):
+        if excluded := ledger.notes(rows):
+            raise DataError(f"{' '.join(excluded)} Rate other texts")
         raise DataError(
             f"no text has a human rating: name their column with {option('map', {'human.relevance': 'COLUMN'})}, "
             'or write "human": {"relevance": 4} into each row (with several raters: [4, 5, 3])'
@@ -363,16 +365,21 @@ def _rated_only(config: RunConfig, rows: Sequence[Sample]) -> RunConfig:
     return config.model_copy(update={"criteria": tuple(name for name in config.criteria if name in ratings)})
 
 
-def _check_calibration(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, alone: bool) -> None:
-    """Raise ConfigError if there is nothing to calibrate or no rating to calibrate to."""
+def _check_ratings(
+    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool, alone: bool
+) -> None:
+    """Raise DataError if `rated` and no rating may be used, ConfigError if a run cannot be calibrated."""
+    if rated:
+        check_rated(rows)
+    if not config.calibrate:
+        return
     names = list(map(name_of, config.criteria)) if alone else [criterion.name for criterion in chosen]
     if isinstance(config, RankConfig) or not names:
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
     if not any(name in sample.human for sample in rows for name in names):
-        raise ConfigError(
-            f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; name their column with "
-            f"{option('map', {f'human.{names[0]}': 'COLUMN'})}"
-        )
+        named = f"name their column with {option('map', {f'human.{names[0]}': 'COLUMN'})}"
+        fix = " ".join([*ledger.notes(rows), "Rate other texts"]) if ledger.notes(rows) else named
+        raise ConfigError(f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}")
 
 
 def _build_metrics(

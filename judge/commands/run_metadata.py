@@ -323,6 +323,7 @@ def signed_column(
         weight=criterion.weight,
         panel=config.panel if suffix else "mean",
         pass_at=criterion.pass_at,
+        seen=tuple(sorted(criterion.used)),
     )
 
 

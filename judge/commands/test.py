@@ -21,10 +21,12 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
+from judge.commands.validate import without_seen_ratings
 from judge.config import Judge, RankConfig, RunConfig, criterion_entries, load_config, script_of
 from judge.core.errors import ConfigError, CriterionError, JudgeError
 from judge.core.format import dollars, one_line, plural
 from judge.core.plugins import unknown_name_message
+from judge.data import ledger
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
@@ -395,8 +397,11 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     """Evaluate the cases, and make this run the baseline if that is requested and nothing else failed."""
     suite, baseline, runs = prepared.suite, prepared.baseline, [*prepared.runs.values()]
     result, ranked = results.get(False), results.get(True)
+    scored, before = result, baseline.before
     if result is not None:
-        result = with_ratings(result, prepared.suite_texts)
+        scored = result = with_ratings(result, prepared.suite_texts)
+        if before is not None:
+            result, before = without_seen_ratings([result, before])
     first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
     cases = [case for case in suite.cases if not (first and case.needs_baseline)]
     seed = runs[0].config.seed
@@ -405,7 +410,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
             case,
             prepared.suite_texts.about[case.name],
             result,
-            baseline.before,
+            before,
             ranked,
             failures=suite.limits,
             seed=seed,
@@ -417,18 +422,19 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
     comparison = None
     notes = [note for run in results.values() for note in run.info["notices"]]
-    notes += [*(result.info["notes"] if result is not None else ()), *baseline.notes]
-    if result is not None and baseline.before is not None:
-        had, has = columns(baseline.before), columns(result)
+    notes += [*result.info["notes"], *ledger.notes(result.table.samples)] if result is not None else []
+    notes += baseline.notes
+    if result is not None and before is not None:
+        had, has = columns(before), columns(result)
         if new := ", ".join(one_line(name) for name in has if name not in had):
             notes.append(f"New, and not in the baseline: {new}.")
         if had.keys() & has.keys():
-            comparison = compare(baseline.before, result, seed=seed)
-            verdicts += compare_with_baseline(suite, result, baseline.before, comparison.runs, seed=seed)
-    if baseline.keep is not None and result is not None:
+            comparison = compare(before, result, seed=seed)
+            verdicts += compare_with_baseline(suite, result, before, comparison.runs, seed=seed)
+    if baseline.keep is not None and scored is not None:
         drifting = {case.name for case in cases if case.needs_baseline}
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
-        verdicts, remark = _update_baseline(result, baseline.keep, verdicts, settled)
+        verdicts, remark = _update_baseline(scored, baseline.keep, verdicts, settled)
         notes.append(remark)
     warnings = [*baseline.warnings]
     cached = sum(judge["requests"]["cached"] for run in results.values() for judge in run.info["judges"].values())

@@ -11,6 +11,7 @@ from judge.commands.preparation import check_rated
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
+from judge.data import ledger
 from judge.data.samples import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, load
@@ -37,7 +38,8 @@ def validate(
     A judge's column is correlated with the ratings of its criterion. So are baselines that need no judge (the
     heuristic, the number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken from the result or
     computed now, and one rater with the mean of the others, if `Sample.ratings` has several. A text without a score or
-    rating does not count. See `judge.stats.correlation` for the numbers.
+    rating does not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation` for the
+    numbers.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
     `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts
@@ -48,17 +50,19 @@ def validate(
     """
     shown_level = check_level(level)
     runs = _load_runs((result, *others))
-    first, *rest = (run.where(**where) for run in runs) if where else runs
+    first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
     table = first.table
     check_rated(table.samples)
     judges, left_out = _judges_on_shared_texts(list(zip((result, *others), (first, *rest), strict=True)))
     rated = people(table, judges, Bootstrap(n_resamples, seed))
     criteria = [column.criterion for column in rated]
     provenances = [build_provenance(run) for run in (first, *rest)]
-    banners = dict.fromkeys(banner for provenance in provenances for banner in provenance.all_banners)
+    unused = {note for run in rest for note in ledger.notes(run.table.samples)}.difference(ledger.notes(table.samples))
+    banners = dict.fromkeys(text for each in provenances for text in each.all_banners if text not in unused)
     columns = [column for run in (first, *rest) for column in run.table.columns]
     names = list(dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion"))
-    lacking = [name for name in names if name not in criteria]
+    withheld = {name for sample in table.samples for name in sample.withheld}
+    lacking = [name for name in names if name not in criteria and name not in withheld]
     notes = []
     if lacking and unknown_criteria(table.samples, names) not in banners:
         notes.append(f"People did not rate {', '.join(lacking)}, only {', '.join(criteria)}.")
@@ -72,7 +76,7 @@ def validate(
         title=f"Agreement with people: {' and '.join(dict.fromkeys(provenance.title for provenance in provenances))}",
         rated=rated,
         notes=(*banners, *left_out, *notes),
-        calibrated=first.calibrated or (calibration.calibrate(table) if calibrate else ()),
+        calibrated=calibration.calibrate(table) if calibrate or first.calibrated else (),
         level=shown_level,
     )
 
@@ -93,6 +97,16 @@ def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
         if "streamed" in run.info:
             raise ConfigError("this run streamed its data and has no judge: validate a run with one")
     return runs
+
+
+def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
+    """Return results to compare with people: without the ratings that a criterion of any of them has seen.
+
+    Only the tables change.
+    """
+    seen = ledger.seen_by(column for result in results for column in result.table.columns)
+    tables = [replace(each.table, samples=tuple(ledger.withhold(each.table.samples, seen))) for each in results]
+    return [replace(each, table=table) for each, table in zip(results, tables, strict=True)] if seen else list(results)
 
 
 def _judges_on_shared_texts(runs: Sequence[tuple[Result | str | Path, Result]]) -> tuple[list[RatedColumn], list[str]]:

@@ -65,10 +65,13 @@ def whole(text: str) -> str:
 def seen_digest(source: str | None, output: str) -> str:
     """Return 16 hex digits that identify a text whose rating was used: sha256 of the JSON list [source, output].
 
-    Both are `whole` and in Unicode NFC. An empty source is null.
+    Both are `whole`, in Unicode NFC, and each run of white space is one blank. An empty source is null.
     """
-    texts = [unicodedata.normalize("NFC", whole(text)) if text else text for text in (source or None, output)]
-    return hashlib.sha256(_encode(texts).encode()).hexdigest()[:16]
+    folded = [" ".join(unicodedata.normalize("NFC", whole(text)).split()) for text in (source or "", output)]
+    return hashlib.sha256(_encode([folded[0] or None, folded[1]]).encode()).hexdigest()[:16]
+
+
+_ANY_SOURCE = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class Sample:
 
     `human` maps a criterion to the human rating, or to the mean if there are several raters. `ratings` has the single
     ratings, None if a rater gave none. `extra` holds all other columns of the data. `where` is the row's place for
-    messages, such as `data.jsonl:17`.
+    messages, such as `data.jsonl:17`. `withheld` names the criteria whose rating is left out of `human` and `ratings`
+    because it was used to make their prompt.
     """
 
     item: str
@@ -89,6 +93,7 @@ class Sample:
     extra: Mapping[str, Any] = field(default_factory=dict)
     where: str = ""
     ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -97,8 +102,12 @@ class Sample:
 
     @property
     def digests(self) -> frozenset[str]:
-        """The digests under which the text may be among `Criterion.used`: with its source, and alone."""
-        return frozenset({seen_digest(self.source, self.output), seen_digest(None, self.output)})
+        """The digests under which the text may be among `Criterion.used`: with its source, and alone.
+
+        A text without a source may be an example that has one.
+        """
+        sources = [self.source, None] if self.source else [None, _ANY_SOURCE]
+        return frozenset(seen_digest(source, self.output) for source in sources)
 
 
 ALIASES = {"input": "source", "actual_output": "output", "expected_output": "references"}
@@ -243,7 +252,8 @@ class Criterion:
     @property
     def used(self) -> frozenset[str]:
         """The digests of the texts whose ratings no estimate may use: `seen` and the examples."""
-        return self.seen.union(seen_digest(example.source, example.output) for example in self.examples)
+        sources = [(example, source) for example in self.examples for source in (example.source, _ANY_SOURCE)]
+        return self.seen.union(seen_digest(source, example.output) for example, source in sources)
 
     @property
     def told(self) -> tuple[Any, ...]:
@@ -519,7 +529,8 @@ class Column:
     has none. `labels` are the labels of a criterion's scale, which count as `values`. `criterion` and `judge` say which
     criterion a judge's column belongs to, and which judge of a panel gave it; `judge` is empty for the panel's value,
     which `panel` says how to combine. `better` is the better end, empty if that depends on the use. `weight` is the
-    criterion's weight in the overall score. A value of `pass_at` or more passes.
+    criterion's weight in the overall score. A value of `pass_at` or more passes. `seen` has the digests of texts whose
+    ratings no estimate about the criterion may use (`Criterion.used`).
     """
 
     name: str
@@ -535,6 +546,7 @@ class Column:
     values: tuple[float, ...] = ()
     pass_at: float | None = None
     panel: Literal["mean", "median", "majority"] = "mean"
+    seen: tuple[str, ...] = ()
 
     def passes(self, value: float) -> bool | None:
         """Return whether a value passes; None for a column without `pass_at`. Rounding errors fail no value."""

@@ -103,7 +103,10 @@ class JudgeDifference:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One criterion. `no_rater` says why no human rater can be compared with the others."""
+    """One criterion. `no_rater` says why no human rater can be compared with the others.
+
+    `excluded` counts the ratings that were used to make a prompt.
+    """
 
     criterion: str
     texts: int
@@ -111,6 +114,7 @@ class Criterion:
     no_rater: str | None
     differences: tuple[BaselineDifference, ...]
     versus: tuple[JudgeDifference, ...]
+    excluded: int = 0
 
 
 def flat(rated: Rated) -> Criterion:
@@ -148,6 +152,7 @@ def flat(rated: Rated) -> Criterion:
             for versus, coefficient, estimate in coefficients
             if estimate is not None
         ),
+        rated.excluded,
     )
 
 
@@ -204,6 +209,7 @@ def read(stored: Any) -> Rated:
         criterion.no_rater or "",
         {(entry.judge, entry.baseline, entry.level): _estimate("difference", entry) for entry in criterion.differences},
         tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
+        criterion.excluded,
     )
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate
+from judge.data import ledger
 from judge.stats.agreement import label_values
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled, unskewed_quantile
 from judge.stats.coefficients import paired
@@ -174,7 +175,8 @@ def calibrate(table: Table) -> tuple[Calibrated, ...]:
     """Return the systems' means and differences on people's scale for every criterion with ratings.
 
     A panel is represented by its mean. Each system has one text per item; differences are taken within items: those in
-    which both texts are rated, and those in which both are only judged.
+    which both texts are rated, and those in which both are only judged. A text whose rating was used to make the prompt
+    counts neither as rated nor as judged, because its score may repeat the rating.
     """
     rated = {name for sample in table.samples for name in sample.human}
     columns = [c for c in table.columns if c.kind == "criterion" and not c.judge and criterion(c) in rated]
@@ -276,7 +278,9 @@ class _RatedScores:
 def _calibrated(table: Table, column: Column) -> Calibrated:
     name = criterion(column)
     ratings = matrix(table.samples, {s.key: s.human.get(name) for s in table.samples}).T
-    rated_scores = _RatedScores(table.systems, ratings, table.matrix(column.name))
+    withheld = matrix(table.samples, {s.key: float(name in s.withheld) for s in table.samples}).T
+    scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
+    rated_scores = _RatedScores(table.systems, ratings, scores)
     means = {place: mean for place in range(len(table.systems)) if (mean := rated_scores.estimate(place))}
     values = np.full((len(table.systems), 1), np.nan)
     values[list(means), 0] = [mean.estimate.value for mean in means.values()]
@@ -288,10 +292,12 @@ def _calibrated(table: Table, column: Column) -> Calibrated:
     rated = judged & ~np.isnan(rated_scores.ratings)
     few = [name for place, name in enumerate(rated_scores.systems) if place not in order]
     lost = len(pairs(order)) - len(differences) if order else 0
+    excluded = ledger.excluded(table.samples, name)
     remarks = {
         f"fewer than {MIN_RATED_ITEMS} rated items with a score: {', '.join(few)}": bool(few),
         f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: {lost:,}": lost > 0,
         f"more than {MOST} systems: compared with the best one only": len(order) > MOST,
+        f"{excluded}; the others are a random sample only if these were drawn at random": bool(excluded),
         "every judged item is rated, so the judge adds nothing": bool(order) and bool((rated == judged)[order].all()),
         "the judge scores rated and other items differently: were the rated ones drawn at random?": _rated_items_differ(
             rated_scores.scores, rated

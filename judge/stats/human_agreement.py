@@ -20,6 +20,7 @@ from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.records import Column, Estimate, Failure, Sample, Score
 from judge.core.version import __version__
+from judge.data import ledger
 from judge.metrics import Metric, parallel
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
@@ -88,6 +89,7 @@ class Rated:
 
     `rater` is each rater against the mean of the others, or else `no_rater` says why there is none. `differences` are
     Spearman of a judge minus that of a baseline, by (judge, baseline, level), if defined. `versus` has every pair.
+    `excluded` counts the ratings that were used to make a prompt (`judge.data.ledger`).
     """
 
     criterion: str
@@ -98,6 +100,7 @@ class Rated:
     no_rater: str
     differences: Mapping[tuple[str, str, Level], Estimate]
     versus: tuple[Versus, ...] = ()
+    excluded: int = 0
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -257,13 +260,18 @@ def people(
 ) -> tuple[Rated, ...]:
     """Compare the judges' columns with people's ratings on this table's texts, for every criterion that people rated.
 
-    With `measure`, baselines that the table lacks are computed.
+    With `measure`, baselines that the table lacks are computed. Raises DataError for a rating that a judge's criterion
+    has seen.
     """
+    ledger.check(table.samples, ledger.seen_by(judge.scale for judge in judges if judge.scale))
     samples = [sample for sample in table.samples if sample.human]
     criteria = tuple(dict.fromkeys(name for sample in samples for name in sample.human))
     below = baselines_without_judge(table, samples, criteria, measure=measure)
     return tuple(
-        _rated(name, samples, [judge for judge in judges if judge.criterion == name], below, bootstrap)
+        replace(
+            _rated(name, samples, [judge for judge in judges if judge.criterion == name], below, bootstrap),
+            excluded=sum(name in sample.withheld for sample in table.samples),
+        )
         for name in criteria
     )
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from judge.core.errors import ConfigError
 from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Criterion, Estimate, Sample
+from judge.data import ledger
 from judge.results.result import Result
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Coefficient, Level
@@ -84,6 +85,8 @@ class Agreement(Case):
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         rated = {name: None for sample in texts for name in sample.human}
         if criterion.name not in rated:
+            if excluded := ledger.excluded(texts, criterion.name):
+                raise ConfigError(f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts")
             has = f"rated: {', '.join(rated)}" if rated else "the data has no ratings"
             raise ConfigError(
                 f"human: no text has a human rating {criterion.name!r} ({has}); name its column with "
@@ -109,8 +112,9 @@ class Agreement(Case):
         correlation = CorrelationWithRatings(ratings, Bootstrap(seed=context.seed)).correlate(
             matrix(rated, scored.values(rated))
         )
+        excluded = ledger.excluded((s for s in samples if s.key in texts), criterion)
         if level in correlation.lacking:
-            raise Undecidable(correlation.lacking[level], detail)
+            raise Undecidable(joined(correlation.lacking[level], excluded), detail)
         minima = self.human.minima
         estimates = {name: e for name in minima if (e := correlation.estimates.get((level, name)))}
         if len(estimates) < len(minima):
@@ -121,7 +125,7 @@ class Agreement(Case):
         over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{'s' if first.n != 1 else ''}"
         return Decision(
             worst(decisions).status,
-            joined(*dict.fromkeys(decision.reason for decision in decisions), over, lacking),
+            joined(*dict.fromkeys(decision.reason for decision in decisions), over, lacking, excluded),
             ", ".join(f"{name} {format_estimate(e, PLACES)}" for name, e in estimates.items()),
             estimate=first,
             detail=detail,
@@ -164,8 +168,10 @@ def agreement_change(
 ) -> AgreementChange | None:
     """Return the change; None if too few rated texts have both scores, or a coefficient is undefined.
 
-    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
+    The interval has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p. Raises
+    DataError for a rating that either run's criterion has seen.
     """
+    ledger.check(result.table.samples, ledger.seen_by(baseline.table.columns))
     rated = [sample for sample in result.table.samples if criterion in sample.human]
     if len(rated) < MIN_CORRELATION_ITEMS:
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.format import format_p, number, plural, text_name
 from judge.core.records import Sample, whole
+from judge.data import ledger
 from judge.results.result import Result, load
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
@@ -233,7 +234,8 @@ def compare_with_baseline(
                 continue
         elif name in bounded:
             reason = "agreement with people not checked: too few rated texts, or all scores equal"
-            decision = Decision("undecided", f"{reason}; scores {scores.found}", "no coefficient")
+            excluded = ledger.excluded(result.table.samples, name)
+            decision = Decision("undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient")
         else:
             continue
         decisions[name], expected[name] = decision, "agrees no worse with people"

@@ -25,7 +25,7 @@ from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.core.request_options import forbidden_command
-from judge.data import samples
+from judge.data import ledger, samples
 from judge.suite.case import Case
 from judge.suite.evidence import Text
 from judge.suite.expectations import Expectation
@@ -243,11 +243,15 @@ def load_criteria(suite: Suite, language: str = "en", over: Sequence[str] = ()) 
 
 
 def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]) -> SuiteTexts:
-    """Collect the texts to judge, from the suite's data and from its cases.
+    """Collect the texts to judge, from the suite's data and from its cases, without ratings that a criterion has seen.
 
     Raises ConfigError with a line `FILE:LINE: …` for each case with an unknown item or system, too few texts, a score
     or label outside its criterion's scale, or a text without the columns that the criterion reads.
     """
+    seen: dict[str, frozenset[str]] = {}
+    for criterion in criteria.values():
+        seen[criterion.name] = seen.get(criterion.name, frozenset()) | criterion.used
+    data = list(ledger.withhold(data, seen))
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
         by_item[sample.item].append(sample)

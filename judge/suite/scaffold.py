@@ -18,6 +18,7 @@ from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line
 from judge.core.records import ALIASES, Criterion, Sample
+from judge.data import ledger
 from judge.stats.correlation import usual_level
 from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
@@ -110,7 +111,7 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
     scale, rating = criterion.scale, criterion.name
-    rated = [sample for sample in samples if rating in sample.human]
+    rated = [sample for sample in ledger.withhold(samples, {rating: criterion.used}) if rating in sample.human]
     of_items: dict[str, list[float]] = defaultdict(list)
     of_systems: dict[str, dict[str, float]] = defaultdict(dict)
     for sample in rated:

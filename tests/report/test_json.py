@@ -152,7 +152,7 @@ def test_a_document_of_something_else_is_not_allowed(result: Result) -> None:
 def test_columns_have_all_that_is_known_of_them(result: Result) -> None:
     found = {column["name"]: column for column in json.loads(result.report("json"))["columns"]}
     as_read = {
-        name: Column(**{**column, "labels": tuple(column["labels"]), "values": tuple(column["values"])})
+        name: Column(**{key: tuple(value) if isinstance(value, list) else value for key, value in column.items()})
         for name, column in found.items()
     }
     assert as_read == {column.name: column for column in result.table.columns}

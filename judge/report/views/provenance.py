@@ -15,6 +15,7 @@ from typing import Any
 
 from judge.core.format import one_line, plural, seconds
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score
+from judge.data import ledger
 from judge.report.document import Block, Bullets, Code, Details, Facts, Heading, Paragraph, Section, table
 from judge.results.result import Result
 from judge.scoring.checklist import split
@@ -133,7 +134,7 @@ def build_provenance(result: Result) -> Provenance:
     banners = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
     notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
     banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
-    banners += warnings(info)
+    banners += [*warnings(info), *map(one_line, ledger.notes(result.table.samples))]
     judgments = [part for score in result.table.scores for part in split(score) if isinstance(part, Score)]
     by_mass = [score.provenance for score in judgments if score.provenance.method in ("logprobs", "decisions")]
     masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]

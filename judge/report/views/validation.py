@@ -103,6 +103,7 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "kind": row.kind,
                     **asdict(correlation),
                     "texts": row.texts,
+                    "excluded": rated.excluded,
                     "failed": row.failed.n if row.failed else 0,
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,

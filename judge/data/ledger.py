@@ -1,0 +1,90 @@
+"""The ledger against leaks: a rating that was used to make a criterion's prompt counts in no estimate.
+
+A text is known again by its content (`Sample.digests`). `withhold` leaves used ratings out when rated texts meet their
+criteria; `check` refuses those that are left; `notes` counts them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from judge.core.errors import DataError
+from judge.core.format import plural, text_name
+from judge.core.records import Column, Sample
+
+Seen = Mapping[str, Collection[str]]
+"""The digests of the texts that were used for a criterion, by the name of its ratings."""
+
+
+def seen_by(columns: Iterable[Column]) -> dict[str, frozenset[str]]:
+    """Return the digests that any of the columns has seen."""
+    seen: dict[str, frozenset[str]] = {}
+    for column in columns:
+        if column.seen:
+            name = column.criterion or column.name
+            seen[name] = seen.get(name, frozenset()).union(column.seen)
+    return seen
+
+
+def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
+    """Yield the samples without the ratings that were used; `Sample.withheld` has their names."""
+    seen = {name: digests for name, digests in seen.items() if digests}
+    for sample in samples:
+        if used := _used(sample, seen):
+            human = {name: rating for name, rating in sample.human.items() if name not in used}
+            ratings = {name: votes for name, votes in sample.ratings.items() if name not in used}
+            sample = replace(sample, human=human, ratings=ratings, withheld=(*sample.withheld, *used))
+        yield sample
+
+
+def check(samples: Iterable[Sample], seen: Seen) -> None:
+    """Raise DataError if a sample has a rating that was used."""
+    used = [(name, sample) for sample in (samples if seen else ()) for name in _used(sample, seen)]
+    if used:
+        name, first = used[0]
+        raise DataError(
+            f"{name}: {plural(len(used), 'rating')} used to make the prompt, which no estimate may use (the first: "
+            f"{first.where or text_name(first.item, first.system)}). Leave them out of `human`, or let judge do so: "
+            "run it on the data again"
+        )
+
+
+def excluded(samples: Iterable[Sample], name: str) -> str:
+    """Return `6 ratings excluded: ...`, or "" if no rating of this name was withheld."""
+    n = sum(name in sample.withheld for sample in samples)
+    return f"{plural(n, 'rating')} excluded: used to make the prompt" if n else ""
+
+
+def notes(samples: Sequence[Sample]) -> list[str]:
+    """Return a sentence for each criterion with withheld ratings."""
+    names = dict.fromkeys(name for sample in samples for name in sample.withheld)
+    rated = {name for sample in samples for name in sample.human}
+    return [f"{name}: {excluded(samples, name)}.{'' if name in rated else ' No rating is left.'}" for name in names]
+
+
+def overlap(
+    samples: Sequence[Sample], seen: Seen, wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
+) -> list[str]:
+    """Return a sentence for each criterion that judges texts which were used to make its prompt.
+
+    `wanted` has the texts (item, system) that each criterion judges; None means all.
+    """
+    counts = Counter(
+        name
+        for name, digests in seen.items()
+        for sample in (samples if digests else ())
+        if wanted is None or sample.key in wanted.get(name, ())
+        if not sample.digests.isdisjoint(digests)
+    )
+    return [
+        f"{name}: its prompt was made with {n:,} of the judged texts; a score of such a text may repeat an example."
+        for name, n in counts.items()
+    ]
+
+
+def _used(sample: Sample, seen: Seen) -> tuple[str, ...]:
+    """Return the names of the sample's ratings that were used."""
+    names = [name for name in seen if name in sample.human or name in sample.ratings]
+    return tuple(name for name in names if not sample.digests.isdisjoint(seen[name]))

@@ -1,0 +1,267 @@
+"""A rating that was used to make a prompt counts in no number: every command prints what it prints without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import judge
+from judge.commands.diff_criteria import criterion_shifts
+from judge.core.errors import ConfigError, DataError
+from judge.core.records import Column, Provenance, Sample, Score, seen_digest
+from judge.data import ledger
+from judge.providers.scripted import ScriptedProvider
+from judge.results.result import Result, load
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.calibration import calibrate
+from judge.stats.human_agreement import column_from_table, people
+from judge.suite.agreement import agreement_change
+from judge.table import Table
+
+ITEMS, PICKED = 24, ("i0", "i5", "i7")
+SENTENCE = "The tram runs again from Monday because the bridge is safe, and the town pays for the work."
+
+
+def grade(system: str, n: int) -> int:
+    """People's rating, which depends on the text."""
+    return min(5, max(1, {"good": 4, "poor": 2}[system] + (n * 7) % 3 - 1))
+
+
+def rows(left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambda n: True) -> list[dict[str, Any]]:
+    """Two systems' texts of 24 items; without the ratings of `left_out`."""
+    made = []
+    for n in range(ITEMS):
+        for system in ("good", "poor"):
+            text = f"{SENTENCE[: 30 + 5 * (n % 9)]} {system} {n} ends with {grade(system, n)}."
+            votes = [grade(system, n), min(5, grade(system, n) + n % 2)]
+            human = {"polite": votes} if rated(n) and f"i{n}" not in left_out else {}
+            row = {"item": f"i{n}", "system": system, "source": f"{SENTENCE} {n}", "output": text}
+            made.append({**row, "human": human})
+    return made
+
+
+def answer(request: Any) -> str:
+    """The judge reads the number at the end of the text, and is one too high for some texts."""
+    text = request.messages[0]["content"]
+    mark = next((int(sign) for sign in reversed(text) if sign in "12345"), 3)
+    return str(min(5, mark + len(text) % 2))
+
+
+def criterion(folder: Path, name: str = "new", **header: Any) -> str:
+    """The file of a criterion whose prompt shows nothing but the text, with this header."""
+    path = folder / name / "polite.jinja"
+    path.parent.mkdir(exist_ok=True)
+    head = json.dumps({"scale": [1, 5], **header})[1:-1]
+    path.write_text(f"---\n{{{head}}}\n---\nIs it polite?\n{{{{ output }}}}\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> str:
+    """A criterion that was made with the texts of three items."""
+    digests = [seen_digest(row["source"], row["output"]) for row in rows() if row["item"] in PICKED]
+    return criterion(tmp_path, seen=digests)
+
+
+def run(data: Any, name: str, **options: Any) -> Result:
+    options = {"metrics": [], "cache": False, "weighting": "single", **options}
+    return judge.evaluate(data, name, model=ScriptedProvider(answer, model="grader"), **options)
+
+
+def agreement(validated: Any) -> Any:
+    return [asdict(replace(rated, excluded=0)) for rated in validated.rated]
+
+
+def suite(data: Any, name: str, **options: Any) -> Any:
+    folder = Path(name).parent
+    (folder / "data.jsonl").write_text("\n".join(map(json.dumps, data)), encoding="utf-8")
+    (folder / "a.judge.yaml").write_text(
+        "data: data.jsonl\ncriteria: [polite.jinja]\nweighting: single\n"
+        "cases: [{criterion: polite.jinja, human: {spearman: {min: 0.1}, level: item}}]\n",
+        encoding="utf-8",
+    )
+    model = ScriptedProvider(answer, model="grader")
+    (outcome,) = judge.test(folder / "a.judge.yaml", model=model, cache=False, **options)
+    assert not outcome.trouble, outcome.trouble
+    return outcome
+
+
+def compared(data: Any, name: str) -> Any:
+    """The comparison of an older prompt, which has seen nothing, with this one."""
+    old = criterion(Path(name).parents[1], "old")
+    return judge.validate(run(data, old), run(data, name), n_resamples=50)
+
+
+def worded(data: Any, name: str) -> Any:
+    old = criterion(Path(name).parents[1], "old")
+    model = ScriptedProvider(answer, model="grader")
+    return judge.diff(old, name, data, model=model, human="polite", cache=False, weighting="single")
+
+
+def carded(data: Any, name: str) -> Any:
+    return judge.audit(data, name, model=ScriptedProvider(answer, model="grader"), probes="bias", cache=False)
+
+
+COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] = {
+    "run": (run, agreement),
+    "validate": (lambda data, name: judge.validate(run(data, name), n_resamples=50), agreement),
+    "validate of two runs": (compared, agreement),
+    "filter": (lambda data, name: run(data, name).where(system="good"), agreement),
+    "reread": (lambda data, name: run(data, name).reread(), agreement),
+    "test": (suite, lambda outcome: [(v.name, v.status, v.estimate) for v in outcome.verdicts]),
+    "criteria diff": (worded, lambda diff: diff.judged.agreement),
+    "audit": (carded, lambda card: [f for f in card.findings if "human ratings" in f.sentence]),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_number_is_that_of_the_other_ratings(name: str, seen: str) -> None:
+    command, numbers = COMMANDS[name]
+    full, without = command(rows(), seen), command(rows(PICKED), seen)
+    assert numbers(full) == numbers(without)
+    assert numbers(full)
+    n = 3 if name == "filter" else 6  # one of two systems
+    text = full.report() if name != "test" else " ".join(full.notes)
+    assert f"{n} ratings excluded" in " ".join(text.split())
+    assert "excluded" not in without.report() if name != "test" else True
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_ratings_would_have_changed_the_numbers(name: str, seen: str) -> None:
+    """Else the test above could not fail."""
+    command, numbers = COMMANDS[name]
+    unseen = criterion(Path(seen).parents[1], "unseen")
+    assert numbers(command(rows(), unseen)) != numbers(command(rows(PICKED), unseen))
+
+
+def test_means_on_peoples_scale_use_neither_the_ratings_nor_the_scores_of_these_texts(seen: str) -> None:
+    data = rows(rated=lambda n: n % 3 != 1 or f"i{n}" in PICKED)
+    (full,) = run(data, seen, calibrate=True).calibrated
+    (without,) = run([row for row in data if row["item"] not in PICKED], seen, calibrate=True).calibrated
+    assert (full.means, full.differences) == (without.means, without.differences)
+    assert "6 ratings excluded: used to make the prompt" in full.note
+    assert full.note.endswith("drawn at random") or "drawn at random;" in full.note
+
+
+def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
+    result = run(rows(), seen, out=tmp_path / "run", calibrate=True)
+    stored = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert len(stored["columns"][0]["seen"]) == 6
+    assert [rated["excluded"] for rated in stored["rated"]] == [6]
+    assert load(tmp_path / "run") == result
+    assert judge.verify(tmp_path / "run").differences == ()
+    table = result.table
+    with pytest.raises(DataError, match=r"polite: 6 ratings used to make the prompt.* \(the first: row 1\)"):
+        replace(table, samples=tuple(judge.load_samples(rows())))
+
+
+@pytest.mark.parametrize("format", ["console", "markdown", "html", "latex", "json"])
+def test_every_format_counts_them(format: str, seen: str) -> None:
+    counted = '"excluded": 6' if format == "json" else "6 ratings excluded: used to make the prompt."
+    for report in (run(rows(), seen).report(format), COMMANDS["validate"][0](rows(), seen).report(format)):
+        assert counted in " ".join(str(report).split()).replace("% ", "")
+
+
+def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Path) -> None:
+    """An example without a source may be any text with this output."""
+    shown = [row for row in rows() if row["item"] in PICKED]
+    examples = [{"output": f"{row['output']}\n", "score": 3} for row in shown[:2]]
+    examples += [{"output": row["output"], "source": row["source"], "score": 3} for row in shown[2:5]]
+    examples += [{"output": shown[5]["output"], "source": "Another source.", "score": 3}]
+    result = run(rows(), criterion(tmp_path, examples=examples))
+    assert [rated.excluded for rated in result.rated] == [5]
+    assert any("its prompt was made with 5 of the judged texts" in note for note in result.info["notes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"calibrate": True},
+            ConfigError,
+            r"calibrate.*48 ratings excluded: used to make the prompt\. No rating is left",
+        ),
+        ({}, DataError, r"polite: 48 ratings excluded: used to make the prompt\. No rating is left\. Rate other texts"),
+    ],
+)
+def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path) -> None:
+    name = criterion(tmp_path, seen=[seen_digest(row["source"], row["output"]) for row in rows()])
+    with pytest.raises(error, match=message):
+        judge.validate(run(rows(), name, **options))
+    with pytest.raises(ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(48 ratings"):
+        suite(rows(), name)
+
+
+def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
+    """Ratings that only the baseline's prompt has seen do not count in the change of agreement."""
+    suite(rows(), seen, baseline=tmp_path / "base", update_baseline=True)
+    old = criterion(tmp_path, "old")
+    full, without = (suite(data, old, baseline=tmp_path / "base") for data in (rows(), rows(PICKED)))
+    assert [(v.name, v.found) for v in full.verdicts] == [(v.name, v.found) for v in without.verdicts]
+    assert "polite: 6 ratings excluded: used to make the prompt." in full.notes
+    assert "baseline" in {v.subject for v in full.verdicts}
+    with pytest.raises(DataError, match="6 ratings used"):
+        agreement_change(run(rows(), old), run(rows(), seen), "polite", criteria=1, seed=0)
+
+
+# Recorded ratings
+
+
+@cache
+def recorded(path: Path) -> tuple[Sample, ...]:
+    samples = judge.load_samples(path, mapping={"output": "summary", "item": "doc_id"})[:160]
+    return tuple(replace(sample, human={"coherence": sample.human["coherence"]}) for sample in samples)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_an_estimate_with_leaked_examples_is_refused(data: Any, shared_data: Callable[[str], Path]) -> None:
+    """Any split of examples and validation: it overlaps and is refused, or no rating is withheld."""
+    samples = recorded(shared_data("summeval.jsonl"))
+    places = st.sets(st.integers(0, len(samples) - 1), min_size=1, max_size=60)
+    examples, validated = data.draw(places), sorted(data.draw(places))
+    texts = [samples[n] for n in validated]
+    shown = {(" ".join(str(samples[n].source).split()), " ".join(samples[n].output.split())) for n in examples}
+    leaked = [s for s in texts if (" ".join(str(s.source).split()), " ".join(s.output.split())) in shown]
+    digests = tuple(sorted({seen_digest(samples[n].source, samples[n].output) for n in examples}))
+    column = Column("coherence", "criterion", "s", 1.0, 5.0, criterion="coherence", seen=digests)
+    values = np.random.default_rng(0).integers(1, 6, len(texts)).tolist()
+    scores = [Score(*s.key, "coherence", value, Provenance("single")) for s, value in zip(texts, values, strict=True)]
+    unsigned = Table(tuple(texts), (replace(column, seen=()),), tuple(scores))
+    judges = [replace(column_from_table(column, unsigned, "judge"), criterion="coherence")]
+    estimates: list[Callable[[], Any]] = [
+        lambda: Table(tuple(texts), (column,), tuple(scores)),
+        lambda: people(unsigned, judges, Bootstrap(10), measure=False),
+    ]
+    for estimate in estimates:
+        if leaked:
+            with pytest.raises(DataError, match=f"coherence: {len(leaked):,} rating.* no estimate may use"):
+                estimate()
+        else:
+            estimate()
+    kept = tuple(ledger.withhold(texts, {"coherence": digests}))
+    assert [s.key for s in kept if not s.human] == [s.key for s in leaked] == [s.key for s in kept if s.withheld]
+    table = Table(kept, (column,), tuple(scores))
+    others = [s for s in texts if s not in leaked]
+    keys = {s.key for s in others}
+    bare = Table(tuple(others), (column,), tuple(s for s in scores if s.key in keys))
+    found, expected = (people(each, judges, Bootstrap(10), measure=False) for each in (table, bare))
+    assert [replace(rated, excluded=0) for rated in found] == list(expected)
+    assert [rated.excluded for rated in found] == [len(leaked)] * bool(others)
+    assert [c.means for c in calibrate(table)] == [c.means for c in calibrate(bare)]
+
+
+def test_a_diff_of_criteria_refuses_them_too(seen: str) -> None:
+    unrated = [{**row, "human": {}} for row in rows()]
+    before, after = run(unrated, criterion(Path(seen).parents[1], "old")), run(unrated, seen)
+    with pytest.raises(DataError, match="6 ratings used to make the prompt"):
+        criterion_shifts(before, after, judge.load_samples(rows()))
