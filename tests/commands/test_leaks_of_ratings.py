@@ -177,7 +177,9 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
     examples = [{"output": f"{row['output']}\n", "score": 3} for row in shown[:2]]
     examples += [{"output": row["output"], "source": row["source"], "score": 3} for row in shown[2:5]]
     examples += [{"output": shown[5]["output"], "source": "Another source.", "score": 3}]
-    result = run(rows(), criterion(tmp_path, examples=examples))
+    path = tmp_path / "polite.yaml"
+    path.write_text(json.dumps({"question": "Is it polite?", "examples": examples}), encoding="utf-8")
+    result = run(rows(), str(path))
     assert [rated.excluded for rated in result.rated] == [5]
     assert any("its prompt was made with 5 of the judged texts" in note for note in result.info["notes"])
 
