@@ -15,16 +15,13 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
     ValidationError,
     field_validator,
-    model_serializer,
 )
 
 from judge.core import yaml_lines
@@ -34,7 +31,7 @@ from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
-from judge.core.request_options import ExtraBody, Headers, KeyCommand, Label, forbidden_command
+from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
 from judge.text.languages import LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
@@ -42,42 +39,12 @@ _SCRIPTED = "scripted/"
 _OPTION_PATHS = ("stopwords", "exceptions", "baseline", "model", "bertscore_model", "questions", "answers")
 
 
-def _check_variable(name: str) -> str:
-    """Refuse what cannot be a variable's name: it may be the key itself, which would then be written into run.json."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
-    return name
-
-
 def _on_or_off(value: object) -> object:
     """Return the word for a boolean, because YAML reads a bare `on` or `off` as one."""
     return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
-Variable = Annotated[str, AfterValidator(_check_variable)]
 Value = str | int | float | bool
-
-
-class Judge(BaseModel):
-    """One judge of a panel; its own settings take precedence over the run's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = Field(min_length=1, description="Name of the model.")
-    base_url: str | None = Field(default=None, description="Address of its server.")
-    key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
-    key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
-    headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
-    system: str | None = Field(default=None, description="System message.")
-    reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
-    extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Its sampling temperature.")
-    label: Label = Field(default="", description="Name in a panel (default: the model's).")
-
-    @model_serializer(mode="wrap")
-    def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is not set."""
-        return {name: value for name, value in handler(self).items() if value not in (None, {}, "")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import pytest
 from judge import ScriptedProvider
 from judge.commands import test
 from judge.commands.pytest_support import JudgeFixture, SuiteSession
-from judge.config import Judge
 from judge.core.errors import ConfigError
+from judge.core.request_options import Judge
 from judge.providers.openai import OpenAIProvider
 
 pytest_plugins = ["pytester"]

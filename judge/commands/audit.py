@@ -20,12 +20,13 @@ from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
-from judge.config import Judge, RankConfig, RunConfig, script_of, split
+from judge.config import RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
 from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale, Usage
+from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution.progress import Progress
 from judge.providers import Provider

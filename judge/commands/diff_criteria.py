@@ -33,11 +33,12 @@ from judge.commands.preparation import (
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.commands.run_metadata import prompt_skeletons
-from judge.config import Judge, RunConfig
+from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Request, Sample, Usage
+from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.pending import Judgment

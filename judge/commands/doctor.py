@@ -20,11 +20,12 @@ from judge import criteria, text
 from judge.cache import cache_location, local_dir, open_for_admin
 from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
 from judge.commands.preparation import criterion_for
-from judge.config import Judge, RunConfig
+from judge.config import RunConfig
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
 from judge.core.format import dollars
 from judge.core.records import Criterion, Request, Response, Sample, Usage
 from judge.core.redis_url import RedisUrl
+from judge.core.request_options import Judge
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
 from judge.providers import Capabilities, Provider, pricing

@@ -12,9 +12,10 @@ from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
-from judge.config import Command, Judge, RankConfig, RunConfig, run_options
+from judge.config import Command, RankConfig, RunConfig, run_options
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
+from judge.core.request_options import Judge
 from judge.providers import Provider
 from judge.providers.scripted import Function, FunctionProvider
 from judge.results.result import Result

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from judge.cache import local_dir, metrics_folder
-from judge.config import Judge, RankConfig, RunConfig, load_config
+from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
-from judge.core.request_options import public_headers
+from judge.core.request_options import Judge, public_headers
 from judge.metrics import Metric, asks_judge
 from judge.providers import Capabilities, KeepingProviderFactory, Provider
 from judge.providers.recording import ReplayProvider, replayed

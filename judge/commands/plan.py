@@ -13,10 +13,11 @@ from judge.commands.options import RankOptions
 from judge.commands.preparation import PreparedRun, engine_context, prepare
 from judge.commands.public import public_api
 from judge.commands.run_metadata import reasoning_note
-from judge.config import Judge, RankConfig, RunConfig
+from judge.config import RankConfig, RunConfig
 from judge.core.format import dollars, duration, plural
 from judge.core.messages import option
 from judge.core.records import Usage
+from judge.core.request_options import Judge
 from judge.criteria.checklist import questions_of
 from judge.execution import budget
 from judge.execution.engines.batch_api import under_way

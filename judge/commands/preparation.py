@@ -17,13 +17,14 @@ from judge import criteria as criteria_module
 from judge import text
 from judge.cache import check_reachable, local_dir
 from judge.commands import judge_models, metric_setup, prompt_language
-from judge.config import Judge, RankConfig, RunConfig, load_config
+from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
 from judge.core.criterion_entry import keys_of, name_of
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.format import plural, text_name
 from judge.core.messages import command, in_python, option
 from judge.core.records import IDENTICAL, Criterion, Prompt, Provenance, Sample, Score, whole
+from judge.core.request_options import Judge
 from judge.data import ledger, samples
 from judge.execution import engines
 from judge.execution.metric_client import DeferredClient

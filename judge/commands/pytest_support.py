@@ -21,12 +21,13 @@ from judge import criteria, text
 from judge.commands.evaluate import evaluate, rank
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.test import test
-from judge.config import Judge, resolve_value, run_options, script_of
+from judge.config import resolve_value, run_options, script_of
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
 from judge.core.format import escape_controls, format_interval, number, one_line, percent
 from judge.core.records import Provenance
+from judge.core.request_options import Judge
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.suite import evaluate as of_suite
@@ -103,7 +104,7 @@ def _is_offline(model: Any) -> bool:
 
 
 def _name(model: Any) -> str:
-    """Return the name of a judge, which may be text, a mapping, a `config.Judge` or a provider."""
+    """Return the name of a judge, which may be text, a mapping, a `Judge` or a provider."""
     if isinstance(model, Judge):
         return model.name
     return str(model.get("name") if isinstance(model, Mapping) else getattr(model, "model", model))

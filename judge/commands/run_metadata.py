@@ -251,10 +251,8 @@ def reasoning_note(judge: str, provider: Provider, drawn: int, wanted: int, usag
         more = Usage(round(usage.prompt_tokens * (times if apart else 1)), round(usage.completion_tokens * times))
         price = cost_usd(provider.model, provider.endpoint, more, decides=provider.decides)
         money = f" ({dollars(price)})" if price is not None else ""
-        tokens = (
-            f"{more.prompt_tokens + more.completion_tokens:,}, not {usage.prompt_tokens + usage.completion_tokens:,}"
-        )
-        note += f" {wanted} would take about {tokens} tokens{money}."
+        before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more))
+        note += f" {wanted} would take about {after:,} tokens{money} instead of {before:,}."
     return f"{note} {option('draws', wanted)} draws them."
 
 

@@ -22,10 +22,11 @@ from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api, run_sync
 from judge.commands.validate import without_seen_ratings
-from judge.config import Judge, RankConfig, RunConfig, criterion_entries, load_config, script_of
+from judge.config import RankConfig, RunConfig, criterion_entries, load_config, script_of
 from judge.core.errors import ConfigError, CriterionError, JudgeError
 from judge.core.format import dollars, one_line, plural
 from judge.core.plugins import unknown_name_message
+from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger

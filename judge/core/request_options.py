@@ -1,4 +1,4 @@
-"""What a user adds to a judge's requests: HTTP headers, keys of the body, and a command for the key.
+"""A judge as a user names it, and what is added to its requests: headers, keys of the body, a command for the key.
 
 `hidden` decides what is a secret. Secrets are sent and never stored.
 """
@@ -12,7 +12,16 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from judge.core.messages import option
 
@@ -141,6 +150,14 @@ def program(command: str) -> str:
     return f"{first} {HIDDEN}" if rest else first
 
 
+def _check_variable(name: str) -> str:
+    """Refuse what cannot be a variable's name: it may be the key itself, which would then be written into run.json."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise ValueError("names the environment variable that holds the key, such as OPENAI_API_KEY, and not the key")
+    return name
+
+
+Variable = Annotated[str, AfterValidator(_check_variable)]
 Headers = Annotated[
     dict[str, str],
     BeforeValidator(_parse_headers, json_schema_input_type=dict[str, str]),
@@ -154,6 +171,29 @@ ExtraBody = Annotated[
 ]
 Label = Annotated[str, AfterValidator(_check_label)]
 KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(program)]
+
+
+class Judge(BaseModel):
+    """One judge of a panel; its own settings take precedence over the run's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, description="Name of the model.")
+    base_url: str | None = Field(default=None, description="Address of its server.")
+    key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
+    key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
+    headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
+    system: str | None = Field(default=None, description="System message.")
+    reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
+    extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Its sampling temperature.")
+    label: Label = Field(default="", description="Name in a panel (default: the model's).")
+
+    @model_serializer(mode="wrap")
+    def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is not set."""
+        return {name: value for name, value in handler(self).items() if value not in (None, {}, "")}
+
 
 ALLOWED = "JUDGE_KEY_COMMANDS"
 """The environment variable with the commands that files may name, one per line."""

@@ -12,8 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.config import Budget, Judge, load_config
+from judge.config import Budget, load_config
 from judge.core.errors import ConfigError
+from judge.core.request_options import Judge
 from judge.suite.case import Case
 from judge.suite.load import find, load
 from judge.suite.schema import Limits, Suite
