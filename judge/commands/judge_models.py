@@ -76,6 +76,17 @@ def requested_judges(
     return models, {"criteria": list(config.criteria), "prefix": ""} if alone else {}
 
 
+def with_heuristic(
+    names: Sequence[str], config: RunConfig, options: Mapping[str, Any]
+) -> tuple[tuple[str, ...], RunConfig]:
+    """Add the heuristic and its options to the metrics of a run that has it as a judge. Raises ConfigError."""
+    names = (HEURISTIC, *(name for name in names if name != HEURISTIC))
+    user_options = config.set.get(HEURISTIC, {})
+    if "prefix" in user_options:
+        raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
+    return names, config.model_copy(update={"set": {**config.set, HEURISTIC: {**user_options, **options}}})
+
+
 def unused_setting_notes(config: RunConfig, judges: Sequence[Judge | Provider], *, alone: bool) -> list[str]:
     """Name settings without effect: of requests if the heuristic is `alone`, of the server in a replay."""
     if not alone and config.replay is None:

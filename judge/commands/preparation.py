@@ -395,7 +395,7 @@ def _build_metrics(
     """Build the metrics, with notes about them. Raises ConfigError if there are neither criteria nor metrics."""
     names, notes = metric_setup.default_metrics(config, rows)
     if heuristic_options is not None:
-        names, config = with_heuristic(names, config, heuristic_options)
+        names, config = judge_models.with_heuristic(names, config, heuristic_options)
     if alone and not (names or config.score_columns):
         lacking = (
             ""
@@ -404,17 +404,6 @@ def _build_metrics(
         )
         raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
     return metric_setup.build_metrics(config, names, measured, ask), notes
-
-
-def with_heuristic(
-    names: Sequence[str], config: RunConfig, options: Mapping[str, Any]
-) -> tuple[tuple[str, ...], RunConfig]:
-    """Add the heuristic and its options to the metrics of a run that has it as a judge. Raises ConfigError."""
-    names = (judge_models.HEURISTIC, *(name for name in names if name != judge_models.HEURISTIC))
-    user_options = config.set.get(judge_models.HEURISTIC, {})
-    if "prefix" in user_options:
-        raise ConfigError("--set heuristic.prefix: columns are called by --model heuristic or --metrics heuristic")
-    return names, config.model_copy(update={"set": {**config.set, judge_models.HEURISTIC: {**user_options, **options}}})
 
 
 def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterator[Sample] | None]:

@@ -197,7 +197,7 @@ class _Checks:
         names, _ = metric_setup.default_metrics(config, self._table.samples)
         _, heuristic = judge_models.requested_judges(config, config.model)
         if heuristic is not None:
-            names, config = preparation.with_heuristic(names, config, {} if self._info.get("judges") else heuristic)
+            names, config = judge_models.with_heuristic(names, config, {} if self._info.get("judges") else heuristic)
         for name in names:
             options = config.set.get(name, {})
             only = config.model_copy(update={"set": {name: options}, "score_columns": {}})
