@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judge
+from judge.commands import preparation
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, Unrecorded
 from judge.core.records import (
     Ask,
@@ -289,6 +290,15 @@ def test_a_checklist_keeps_its_own_request_beside_merged_criteria(polite: str) -
     assert values(result) == ROUNDED
     assert set(values(result, "coherence").values()) == {4.0}
     assert len(provider.seen) == 8
+
+
+def test_a_streamed_run_has_a_row_per_text(polite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "_MAX_IN_MEMORY_JUDGED", 2)
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    result = run(answer, polite, rows=tmp_path / "data.jsonl", out=tmp_path / "run", weighting="single")
+    assert result.info["streamed"]["shown"] == 4
+    assert values(result) == ROUNDED
+    assert judge.verify(tmp_path / "run").differences == ()
 
 
 def test_the_plan_counts_requests_and_answers(polite: str) -> None:
