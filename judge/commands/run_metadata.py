@@ -358,6 +358,7 @@ def _criterion(criterion: Criterion) -> dict[str, Any]:
         "steps": list(criterion.steps),
         "needs": sorted(criterion.needs),
         "templates": template_texts(criterion),
+        **({"cite": True} if criterion.cite else {}),
         **({"examples": [asdict(example) for example in criterion.examples]} if criterion.examples else {}),
         **({"questions": questions} if questions else {}),
     }

@@ -130,21 +130,22 @@ class _Checks:
             return
         for name, criterion in criteria.items():
             self._columns[name] = replace(self._columns[name], **scale_of_column(criterion))
-        outputs = {(sample.item, sample.system): sample.output for sample in self._table.samples}
+        texts = {sample.key: sample.texts for sample in self._table.samples}
         recomputed: list[Row] = []
         for row in rows:
-            texts = [outputs[row.item, name] for name in (row.system, row.rival) if name]
+            outputs = [texts[row.item, name][0] for name in (row.system, row.rival) if name]
             method = row.provenance.method if isinstance(row, Score) else row.method
             if isinstance(row, Score) and method == IDENTICAL:
-                recomputed += [replace(row, value=0.5, provenance=preparation.TIE)] if len(set(texts)) == 1 else []
+                recomputed += [replace(row, value=0.5, provenance=preparation.TIE)] if len(set(outputs)) == 1 else []
             elif method in (*get_args(Strategy), checklist.METHOD, None):
                 with suppress(ValueError, TypeError):  # several replies that are no list
-                    read = reread(row, criteria[row.column], settings[row.column], "\n".join(texts))
+                    column, quotable = row.column, texts[row.item, row.system]
+                    read = reread(row, criteria[column], settings[column], "\n".join(outputs), quotable)
                     recomputed.append(_bounded(read, criteria[row.column].scale))
         yield from _row_differences(rows, recomputed)
         self.checked |= {"judgments: read and weighed again": len(rows)} if rows else {}
         if self._whole and self._info.get("all_texts"):
-            pairs = [(*key, "") for key in outputs]
+            pairs = [(*key, "") for key in texts]
             if orders := self._plan.get("orders"):
                 limit, seed = self._plan.get("pairs"), self._plan["seed"]
                 chosen = preparation.choose_pairs(self._table.samples, orders=orders, budget=limit, seed=seed)

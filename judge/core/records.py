@@ -101,6 +101,11 @@ class Sample:
         return self.item, self.system
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts that a judge may quote: the output and the source."""
+        return self.output, self.source or ""
+
+    @property
     def digests(self) -> frozenset[str]:
         """The digests under which the text may be among `Criterion.used`: with its source, and alone.
 
@@ -254,6 +259,11 @@ class Criterion:
         """The digests of the texts whose ratings no estimate may use: `seen` and the examples."""
         sources = [(example, source) for example in self.examples for source in (example.source, _ANY_SOURCE)]
         return self.seen.union(seen_digest(source, example.output) for example, source in sources)
+
+    @property
+    def cites(self) -> bool:
+        """Whether a reply may quote the sentence that decided: not typed answers, nor one key of several criteria."""
+        return self.cite and self.form != "decision" and not self.merged
 
     @property
     def told(self) -> tuple[Any, ...]:

@@ -24,7 +24,7 @@ from judge.scoring import json_reply, prose
 class Found:
     """A score in a reply: `text[start:end]` is the score as written, `label` its spelling in the scale.
 
-    `reason` is the judge's reason, None if it gave none.
+    `reason` is the judge's reason, None if it gave none. `quote` is the sentence that it cites, if that was asked for.
     """
 
     label: str
@@ -32,6 +32,7 @@ class Found:
     end: int
     reason: str | None = None
     reading: Reading = "strict"
+    quote: str | None = None
 
 
 class NotInForm(ParseError):
@@ -72,12 +73,14 @@ def split_replies(raw: str) -> list[Choice]:
     return [Choice(reply) if isinstance(reply, str) else Choice(*reply) for reply in json.loads(raw)]
 
 
-def read(choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:
+def read(
+    choice: Choice, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None, *, cite: bool = False
+) -> Found:
     """Return the score of a reply. Raises ParseError for a cut, filtered, refused or empty reply, and like `find`."""
     if choice.finish_reason == NEARLY_JSON and judged is not None:
         return replace(find(choice.text, reply, scale, title, judged), reading="prose")
     _check_end(choice)
-    return find(choice.text, reply, scale, title, judged)
+    return find(choice.text, reply, scale, title, judged, cite=cite)
 
 
 def _check_end(choice: Choice) -> None:
@@ -85,7 +88,9 @@ def _check_end(choice: Choice) -> None:
         raise ParseError(trouble, choice.text)
 
 
-def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None) -> Found:
+def find(
+    text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str | None = None, *, cite: bool = False
+) -> Found:
     """Return the score of a reply's text.
 
     `score`: the whole reply is the score. `score_then_reason`: the first line that is not blank is the score.
@@ -104,10 +109,33 @@ def find(text: str, reply: ReplyKind, scale: Scale, title: str = "", judged: str
     Thinking at the start is skipped; positions still count from the start of the text. A score that the reply repeats
     from the `judged` texts, joined by newlines, does not count.
 
+    With `cite`, a line `Quote: …` or the key "quote" has a quotation, in which nothing counts.
+
     Raises ParseError, and nothing else, if there is no such score or it is off the scale.
     """
     start = _reply_start(text)
-    grammar = _grammar(scale, title)
+    grammar = _grammar(scale, title, cite)
+    if not cite or _OBJECT.match(text, start):
+        return _find(text, start, reply, grammar, judged)
+    quotes: list[str] = []
+
+    def blank(line: re.Match[str]) -> str:
+        quotes.append(line["quote"])
+        return " " * len(line[0])
+
+    rest = text[:start] + _QUOTE_LINE.sub(blank, text[start:])
+    try:
+        score = _find(rest, start, reply, grammar, judged)
+    except ParseError as error:
+        error.raw = text
+        raise
+    if quotes and judged and reply == "reason_then_score" and score.reading == "strict":
+        _check_echo(text, start, score, grammar, judged)  # the quoted line may be a part of what is repeated
+    return replace(score, quote=score.quote or (quotes[-1].strip() if quotes else None))
+
+
+def _find(text: str, start: int, reply: ReplyKind, grammar: _Grammar, judged: str | None) -> Found:
+    """Return the score of a reply, of which the part before `start` is thinking. Raises ParseError."""
     try:
         strict = _find_strictly(text, start, reply, grammar)
         if judged and reply == "reason_then_score" and not _OBJECT.match(text, start):
@@ -282,11 +310,15 @@ _CLOSES_QUOTE = re.compile(r"""[점点分]?(?:/\d++)?[^\w\s"'”’」』`]*+["'
 _STOP = re.compile(r"[.!?;。…)\]]")
 _MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 _LINE = re.compile(r"[^\r\n]+")
+_QUOTE_LINE = re.compile(
+    r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)", re.IGNORECASE | re.MULTILINE
+)
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
+_MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
@@ -301,10 +333,11 @@ class _Grammar:
     prose: prose.Patterns
     longest: int
     expected: str
+    cite: bool
 
 
 @lru_cache(maxsize=256)
-def _grammar(scale: Scale, title: str) -> _Grammar:
+def _grammar(scale: Scale, title: str, cite: bool) -> _Grammar:
     index = label_index(scale)
     # A known name is a word for a score, the title, or both.
     name = f"{_WHICH}{_NOUN}"
@@ -360,6 +393,7 @@ def _grammar(scale: Scale, title: str) -> _Grammar:
         prose=prose.patterns(_MARK, score, _CLOSE, words),
         longest=_LONGEST + 2 * len(title) + max(map(len, scale.labels), default=0),
         expected=", ".join(scale.labels) if len(scale.labels) <= 12 else f"{scale.labels[0]} … {scale.labels[-1]}",
+        cite=cite,
     )
 
 
@@ -409,9 +443,11 @@ def _score_in_object(
     if lone and not all(m.kind in ("literal", "words") for m in others):
         raise ParseError("the JSON object holds more than a score and words", text)
     score = _score_alone(text, scores[0].start, scores[0].end, grammar)
+    quotes = [m for m in others if grammar.cite and m.key.casefold() == "quote"]
     named = [m for m in others if m.key.casefold() == "reason"]
-    reasons = [m.words.strip() for m in named or others if m.kind == "words"]
-    return replace(score, reason="\n".join(reasons) or None)
+    reasons = [m.words.strip() for m in named or others if m.kind == "words" and m not in quotes]
+    quote = quotes[0].words.strip() if quotes else ""
+    return replace(score, reason="\n".join(reasons) or None, quote=quote or None)
 
 
 def _score_in_objects(text: str, start: int, grammar: _Grammar, judged: str, *, lone: bool) -> Found | None:
@@ -564,6 +600,24 @@ def _score_of_match(
         hint *= names.is_half(written)
         raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
     return Found(label, start, end)
+
+
+def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
+    """Return what a judge quotes as the first of the texts with it has it; None if none has it literally."""
+    places = ((text, locate(quote, text)) for text in texts if quote)
+    return next((text[slice(*place)] for text, place in places if place), None)
+
+
+def locate(quote: str, text: str) -> tuple[int, int] | None:
+    """Return where a text has a quotation, None if it does not: compared by `fold`, white space as one space.
+
+    Quotation marks around it need not be in the text.
+    """
+    folded, starts, ends = _fold_with_positions(text, 0)
+    for words in (fold(quote).split(), fold(quote).strip(_MARKS_AROUND).split()):
+        if words and (match := re.search(r"\s+".join(map(re.escape, words)), folded)):
+            return starts[match.start()], ends[match.end() - 1]
+    return None
 
 
 def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:

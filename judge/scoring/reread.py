@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args
 
@@ -72,7 +72,7 @@ def criterion_of(column: Column, info: Mapping[str, Any]) -> Criterion:
         asked = () if questions_column else tuple(ChecklistQuestion(**question) for question in questions)
         return Criterion(
             name, "", scale, stored["reply"], title=stored["title"], merged=merged, questions=asked,
-            questions_column=questions_column,
+            questions_column=questions_column, cite=stored.get("cite", False),
         )  # fmt: skip
     except (AttributeError, KeyError, TypeError):
         raise ConfigError(_OLD) from None
@@ -112,7 +112,7 @@ def reread_rows(
     `settings` are by column.
     """
     scaled = {name: replace(c, scale=_with_halves(c.scale, allow_half)) for name, c in criteria.items()}
-    texts = {sample.key: sample.output for sample in samples}
+    texts = {sample.key: sample.texts for sample in samples}
     read_rows: list[Score | Failure] = []
     changes: list[dict[str, Any]] = []
     unweighed = 0
@@ -126,8 +126,8 @@ def reread_rows(
             continue
         mass = _LOW_MASS.search(row.message if isinstance(row, Failure) else row.provenance.note or "")
         unweighed += mass is not None and float(mass[1]) > settings[row.column].min_mass
-        judged = "\n".join(texts[row.item, name] for name in (row.system, row.rival) if name)
-        new = reread(row, criterion, settings[row.column], judged)
+        judged = "\n".join(texts[row.item, name][0] for name in (row.system, row.rival) if name)
+        new = reread(row, criterion, settings[row.column], judged, texts[row.item, row.system])
         read_rows.append(new)
         before, after = (r.value if isinstance(r, Score) else None for r in (row, new))
         if before != after:
@@ -146,14 +146,18 @@ def _with_halves(scale: Scale, allow_half: bool | None) -> Scale:
 
 
 def reread(
-    row: Score | Failure, criterion: Criterion, settings: SamplingOptions, judged: str | None
+    row: Score | Failure,
+    criterion: Criterion,
+    settings: SamplingOptions,
+    judged: str | None,
+    texts: Sequence[str] = (),
 ) -> Score | Failure:
     """Return the row that the stored replies give with these settings: a score, or a failure if they have none.
 
-    `judged` are the judged texts, joined by a newline. A score by token probabilities becomes the expected value of the
-    stored distribution again; its bounds stay, because they depend on tokens, which no run stores. Returns the row
-    itself if its numbers stay the same, if a failure stays one, and if it has no judge's replies or probabilities:
-    metrics, panels, identical texts, unanswered requests, refused decisions.
+    `judged` are the judged texts, joined by a newline; `texts` are those that a reply may quote. A score by token
+    probabilities becomes the expected value of the stored distribution again; its bounds stay, because they depend on
+    tokens, which no run stores. Returns the row itself if its numbers stay the same, if a failure stays one, and if it
+    has no judge's replies or probabilities: metrics, panels, identical texts, unanswered requests, refused decisions.
     """
     source = row.provenance if isinstance(row, Score) else row
     if source.answers:
@@ -172,6 +176,8 @@ def reread(
     reply = Choice(source.raw or "", end)
     try:
         value, provenance = _value(source, reply, criterion, settings, None if settings.strict else judged)
+        if provenance.quote:
+            provenance = replace(provenance, quote=parse.find_quote(provenance.quote, texts))
     except ParseError as error:
         if isinstance(row, Failure):
             return row
@@ -207,7 +213,7 @@ def _value(
         except ParseError:
             if settings.strict or not settings.repair:
                 raise
-        alone = replace(criterion, reply="score", merged=False)
+        alone = replace(criterion, reply="score", merged=False, cite=False)
         ladder = replace(settings, weighting="auto", temperature=0.0)  # as `strategies.repair` has it
         source = replace(source, reading=None, method=source.method if source.method == "logprobs" else "single")
         value, provenance = _value(source, second, alone, ladder, judged)
@@ -220,7 +226,7 @@ def _value(
         return _stated(reply, criterion, settings, judged, note)
     written = parse.Found("", 0, 0)
     try:
-        written = parse.read(reply, criterion.reply, criterion.scale, criterion.title, judged) if raw else written
+        written = strategies.read(reply, criterion, judged) if raw else written
     except ParseError as error:  # the written text may be no label, and the likely tokens at its place be some
         if error.place is None or source.reading == "prose":
             raise
@@ -239,7 +245,7 @@ def _value(
     if not raw:
         return value, provenance
     provenance = replace(provenance, low=source.low, high=source.high, raw=raw)
-    return value, replace(provenance, reason=written.reason, reading=written.reading)
+    return value, replace(provenance, reason=written.reason, reading=written.reading, quote=written.quote)
 
 
 def _stated(

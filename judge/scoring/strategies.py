@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -33,6 +34,8 @@ LABELS = "labels"
 _TOP_LOGPROBS = 20
 _KEY_TOKENS = 32
 _TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
+_QUOTE_TOKENS = 256
+"""Room for a quoted sentence."""
 _NOT_REPAIRED = ("refusal", "content_filter", "abort")
 """Finish reasons after which no question for the score alone is asked."""
 _ROUNDING = 0.001
@@ -157,19 +160,22 @@ def requests(
     else:
         params = {
             "temperature": float(strategy == "samples") if settings.temperature is None else settings.temperature,
-            "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply],
+            "max_tokens": settings.max_tokens or _TOKEN_LIMIT[criterion.reply] + _QUOTE_TOKENS * criterion.cites,
         }
         if strategy == "logprobs":
             params["top_logprobs"] = _TOP_LOGPROBS
-            if exact and criterion.reply == "score" and criterion.form == "text" and not prompt.merged:
+            alone = criterion.reply == "score" and criterion.form == "text" and not criterion.cites
+            if exact and alone and not prompt.merged:
                 params[LABELS] = list(criterion.scale.asked.labels)
         if prompt.merged:
             schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
             params |= {MERGED: criterion.name, "response_format": _response_format("judgments", schemas)}
             params["max_tokens"] = settings.max_tokens or _TOKEN_LIMIT["score"] + _KEY_TOKENS * len(prompt.merged)
         elif criterion.form == "json":
-            properties = {"score": _label_schema(criterion.scale), "reason": {"type": "string"}}
+            words = {"type": "string"}
+            properties = {"score": _label_schema(criterion.scale), "reason": words, "quote": words}
             keys = criterion.reply.split("_then_")
+            keys[1:1] = ["quote"] * criterion.cites
             params["response_format"] = _response_format("judgment", {key: properties[key] for key in keys})
     draws = range(settings.draws if strategy == "samples" else 1)
     return tuple(
@@ -235,7 +241,7 @@ def repair(
         turns = ({"role": "assistant", "content": text}, {"role": "user", "content": question})
         return Repair(
             replace(prompt, messages=(*prompt.messages, *turns), merged=()),
-            replace(criterion, reply="score", form="text", merged=False),
+            replace(criterion, reply="score", form="text", merged=False, cite=False),
             replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit),
             ("logprobs", "single") if strategy == "logprobs" else ("single",),
             choice, strategy, trouble,
@@ -272,7 +278,7 @@ def score_reply(
 
     `notes` say why earlier strategies failed; `judged` are the judged texts, None to read strictly. Raises ParseError
     if there is no score, UnusableReply if the next strategy should be tried, and the first ProviderError if there is no
-    answer at all.
+    answer at all. A quotation may not be in the texts: `parse.find_quote` looks for it.
     """
     replies = [answer for answer in answers if isinstance(answer, Response)]
     if not replies:
@@ -289,10 +295,20 @@ def score_reply(
         if shares is None:
             raise ParseError("the judge refused to answer the question", text)
         return _score_by_probabilities("decisions", shares, criterion, settings.min_mass, text)
-    score = parse.read(choices[0], criterion.reply, criterion.scale, criterion.title, judged)
+    score = read(choices[0], criterion, judged)
     raw, note = choices[0].text, "; ".join(notes) or None
-    how = Provenance("single", argmax=score.label, reason=score.reason, raw=raw, note=note, reading=score.reading)
+    how = Provenance("single", argmax=score.label, raw=raw, note=note, **_told(score))
     return criterion.scale.value(score.label), how
+
+
+def read(choice: Choice, criterion: Criterion, judged: str | None) -> parse.Found:
+    """Return the score of a reply on a criterion. Raises ParseError."""
+    return parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged, cite=criterion.cites)
+
+
+def _told(score: parse.Found) -> dict[str, Any]:
+    """Return what a reply says beside its score, and how that was read."""
+    return {"reason": score.reason, "quote": score.quote, "reading": score.reading}
 
 
 def _score_by_logprobs(
@@ -301,11 +317,10 @@ def _score_by_logprobs(
     if choice.shares is not None:
         return _score_by_probabilities("logprobs", choice.shares, criterion, min_mass, choice.text)
     place: tuple[int, str | None]
-    reason = trouble = None
-    reading: Reading = "strict"
+    trouble, told = None, dict[str, Any](reading="strict")
     try:
-        written = parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged)
-        place, reason, reading = (written.start, written.label), written.reason, written.reading
+        written = read(choice, criterion, judged)
+        place, told = (written.start, written.label), _told(written)
     except ParseError as error:
         if error.place is None or choice.tokens is None:
             raise
@@ -333,13 +348,13 @@ def _score_by_logprobs(
     notes = [_AFTER_REASON] if criterion.reply == "reason_then_score" else []
     notes += [f"the other likely tokens have a score, the reply has none: {trouble}"] if trouble else []
     note = "; ".join(notes) or None
-    return w.value, _provenance("logprobs", w, reason=reason, raw=choice.text, note=note, reading=reading)
+    return w.value, _provenance("logprobs", w, raw=choice.text, note=note, **told)
 
 
 def _locate(text: str, criterion: Criterion, judged: str | None) -> tuple[int, str | None]:
     """Return where the score of a text begins, and its label, or None if what is written there is no label."""
     try:
-        found = parse.find(text, criterion.reply, criterion.scale, criterion.title, judged)
+        found = read(Choice(text), criterion, judged)
     except ParseError as error:
         if error.place is None:
             raise
@@ -357,25 +372,27 @@ def _score_by_samples(
         reply = choice.text, choice.finish_reason
         if reply not in places:  # most draws are one of a few words
             try:
-                places[reply] = parse.read(choice, criterion.reply, criterion.scale, criterion.title, judged)
+                places[reply] = read(choice, criterion, judged)
             except ParseError as error:
                 places[reply] = None
                 trouble = trouble or error
     scores = [places[choice.text, choice.finish_reason] for choice in choices]
     raw = parse.join_replies(choices)
-    read = [place for place in scores if place is not None]
-    if not read:
+    parsed = [place for place in scores if place is not None]
+    if not parsed:
         raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
     w = expectation.from_samples([place.label if place else None for place in scores], criterion.scale)
-    reason = next(place.reason for place in read if place.label == w.argmax)
+    likeliest = [place for place in parsed if place.label == w.argmax]
+    quotes = Counter(place.quote for place in likeliest if place.quote)
     messages = list(notes)
-    if unread := len(choices) - len(read):
+    if unread := len(choices) - len(parsed):
         messages.append(f"{unread} of {len(choices)} draws had no score: {trouble}")
     if unanswered := requested - len(choices):
         messages.append(f"{unanswered} of {requested} draws were not answered")
     note = "; ".join(messages) or None
-    reading: Reading = "prose" if any(place.reading == "prose" for place in read) else "strict"
-    return w.value, _provenance("samples", w, n=len(read), reason=reason, raw=raw, note=note, reading=reading)
+    reading: Reading = "prose" if any(place.reading == "prose" for place in parsed) else "strict"
+    told = {"reason": likeliest[0].reason, "quote": max(quotes, key=quotes.__getitem__, default=None)}
+    return w.value, _provenance("samples", w, n=len(parsed), raw=raw, note=note, reading=reading, **told)
 
 
 def _score_by_probabilities(
