@@ -263,7 +263,7 @@ class Criterion:
     @property
     def cites(self) -> bool:
         """Whether a reply may quote the sentence that decided: not typed answers, nor one key of several criteria."""
-        return self.cite and self.form != "decision" and not self.merged
+        return self.cite and self.form != "decision" and not self.merged and not self.questions
 
     @property
     def told(self) -> tuple[Any, ...]:

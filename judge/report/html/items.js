@@ -51,7 +51,7 @@ if (byId("list")) {
   // Words that are searched for, copied or different are marked without touching the texts.
   const marks = globalThis.Highlight && CSS.highlights ? { copied: new Highlight(), changed: new Highlight(), match: new Highlight() } : null;
   if (marks) Object.entries(marks).forEach(([name, mark], k) => { CSS.highlights.set(name, mark); mark.priority = k; });
-  const range = (node, start, end) => { const r = new Range(); r.setStart(node, start); r.setEnd(node, end); return r; };
+  const range = (node, start, end, last = node) => { const r = new Range(); r.setStart(node, start); r.setEnd(last, end); return r; };
   const text = (item) => item.text ??= fold([...item.el.querySelectorAll(".name, .sides, .contest")].map((el) => el.textContent).join("\n"));
   const hits = (item) => words.reduce((n, word) => n + text(item).split(word).length - 1, 0);
   const markMatches = (item) => {
@@ -70,9 +70,9 @@ if (byId("list")) {
   };
   const segmenter = globalThis.Intl?.Segmenter ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
   const split = (el) => {
-    const node = el?.firstChild;
-    if (!node || !segmenter) return [];
-    return [...segmenter.segment(node.data)].filter((s) => s.isWordLike).map((s) => ({ word: s.segment.toLowerCase(), node, start: s.index, end: s.index + s.segment.length }));
+    if (!el || !segmenter) return [];
+    const nodes = [...el.childNodes].map((child) => child.firstChild ?? child); // a quoted sentence is in a <mark>
+    return nodes.flatMap((node) => [...segmenter.segment(node.data ?? "")].filter((s) => s.isWordLike).map((s) => ({ word: s.segment.toLowerCase(), node, start: s.index, end: s.index + s.segment.length })));
   };
   // Marks the words of two texts that are not in their longest common subsequence.
   const markChanges = (a, b) => {
@@ -100,7 +100,7 @@ if (byId("list")) {
         while (i + same < mine.length && k + same < theirs.length && mine[i + same].word === theirs[k + same].word) same++;
         if (same > size) [size, where] = [same, k];
       }
-      for (const [all, k] of size ? [[mine, i], [theirs, where]] : []) marks.copied.add(range(all[k].node, all[k].start, all[k + size - 1].end));
+      for (const [all, k] of size ? [[mine, i], [theirs, where]] : []) marks.copied.add(range(all[k].node, all[k].start, all[k + size - 1].end, all[k + size - 1].node));
       i += size || 1;
     }
   };

@@ -120,7 +120,8 @@ def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping
             preferred = one_line(row.system if row.value > TIE else row.rival)
             comparison = "tie" if row.value == TIE else f"{preferred} ({max(row.value, 1 - row.value):.0%})"
             text = f"{finding.value} ({finding.below})" if finding.below else finding.value
-            value, reason = Cell(comparison if row.rival else text, tone="bad" if finding.below else ""), finding.reason
+            value = Cell(comparison if row.rival else text, tone="bad" if finding.below else "")
+            reason = " ".join(filter(None, (finding.reason, finding.quote and f"“{finding.quote}”")))
         cells.append((Cell(column_title(name)), *rival, value, Cell(reason)))
     return Table(tuple(Column(head, numeric=False) for head in heads), tuple(cells), name="scores")
 
@@ -142,7 +143,7 @@ def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataCol
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:
-    fields = ("item", "system", "rival", "column", "value", "method", "reading", "reason", "error", "message")
+    fields = ("item", "system", "rival", "column", "value", "method", "reading", "reason", "quote", "error", "message")
     source = row.provenance if isinstance(row, Score) else row
     answers = {"answers": [asdict(answer) for answer in source.answers]} if source.answers else {}
     return {name: getattr(row, name, getattr(source, name, None)) for name in fields} | answers

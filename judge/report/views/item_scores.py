@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from judge.core.format import minus, number, plural
@@ -39,8 +40,9 @@ class Finding:
 
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
     over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
-    produced. `answers` are those to a checklist's questions, each with its question. `place` is its column's among the
-    measures, None if it stands for several columns. `below` says that it does not pass: `below 4`.
+    produced. `answers` are those to a checklist's questions, each with its question; `quote` has the sentence of the
+    texts that decided. `place` is its column's among the measures, None if it stands for several columns. `below` says
+    that it does not pass: `below 4`.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Finding:
     place: int | None = None
     below: str = ""
     answers: tuple[tuple[str, str], ...] = ()
+    quote: str = ""
 
     @property
     def abstained(self) -> bool:
@@ -84,6 +87,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         reason=p.reason or "",
         below=f"{'just ' if text == pass_text(column) else ''}below {pass_text(column)}" if failing else "",
         answers=_answers(p),
+        quote=p.quote or "",
         **names,
     )
 
@@ -97,6 +101,19 @@ def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
         weight = "" if answer.weight == 1 else f" (weight {answer.weight:g})"
         marked.append((mark, answer.question + weight))
     return tuple(marked)
+
+
+def marked(text: str, quotes: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Cut a text at the ends of quotations: pieces with the names of the quotations that they are in, "" if in none.
+
+    `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
+    """
+    spans = [(at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0]
+    cuts = sorted({0, len(text), *(end for start, stop, _ in spans for end in (start, stop))})
+    return tuple(
+        (text[a:b], " · ".join(dict.fromkeys(name for start, stop, name in spans if start <= a and b <= stop)))
+        for a, b in pairwise(cuts)
+    )
 
 
 def _replies(source: Provenance | Failure) -> Replies:

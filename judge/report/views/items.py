@@ -20,7 +20,7 @@ from judge.report.document import ItemBrowser
 from judge.report.format import column_title, in_words, score_text, share_of_scale
 from judge.report.views.columns import groups, in_display_order, places
 from judge.report.views.finding import REFERENCE_METRICS
-from judge.report.views.item_scores import PREFERENCE, Compared, Finding, Replies, build_finding, compared
+from judge.report.views.item_scores import PREFERENCE, Compared, Finding, Replies, build_finding, compared, marked
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.qags import Line, qags_table
 from judge.results.result import Result
@@ -76,6 +76,20 @@ class Output:
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     qags: tuple[Line, ...] = ()
+
+    @property
+    def quotes(self) -> tuple[tuple[str, str], ...]:
+        """The quotations behind the scores, each with the criterion and the score."""
+        return tuple(
+            (f.quote, " ".join(filter(None, (f.name, f.judge and f"({f.judge})", f.value))))
+            for f in self.findings
+            if f.quote
+        )
+
+    @property
+    def pieces(self) -> tuple[tuple[str, str], ...]:
+        """The text, cut at the ends of the sentences that a judge quotes."""
+        return marked(self.sample.output, self.quotes)
 
     @property
     def human(self) -> str:
@@ -146,6 +160,16 @@ class Item:
     failed: int
     comparisons: tuple[Compared, ...] = ()
     lowest: Lowest | None = None
+
+    def source_pieces(self, source: str) -> tuple[tuple[str, str], ...]:
+        """A source, cut at the ends of the sentences that a judge quotes from it and not from an output."""
+        quotes = [
+            (quote, f"{output.sample.system}: {name}")
+            for output in self.outputs
+            for quote, name in output.quotes
+            if quote not in output.sample.output
+        ]
+        return marked(source, quotes)
 
     @property
     def peek(self) -> str:

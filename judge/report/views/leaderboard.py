@@ -485,12 +485,13 @@ def _excerpt(result: Result, share: float, score: Score, column: Column) -> Exce
         for other in result.table.column_scores(column.name)
         if other.item == score.item and other.system != score.system
     ]
+    quote = score.provenance.quote
     return Excerpt(
         score_text(column, score.value),
         score.system,
         score.item,
         column_title(column.name),
-        reason=score.provenance.reason or _output(result, score),
+        reason=score.provenance.reason or (f"“{quote}”" if quote else _output(result, score)),
         note=" · ".join(rivals[:3]),
         tone="bad" if column.passes(score.value) is False or share < _NEUTRAL else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
@@ -567,9 +568,13 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     """Return the keys, and a row per item and system with all scores, their reasons and the failures."""
     values: dict[tuple[str, str], dict[str, Any]] = {}
     judged = [column.name for column in result.table.columns if column.kind == "criterion"]
-    reasons = [name for name in judged if any(s.provenance.reason for s in result.table.column_scores(name))]
-    empty: dict[str, Any] = {column.name: None for column in result.table.columns}
-    empty |= {f"{name}_reason": None for name in reasons} | {"failures": ""}
+    told = {
+        f"{name}_{field}": None
+        for name in judged
+        for field in ("reason", "quote")
+        if any(getattr(s.provenance, field) for s in result.table.column_scores(name))
+    }
+    empty: dict[str, Any] = {column.name: None for column in result.table.columns} | told | {"failures": ""}
     for sample in result.table.samples:
         values[sample.key] = {
             **{"item": sample.item, "system": sample.system, "output": sample.output},
@@ -578,8 +583,9 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     for score in result.table.scores:
         if (row := values.get(score.key)) is not None and not score.rival:
             row[score.column] = score.value
-            if f"{score.column}_reason" in row:
-                row[f"{score.column}_reason"] = score.provenance.reason
+            for field in ("reason", "quote"):
+                if (name := f"{score.column}_{field}") in told:
+                    row[name] = getattr(score.provenance, field)
     for failure in result.table.failures:
         if (row := values.get(failure.key)) is not None:
             row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
