@@ -85,7 +85,7 @@ def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
     """A field of records as it is stored: a mapping as JSON."""
     cells = [getattr(record, name, None) for record in records]
     if kind == "records":
-        return [_json_text([asdict(record) for record in cell]) if cell else None for cell in cells]
+        return [_json([asdict(record) for record in cell]) if cell else None for cell in cells]
     return [cell if cell is None else _json(cell) for cell in cells] if kind == "Mapping" else cells
 
 
@@ -195,11 +195,7 @@ def _utf8_safe(cell: Any) -> Any:
     return cell if cell is None else whole(cell)
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    return _json_text(dict(value))
-
-
-def _json_text(value: Any) -> str:
+def _json(value: Any) -> str:
     def plain(item: Any) -> Any:
         if isinstance(item, Mapping):
             return dict(item)
