@@ -6,6 +6,7 @@ text that is farthest from all chosen ones (greedy max-min over the Jaccard dist
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -84,12 +85,13 @@ def pick_examples(
         by_label[candidate.label].append(candidate)
     numbers = _numbers({label: len(group) for label, group in by_label.items()}, count)
     picked = _diverse({label: by_label[label][:_MOST] for label in numbers}, numbers)
-    entries = [_entry(candidate, shown=shown) for candidate in picked]
+    entries: list[Any] = [_entry(candidate, shown=shown) for candidate in picked]
     seen = criterion.seen | {seen_digest(c.sample.source, c.sample.output) for c in picked}
     lists: dict[str, list[Any]] = {"examples": entries, "seen": sorted(seen)}
+    # Raises before the file changes if no template shows examples.
+    new = criteria.finalize(dataclasses.replace(criterion, examples=tuple(entries), seen=seen))
     criteria.write_lists(path, lists, tuple(lists) if replace else ("seen",))
-    used = criteria.load(path, language=criterion.language).used
-    left = [sample for sample in rated if not sample.digests & used]
+    left = [sample for sample in rated if not sample.digests & new.used]
     items = len({sample.item for sample in left})
     notes = [
         *_notes(by_label, left_out, len(picked), count),

@@ -143,7 +143,9 @@ def test_sources_are_written_only_if_the_judge_sees_them(pick: Pick, tmp_path: P
     for options in ({"source": False}, {"layout": "scale"}):
         if "layout" in options:
             (tmp_path / "layouts").mkdir()
-            (tmp_path / "layouts" / "scale.jinja").write_text("{{ output|fenced('text') }}")
+            (tmp_path / "layouts" / "scale.jinja").write_text(
+                "{% for e in this.examples %}{{ e.output }}{% endfor %}{{ output|fenced('text') }}"
+            )
         pick(rows, **options)
         criterion = criteria.load(tmp_path / "polite.jinja")
         assert {example.source for example in criterion.examples} == {""}
@@ -200,6 +202,16 @@ def test_equal_texts_are_shown_once_and_not_with_two_scores(pick: Pick) -> None:
 def test_what_cannot_be_picked(pick: Pick, options: dict[str, Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         pick([rated(3)], **options)
+
+
+def test_a_file_whose_template_shows_no_examples_stays_as_it_was(tmp_path: Path) -> None:
+    file, data = tmp_path / "polite.jinja", tmp_path / "rated.jsonl"
+    file.write_text("---\nscale: [1, 5]\n---\n{{ output|fenced('text') }}")
+    data.write_text(json.dumps(rated(3)))
+    before = file.read_text()
+    with pytest.raises(CriterionError, match="examples: no template shows it"):
+        pick_examples(file, data, load_config())
+    assert file.read_text() == before
 
 
 def test_only_files_of_ones_own_are_written(tmp_path: Path) -> None:
