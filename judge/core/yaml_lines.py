@@ -123,7 +123,10 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
         raise Malformed("nested too deeply") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise Malformed(f"not YAML: {error.problem or error}", mark.line + 1 if mark else None) from error
+        problem = error.problem or str(error)
+        unquoted = "mapping values" in problem or "got '?'" in problem
+        hint = "; put text that holds : or ? in quotes" if unquoted else ""
+        raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         problem, *_ = str(error).splitlines()
         raise Malformed(f"not YAML: {problem}", len(text[: getattr(error, "position", 0) + 1].splitlines())) from error

@@ -210,8 +210,7 @@ def read_header(label: str, text: str) -> Header:
     except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
     except yaml_lines.Malformed as error:
-        hint = "; put text that holds a colon in quotes" if "mapping values" in str(error) else ""
-        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}{hint}") from error
+        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
         raise CriterionError(f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]")
     keys = {str(key): value for key, value in parsed.values.items()}

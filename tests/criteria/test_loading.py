@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from judge import criteria
 from judge.core.errors import CriterionError, DataError
-from judge.core.records import Sample, Scale
+from judge.core.records import Criterion, Sample, Scale
 from judge.criteria import template as templates
+from judge.criteria.render import Renderer
 
 LANGUAGES = ("en", "ja", "ko", "zh")
 NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
@@ -529,3 +531,94 @@ def test_a_scale_has_up_to_1_000_labels() -> None:
     assert load(1_000) == 1_000
     with pytest.raises(CriterionError, match="at most 1,000"):
         load(1_001)
+
+
+# ------------------------------------------------------------------------------------------------- a question alone
+
+QUESTION = "Is the {{ reply }} polite, {% raw %} and kind: or not?"
+
+
+def prompt_of(criterion: Criterion, text: Sample) -> str:
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
+    return str(renderer.render(text).messages[0]["content"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_question_makes_the_same_prompt_however_it_is_written(write: Write, language: str) -> None:
+    quoted = json.dumps(QUESTION)
+    texts = {
+        "a.txt": QUESTION + "\n", "b.md": f"---\nscale: [1, 5]\n---\n\n{QUESTION}", "c.yaml": f"question: {quoted}",
+        "d.yml": f"# mine\n---\nquestion: {quoted}\n...\n", "e.jinja": f"---\nquestion: {quoted}\n---\n",
+    }  # fmt: skip
+    made = [criteria.load(write(text, name), language=language) for name, text in texts.items()]
+    made += [
+        criteria.load(entry, language=language) for entry in (f"f: {QUESTION}", {"name": "g", "question": QUESTION})
+    ]
+    alone = criteria.finalize(Criterion("h", question=QUESTION, scale=(1, 5)))  # type: ignore[arg-type]
+    made.append(criteria.in_language(alone, language))
+    assert [one.name for one in made] == list("abcdefgh")
+    prompts = {prompt_of(replace(one, title="T"), sample(source="Where?")) for one in made}
+    (prompt,) = prompts
+    assert QUESTION in prompt
+    assert "<source " in prompt
+    assert "<source " not in prompt_of(made[0], sample())
+    assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in made)
+    assert all(templates.is_packaged(one.path, templates.template_body(one.template)) for one in made)
+
+
+def test_further_columns_are_shown_in_their_order_under_their_names(write: Write) -> None:
+    shown = criteria.load(write("question: Is it?\nshow: [customer, input, expected_output, tags]\n", "a.yaml"))
+    assert shown.needs == {"output", "customer", "source", "references", "tags"}
+    text = sample(source="Where?", references=("R1", "R2"), extra={"customer": "Ann", "tags": 3, "secret": "no"})
+    marks = re.findall(r"^<(\w+) \w+>\n(.*)$", prompt_of(shown, text), re.MULTILINE)
+    assert marks == [
+        *[("customer", "Ann"), ("source", "Where?"), ("references", "R1"), ("references", "R2"), ("tags", "3")],
+        ("output", text.output),
+    ]
+    with pytest.raises(
+        DataError, match=r"a.yaml: show: the criterion a reads source, .* or do without it: take source"
+    ):
+        criteria.check_samples(shown, [sample(extra={"customer": "Ann", "tags": 3}, references=("R",))])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.yaml", "question: Q?\nscal: [1, 3]\n", "a.yaml:2: unknown key 'scal'; did you mean 'scale'?"),
+        ("a.yaml", "# c\n---\nquestion: Q?\nscale: [3, 1]\n", "a.yaml:4: scale: 3 is not below 1"),
+        ("a.yaml", "question: Is it: or not\n", "a.yaml:1: the header is not YAML: mapping values are not allowed"),
+        ("a.yaml", "\nquestion:\n", "a.yaml:2: question: is empty; write a value"),
+        ("a.yaml", "name: a\nquestion: Q?\n", "a.yaml:1: name: a criterion in a file has the file's name"),
+        ("a.yaml", "scale: [1, 5]\n", "a.yaml: has no question; write question: and what the judge is asked"),
+        ("a.yaml", "question: Q?\n---\n{{ output }}\n", "a.yaml:2: text after the keys; call a criterion"),
+        ("run.yaml", "data: d.csv\ncriteria: [a]\n", "run.yaml:1: data is no key of a criterion, but of a run"),
+        ("a.yaml", "question: Q?\nshow: [system]\n", "a.yaml: show: system is never shown to the judge"),
+        ("a.yaml", "question: Q?\nshow: [my text]\n", "a.yaml:2: show: 'my text' is not one word; give its column"),
+        ("a.yaml", "question: Q?\nshow: [actual_output]\n", "a.yaml:2: show: actual_output: the text"),
+        ("a.md", "---\nscal: [1, 5]\n---\nQ?\n", "a.md:2: unknown key 'scal'"),
+        ("a.md", "---\nscale: [1, 5]\nquestion: Q?\n---\nQ?\n", "a.md:4: question stands here for the second time"),
+        ("a.txt", " \n", "a.txt: has no question"),
+        ("a.jinja", "---\ntitle: T\n---\n{{ output }}", "a.jinja:1: the header has no scale"),
+        ("a.jinja", "---\nquestion: Q?\n---\n{{ output }}", "a.jinja: question: the template never prints it"),
+        ("a.jinja", HEAD.replace("---\ns", "---\nshow: [x]\ns") + "{{ output }}", "a.jinja: show: is for"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_a_file_name_its_own_line(write: Write, name: str, text: str, says: str) -> None:
+    assert refused(write(text, name)).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("Is the reply polite?", "'Is the reply polite?': a question needs a name of one word: 'NAME: QUESTION'"),
+        ({"name": "a", "question": "Q?", "scale": [5, 1]}, "a: scale: 5 is not below 1"),
+        ({"name": "a", "questoin": "Q?"}, "a: unknown key 'questoin'; did you mean 'question'?"),
+        ({"question": "Q?"}, "criteria: question: the criterion has no name"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_what_has_no_file(given: object, says: str) -> None:
+    with pytest.raises(CriterionError) as caught:
+        criteria.load(given)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(says)
+    with pytest.raises(CriterionError, match="a: a Criterion has a question, or a template"):
+        criteria.finalize(Criterion("a"))

@@ -673,3 +673,22 @@ def test_a_misspelt_field_is_no_further_column(key: str) -> None:
 @pytest.mark.parametrize("key", ["sources", "reference", "customer", "outputs", "channel.name"])
 def test_other_words_rename_a_column(key: str) -> None:
     assert samples.load([{"output": "x", "c": "1"}], mapping={key: "c"})
+
+
+@pytest.mark.parametrize(
+    ("row", "mapping", "fields"),
+    [
+        ({"input": "q", "actual_output": "a", "expected_output": "r"}, {}, ("q", "a", ("r",))),
+        ({"input": "q", "source": "s", "output": "o", "actual_output": "a", "reference": "r2", "expected_output": "r"},
+         {}, ("s", "o", ("r2",))),
+        ({"question": "q", "answer": "a", "good": "r", "source": "s", "output": "o"},
+         {"input": "question", "actual_output": "answer", "expected_output": "good"}, ("q", "a", ("r",))),
+        ({"question": "q", "text": "t", "output": "o"}, {"input": "question", "source": "text"}, ("t", "o", ())),
+    ],
+)  # fmt: skip
+def test_names_of_other_tools(row: dict[str, str], mapping: dict[str, str], fields: tuple[object, ...]) -> None:
+    (one,) = samples.load([row], mapping=mapping)
+    assert (one.source, one.output, one.references) == fields
+    assert one.extra.get("input") == row.get("input", row.get("question"))  # for templates that read it
+    taken = {"input": "source", "actual_output": "output", "expected_output": "references"}
+    assert samples.guessed_columns(one, mapping) == ({} if mapping or "source" in row else taken)

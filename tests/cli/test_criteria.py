@@ -1,0 +1,69 @@
+"""judge criteria new, and criteria in sentences, on the command line. Oracle: the file, and the columns of the run."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import criteria
+
+ROWS = [("input", "actual_output", "expected_output"), ("Where is it?", "Read your mails.", "On Friday.")]
+RUN = ("--model", "scripted/replies.yaml", "--metrics", "none", "--no-cache", "--out", "r")
+
+
+@pytest.fixture(autouse=True)
+def files() -> None:
+    with Path("data.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(ROWS)
+    Path("replies.yaml").write_text("- reply: {2: 0.5, 4: 0.5}\n", encoding="utf-8")
+
+
+def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any]) -> None:
+    Path("kind.txt").write_text("Is it kind?", encoding="utf-8")
+    polite = "relevance,polite: Is the reply polite, and respectful?,solved: Solved?"
+    done = command("run", "data.csv", "--criteria", polite, "--criteria", "kind.txt", *RUN)
+    assert done.code == 0
+    assert [line.split() for line in done.out.splitlines() if line.startswith("system ")] == [
+        ["system", "0.50", "3.00", "3.00", "3.00", "3.00"]
+    ]
+    note = "Columns read under another name: actual_output as output, expected_output as references, input as source"
+    assert note in " ".join(done.out.split())
+    assert note not in " ".join(command("run", "data.csv", "--map", "input=input,actual_output=actual_output,"
+        "expected_output=expected_output", "--criteria", "kind.txt", *RUN, "--force").out.split())  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("criteria: {name: kind, question: Q, scael: 3}", "run.yaml:2: kind: unknown key 'scael'; did you mean"),
+        ("metrics: none\ncriteria: [{question: Q}]", "run.yaml:3: criteria: question: the criterion has no name"),
+        ("criteria: [{name: a, question: Q?}]", "run.yaml:2: not YAML: expected ',' or '}', but got '?'; put text that"),
+        ("criteria: kind: Is it?", "run.yaml:2: not YAML: mapping values are not allowed here; put text"),
+    ],
+)  # fmt: skip
+def test_a_bad_criterion_of_a_run_names_its_line(command: Callable[..., Any], written: str, says: str) -> None:
+    Path("run.yaml").write_text(f"data: data.csv\n{written}\n", encoding="utf-8")
+    done = command("run", "run.yaml", *RUN)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"judge: {says}")
+
+
+def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
+    done = command("criteria", "new", "polite", "--question", 'Is it "polite": or not?')
+    assert (done.code, done.out.splitlines()[0]) == (0, "polite.yaml")
+    assert criteria.load("polite.yaml").question == 'Is it "polite": or not?'
+    assert "judge run DATA --criteria polite.yaml" in done.out
+    again = command("criteria", "new", "polite")
+    assert (again.code, again.err) == (
+        2,
+        "judge: polite.yaml: already exists; name another criterion, or edit that file\n",
+    )
+    assert command("criteria", "new", "very polite").err.startswith("judge: 'very polite' is no name of a criterion")
+    assert command("criteria", "new", "kind.yaml").code == 0
+    assert command("criteria", "render", "kind.yaml", "data.csv").err.startswith(
+        "judge: kind.yaml:2: question: is empty"
+    )

@@ -1,0 +1,85 @@
+"""core.criterion_entry: criteria as people write them. Oracle: the rule in its docstring, by hand and as a property."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge.core.criterion_entry import is_file, keys_of, name_of, split_entries, to_entries
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("none", []),
+        ("relevance, mine.jinja,", ["relevance", "mine.jinja"]),
+        ("relevance,polite: Is it polite, and respectful?", ["relevance", "polite: Is it polite, and respectful?"]),
+        ("a: Is it?,b: Is it, too?,c.yaml", ["a: Is it?", "b: Is it, too?", "c.yaml"]),
+        ("a: Is it clear (e.g., to a customer)?", ["a: Is it clear (e.g., to a customer)?"]),
+        ("a: Is it polite, fluency", ["a: Is it polite, fluency"]),
+        ("丁寧：返信は丁寧ですか。,流暢: 自然ですか？", ["丁寧：返信は丁寧ですか。", "流暢: 自然ですか？"]),
+        ("polite:Is it polite?", ["polite:Is it polite?"]),
+        ("C:\\mine.jinja,https://x/a.jinja", ["C:\\mine.jinja", "https://x/a.jinja"]),
+    ],
+)
+def test_a_comma_inside_a_sentence_belongs_to_it(text: str, entries: list[str]) -> None:
+    assert split_entries(text) == entries
+
+
+@given(st.text(alphabet="ab ,.?:!。"))
+def test_splitting_loses_nothing_of_a_sentence(question: str) -> None:
+    try:
+        entries = split_entries(f"name: q{question}")
+    except ValueError:
+        return  # another sentence follows without an end of this one
+    assert re.sub("[ ,]", "", "".join(entries)) == re.sub("[ ,]", "", f"name: q{question}")
+    assert entries[0].startswith("name: q")
+
+
+@pytest.mark.parametrize(
+    ("value", "entries"),
+    [
+        (["a,b: Is it?"], ["a,b: Is it?"]),
+        ([{"polite": "Is it?"}, "fluency"], ["polite: Is it?", "fluency"]),
+        ({"a": "Is it?", "b": {"question": "Is it?"}}, ["a: Is it?", '{"name": "b", "question": "Is it?"}']),
+        ({"name": "a", "question": "Is it?", "levels": {1: "no"}}, [
+            '{"name": "a", "question": "Is it?", "levels": {"1": "no"}}'
+        ]),
+        (["{name: a, question: 'Is it?'}"], ['{"name": "a", "question": "Is it?"}']),
+        (7, 7),
+    ],
+)  # fmt: skip
+def test_entries_of_yaml_and_python(value: object, entries: object) -> None:
+    assert to_entries(value) == entries
+    assert to_entries(entries) == entries
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"question": "Is it?", "scale": [1, 5]}, "question: the criterion has no name; write name: NAME beside it"),
+        (
+            {"name": "very polite", "question": "Is it?"},
+            "name: 'very polite' is no name of a criterion; write one word",
+        ),
+        ({"polite": 3}, "'polite': write NAME: QUESTION, or the keys of a criterion with its name"),
+        ({"name": "a", "question": {1, 2}}, "a: Object of type set is not JSON serializable"),
+        ("a: Is it polite, b: Is it kind?", "'a' and 'b': end a sentence that another criterion follows with . ? or !"),
+        (["{name: a"], "not YAML"),
+    ],
+)
+def test_what_is_no_criterion(value: object, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        to_entries(value)
+
+
+def test_the_name_and_kind_of_an_entry() -> None:
+    keys = json.dumps({"name": "kind", "scale": [1, 3]})
+    names = ["relevance", "summarization/relevance", "dir/my.v2.yaml", "polite: Is it in a.txt", keys, "a.b"]
+    assert list(map(name_of, names)) == ["relevance", "relevance", "my.v2", "polite", "kind", "a.b"]
+    assert [*map(is_file, names)] == [False, False, True, False, False, False]
+    assert keys_of("polite: Is it?") == {"name": "polite", "question": "Is it?"}
