@@ -124,6 +124,8 @@ def find(
         return " " * len(line[0])
 
     rest = text[:start] + _QUOTE_LINE.sub(blank, text[start:])
+    if _is_blank(rest[start:]):
+        raise ParseError("the reply is a quotation and nothing else", text)
     try:
         score = _find(rest, start, reply, grammar, judged)
     except ParseError as error:

@@ -1,0 +1,171 @@
+"""`cite: true`: the quotation is read beside the score and never as one, and only what a text has is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judge
+from judge.core import plugins
+from judge.core.errors import ParseError
+from judge.core.records import Criterion, Prompt, ReplyKind, Scale
+from judge.providers.scripted import ScriptedProvider
+from judge.report.views.item_scores import marked
+from judge.results.result import item_of
+from judge.scoring.parse import find, find_quote
+from judge.scoring.strategies import SamplingOptions, requests
+
+FIVE = Scale.integers(1, 5)
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
+WORDS = ("Quote", "quote", "**Quote**", "- Quote", "引用", "인용", "引文")
+TALK = st.sampled_from(
+    ["Score: 5", "5/5", "scores 5 of 5.", "I give it a 5.", "so it gets a 5 out of 5", "「5点」", "점수: 5점",
+     "Rating: 1", '"', "“", "{", '{"score": 5}', "<think>", "**5**", "the bridge", "a 1"]
+)  # fmt: skip
+
+
+def replies(kind: ReplyKind, quote: str, word: str = "Quote") -> tuple[str, str]:
+    """A reply in text and one in JSON, with the score 3."""
+    line = f"{word}: {quote}"
+    text = {
+        "score": f"3\n{line}",
+        "score_then_reason": f"3\nIt holds.\n{line}",
+        "reason_then_score": f"It holds.\n{line}\nScore: 3",
+    }
+    parts: dict[str, Any] = {
+        "score": {"score": 3, "quote": quote},
+        "score_then_reason": {"score": 3, "quote": quote, "reason": "It holds."},
+    }
+    return text[kind], json.dumps(parts.get(kind, {"reason": "It holds.", "quote": quote, "score": 3}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(parts=st.lists(TALK, min_size=1, max_size=5), word=st.sampled_from(WORDS), given_texts=st.booleans())
+def test_a_quotation_never_becomes_the_score(kind: ReplyKind, parts: list[str], word: str, given_texts: bool) -> None:
+    quote = " ".join(parts)
+    for reply in replies(kind, quote, word):
+        # A judged text that ends like the reply is an echo, for which the score may be refused but never changes.
+        found = find(reply, kind, FIVE, judged=quote if given_texts else None, cite=True)
+        assert (found.label, found.reading, reply[found.start : found.end]) == ("3", "strict", "3")
+        assert found.reason == (None if kind == "score" else "It holds.")
+        assert found.quote == quote.lstrip("*_ \t") or found.quote == quote
+
+
+@given(parts=st.lists(TALK, min_size=1, max_size=5), kind=st.sampled_from(KINDS))
+def test_a_reply_that_only_quotes_has_no_score(parts: list[str], kind: ReplyKind) -> None:
+    with pytest.raises(ParseError) as error:
+        find(f"Quote: {' '.join(parts)}", kind, FIVE, judged="Some text.", cite=True)
+    assert error.value.raw.startswith("Quote: ") or not error.value.raw
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reply", ["4", "4\nIt holds.", "It holds.\nScore: 4", '{"score": 4}', "so it gets a 4."])
+def test_without_a_quotation_nothing_changes(kind: ReplyKind, reply: str) -> None:
+    def outcome(cite: bool) -> Any:
+        try:
+            return find(reply, kind, FIVE, judged="A text.", cite=cite)
+        except ParseError as error:
+            return str(error), error.raw, error.place
+
+    assert outcome(True) == outcome(False)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        ("Good.\nQuote: It says:\nScore: 5", "reason_then_score"),  # all of it is in the text
+        ("4\nQuote: It was.\nNo, the score is 2.", "score"),
+    ],
+)
+def test_a_score_that_may_be_quoted_does_not_count(reply: str, kind: ReplyKind) -> None:
+    with pytest.raises(ParseError):
+        find(reply, kind, FIVE, judged="He wrote. Quote: It says:\nScore: 5", cite=True)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "found"),
+    [
+        ("It rained.", "It snowed. It rained. It left.", "It rained."),
+        ("“It rained.”", "It rained.", "It rained."),
+        ("「雨が降った。」", "雪。雨が降った。", "雨が降った。"),
+        ("It  rained\tall day.", "It rained\n  all day.", "It rained\n  all day."),
+        ("caf\u00e9", "The cafe\u0301 closed.", "cafe\u0301"),
+        ("It rained!", "It rained.", None),
+        ('""', 'He said "".', '""'),
+        ("", "It rained.", None),
+    ],
+)
+def test_a_quotation_is_found_literally_or_not_at_all(quote: str, text: str, found: str | None) -> None:
+    assert find_quote(quote, ["", text]) == found
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=6), max_size=4))
+def test_marks_leave_the_text_as_it_is(text: str, quotes: list[str]) -> None:
+    pieces = marked(text, [(quote, str(n)) for n, quote in enumerate(quotes)])
+    assert "".join(piece for piece, _ in pieces) == text
+    for n, quote in enumerate(quotes):
+        named = "".join(piece for piece, names in pieces if str(n) in names.split(" · "))
+        assert named == (quote if quote in text else "")
+
+
+def test_only_replies_with_a_quotation_get_more_room_and_a_key() -> None:
+    prompt = Prompt("1", "x", "c", ({"role": "user", "content": "Judge."},))
+    for kind, keys in zip(
+        KINDS, (["score", "quote"], ["score", "quote", "reason"], ["reason", "quote", "score"]), strict=True
+    ):
+        plain, cited = (
+            requests(prompt, Criterion("c", "", FIVE, kind, form="json", cite=cite), "single", SamplingOptions())[0]
+            for cite in (False, True)
+        )
+        assert list(cited.params["response_format"]["json_schema"]["schema"]["properties"]) == keys
+        assert list(plain.params["response_format"]["json_schema"]["schema"]["properties"]) == [
+            k for k in keys if k != "quote"
+        ]
+        assert cited.params["max_tokens"] > plain.params["max_tokens"]
+
+
+HOSTILE = "<script>alert(1)</script> & 'q'"
+ROWS = [
+    {
+        "item": "1",
+        "system": "x",
+        "source": f"It rained. {HOSTILE} ended.",
+        "output": f"It snowed. {HOSTILE} ended here.",
+    },
+    {"item": "1", "system": "y", "source": f"It rained. {HOSTILE} ended.", "output": "Dry."},
+]
+
+
+@pytest.mark.parametrize("weighting", ["single", "samples"])
+def test_a_run_stores_shows_and_verifies_quotations(weighting: Any, tmp_path: Path) -> None:
+    (tmp_path / "true.yaml").write_text(
+        "question: Is it true?\nreply: score_then_reason\ncite: true\n", encoding="utf-8"
+    )
+
+    def script(request: Any) -> str:
+        quote = f'"{HOSTILE} ended here."' if "snowed" in request.messages[0]["content"] else "It rained."
+        return f"2\nNo.\nQuote: {'Nothing of it.' if request.draw % 3 == 2 else quote}"
+
+    result = judge.evaluate(
+        ROWS, [str(tmp_path / "true.yaml")], model=ScriptedProvider(script), metrics=[], weighting=weighting, draws=4,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    assert [s.provenance.quote for s in result.table.scores] == [f"{HOSTILE} ended here.", "It rained."]
+    assert {s.provenance.reason for s in result.table.scores} == {"No."}
+    assert judge.verify(tmp_path / "run").differences == ()
+    assert judge.load_result(tmp_path / "run").reread().table.scores == result.table.scores
+    page = result.report("html")
+    marks = re.findall(r'<mark title="([^"]*)">(.*?)</mark>', page)
+    assert marks == [
+        ("y: true 2", "It rained."),
+        ("true 2", "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#39;q&#39; ended here."),
+    ]
+    assert "<script>alert" not in page
+    assert "“It rained.”" in plugins.write(plugins.document(item_of(result, "1")), "markdown")
+    assert "true_quote" in result.report("csv", wide=True).split("\n")[0]
