@@ -75,7 +75,7 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     recorded = {r["item_id"]: sum(float(re.findall(r"\d", x)[-1]) for x in r["responses"]) / 20 for r in rows}
     server = replay(name, *flags)
     options: dict[str, Any] = {
-        "model": "gpt-4-0125-preview", "base_url": server.url, "metrics": [], "cache": tmp_path,
+        "model": "gpt-4-0125-preview", "base_url": server.url, "metrics": [], "cache": tmp_path, "draws": 20,
         "map": {"item": "item_id", "output": "summary"},
     }  # fmt: skip
     result = judge.evaluate(shared_data(name), ["relevance"], **options)
@@ -144,7 +144,7 @@ def test_a_server_with_every_fault_costs_no_judgment(
     assert result.failures == ()
     assert set(result.info["unmet"]) == {"logprobs"}
     assert result.info["judges"]["a-reasoning-model"]["learned"] == {"dropped": ["logprobs", "temperature"]}
-    assert "|t=0/1|auto|draws=20|" in result.info["signatures"]["relevance"]
+    assert "|t=0/1|auto|draws=5|" in result.info["signatures"]["relevance"]
     human = {(s.item, s.system): s.human for s in result.table.samples}
     for score in result.table.scores:
         rated = human[score.item, score.system][score.column.removesuffix("_5")]

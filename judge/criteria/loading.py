@@ -308,7 +308,8 @@ def validate_name(value: Any) -> str:
         return str(value)
     of_text = 'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") makes one of a text'
     if not isinstance(value, str | Mapping):
-        raise CriterionError(f"a criterion is a name, a file, a sentence or a Criterion, not a {type(value).__name__}")
+        kind = type(value).__name__
+        raise CriterionError(f"a criterion is a name, a file, a sentence or a Criterion, not a {kind}; {of_text}")
     try:
         entries = to_entries([value])
     except ValueError as error:
@@ -335,7 +336,7 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
         return Path(name_or_path)
     known = [path.stem for name, path in every if pairwise is None or _compares(name) == pairwise]
     unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known)))
-    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path}: QUESTION'")
+    raise CriterionError(f"{unknown}; a file works too, and a sentence: '{name_or_path:.40}: QUESTION'")
 
 
 def _compares(name: str) -> bool:

@@ -32,7 +32,7 @@ from judge.execution.progress import FIRST, InFlight, JudgeProgress
 from judge.execution.retry import Retrier
 from judge.providers import Capabilities, Provider
 from judge.providers.recording import Recorder, ReplayProvider
-from judge.scoring import parse, strategies
+from judge.scoring import quotes, strategies
 from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import Answer, ModelTraits, Repair, SamplingOptions, UnusableReply
 
@@ -424,7 +424,7 @@ class JudgeRun:
             sample, rival = judgment.sample, judgment.rival.system if judgment.rival else ""
             column = judgment.criterion.name + self._suffix
             if provenance.quote:
-                provenance = replace(provenance, quote=parse.find_quote(provenance.quote, sample.texts))
+                provenance = replace(provenance, quote=quotes.find_quote(provenance.quote, sample.texts))
             if case.repair:
                 provenance = case.repair.provenance(answers, provenance)
             self._finish(Score(sample.item, sample.system, column, value, provenance, rival))

@@ -18,6 +18,7 @@ from judge.core.errors import ParseError
 from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
 from judge.core.records import Choice, Reading, ReplyKind, Scale
 from judge.scoring import json_reply, prose
+from judge.scoring.quotes import fold_with_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: _Grammar) -
         start, whole = fence.end(), whole[:-3].rstrip()  # a fence around all of the reply quotes nothing
     # What is cut off ends one character before the place searched, so that a line's rest is not taken for a line.
     cut = max(start, len(whole) - grammar.longest - 1)
-    folded, starts, ends = _fold_with_positions(whole[cut:], cut)
+    folded, starts, ends = fold_with_positions(whole[cut:], cut)
     places = (found.start() for found in _START.finditer(folded, int(cut > start)))
     match = next(filter(None, (grammar.ending.match(folded, at) for at in places)), None)
     if match is None:
@@ -315,12 +316,8 @@ _LINE = re.compile(r"[^\r\n]+")
 _QUOTE_LINE = re.compile(
     r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)", re.IGNORECASE | re.MULTILINE
 )
-# A character and the accents, jamo or voicing marks that may melt into it.
-_CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
-_fold_cluster = lru_cache(maxsize=4_096)(fold)
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
-_MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
@@ -414,7 +411,7 @@ def _score_alone(text: str, start: int, end: int, grammar: _Grammar, *, quoted: 
     if len(bare) > grammar.longest:
         trouble = f"not a score alone but {len(bare)} characters; expected one of {grammar.expected}"
         raise NotInForm(trouble, text, start)
-    folded, starts, ends = _fold_with_positions(bare, start)
+    folded, starts, ends = fold_with_positions(bare, start)
     core = folded.strip()
     if label := grammar.names.labels.get(core) or grammar.names.labels.get(grammar.names.key(core)):
         first = folded.find(core)
@@ -538,7 +535,7 @@ def _score_in_prose(text: str, start: int, grammar: _Grammar, judged: str, error
     elif heading := prose.EXPLANATION.search(text, start):
         end, explanation = heading.start(), text[heading.start() :]
     cut = start if first else max(start, end - prose.LONGEST)
-    folded, starts, ends = _fold_with_positions(text[cut:end], cut)
+    folded, starts, ends = fold_with_positions(text[cut:end], cut)
     spans = prose.sentences(folded)[int(cut > start) :]  # the first may be the rest of one
     try:
         match = prose.find_score(folded, spans if first else spans[-1:], grammar.prose, grammar.names, judged)
@@ -602,40 +599,3 @@ def _score_of_match(
         hint *= names.is_half(written)
         raise ParseError(f"{written} is off the scale ({grammar.expected}){hint}", text, start)
     return Found(label, start, end)
-
-
-def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
-    """Return what a judge quotes as the first of the texts with it has it; None if none has it literally."""
-    places = ((text, locate(quote, text)) for text in texts if quote)
-    return next((text[slice(*place)] for text, place in places if place), None)
-
-
-def locate(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a text has a quotation, None if it does not: compared by `fold`, white space as one space.
-
-    Quotation marks around it need not be in the text.
-    """
-    folded, starts, ends = _fold_with_positions(text, 0)
-    for words in (fold(quote).split(), fold(quote).strip(_MARKS_AROUND).split()):
-        if words and (match := re.search(r"\s+".join(map(re.escape, words)), folded)):
-            return starts[match.start()], ends[match.end() - 1]
-    return None
-
-
-def _fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
-    """Fold a text and return, for each folded character, the start and end of its source in the original.
-
-    Positions count from `base`. A character is folded together with its combining marks.
-    """
-    if fold(text) == text:
-        return text, range(base, base + len(text)), range(base + 1, base + len(text) + 1)
-    folded: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for cluster in _CLUSTER.findall(text):
-        part = _fold_cluster(cluster)
-        folded.append(part)
-        starts += [base] * len(part)
-        base += len(cluster)
-        ends += [base] * len(part)
-    return "".join(folded), starts, ends

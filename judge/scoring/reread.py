@@ -21,7 +21,7 @@ from judge.core.records import (
     Scale,
     Score,
 )
-from judge.scoring import checklist, parse, strategies
+from judge.scoring import checklist, parse, quotes, strategies
 from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 _OLD = (
@@ -177,7 +177,7 @@ def reread(
     try:
         value, provenance = _value(source, reply, criterion, settings, None if settings.strict else judged)
         if provenance.quote:
-            provenance = replace(provenance, quote=parse.find_quote(provenance.quote, texts))
+            provenance = replace(provenance, quote=quotes.find_quote(provenance.quote, texts))
     except ParseError as error:
         if isinstance(row, Failure):
             return row

@@ -278,7 +278,7 @@ def score_reply(
 
     `notes` say why earlier strategies failed; `judged` are the judged texts, None to read strictly. Raises ParseError
     if there is no score, UnusableReply if the next strategy should be tried, and the first ProviderError if there is no
-    answer at all. A quotation may not be in the texts: `parse.find_quote` looks for it.
+    answer at all. A quotation may not be in the texts: `quotes.find_quote` looks for it.
     """
     replies = [answer for answer in answers if isinstance(answer, Response)]
     if not replies:

@@ -183,7 +183,7 @@ def test_a_reply_that_was_cut_off_is_asked_again_with_more_tokens(tmp_path: Path
 
 
 def test_a_stored_reply_is_read_by_the_parser_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unread(*_: Any) -> Any:
+    def unread(*_: Any, **__: Any) -> Any:
         raise ParseError("an older parser cannot read this")
 
     with monkeypatch.context() as older:
