@@ -18,7 +18,7 @@ from judge.core.errors import ParseError
 from judge.core.label_spellings import DASHES, UNITS, LabelIndex, fold, is_number, label_index
 from judge.core.records import Choice, Reading, ReplyKind, Scale
 from judge.scoring import json_reply, prose
-from judge.scoring.quotes import fold_with_positions
+from judge.scoring.quotes import QUOTE_LINE, fold_with_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def find(
         quotes.append(line["quote"])
         return " " * len(line[0])
 
-    rest = text[:start] + _QUOTE_LINE.sub(blank, text[start:])
+    rest = text[:start] + QUOTE_LINE.sub(blank, text[start:])
     if _is_blank(rest[start:]):
         raise ParseError("the reply is a quotation and nothing else", text)
     try:
@@ -313,9 +313,6 @@ _CLOSES_QUOTE = re.compile(r"""[점点分]?(?:/\d++)?[^\w\s"'”’」』`]*+["'
 _STOP = re.compile(r"[.!?;。…)\]]")
 _MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 _LINE = re.compile(r"[^\r\n]+")
-_QUOTE_LINE = re.compile(
-    r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)", re.IGNORECASE | re.MULTILINE
-)
 _NO_KEY = 'the JSON object does not have one key "score" with one value'
 _LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
 _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")

@@ -8,6 +8,10 @@ from functools import lru_cache
 
 from judge.core.label_spellings import fold
 
+QUOTE_LINE = re.compile(
+    r"^[ \t>*_#•-]*+(?:quote|引用|인용|引文)[ \t*_]*+[:：][ \t*_]*+(?P<quote>[^\r\n]*+)", re.IGNORECASE | re.MULTILINE
+)
+"""The line of a reply that quotes the sentence which decided the score."""
 _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 # A character and the accents, jamo or voicing marks that may melt into it.
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
