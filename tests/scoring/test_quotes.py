@@ -18,7 +18,8 @@ from judge.core.records import Criterion, Prompt, ReplyKind, Scale
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.item_scores import marked
 from judge.results.result import item_of
-from judge.scoring.parse import find, find_quote
+from judge.scoring.parse import find
+from judge.scoring.quotes import find_quote
 from judge.scoring.strategies import SamplingOptions, requests
 
 FIVE = Scale.integers(1, 5)
