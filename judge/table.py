@@ -381,19 +381,6 @@ class Table:
                       for r in rows]  # fmt: skip
             frame["passed"] = pd.array(passed, dtype="boolean")
         return frame
-        rows = [*self.rows()]
-        cells = _score_cells(rows)
-        frame = pd.DataFrame(
-            {
-                name: pd.Series(cells[name], dtype=_FRAME_TYPES.get(kind, "object"))
-                for name, kind in _SCORE_COLUMNS.items()
-            }
-        )
-        passing = {column.name: column for column in self.columns if column.pass_at is not None}
-        if passing:
-            passed = (row.column in passing and isinstance(row, Score) for row in rows)
-            frame["passed"] = pd.array([...])
-        return frame
 
     def save(self, folder: Path) -> None:
         """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
