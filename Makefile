@@ -9,7 +9,7 @@ demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo
 
 examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
-	set -e; for name in compare_systems summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en; do \
+	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en; do \
 	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
 	$(BIN)/judge validate runs/examples/human_calibration --level item
@@ -78,9 +78,11 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,cjk]'
 	touch $@
 
-# torch comes first, so that no other package installs a larger build. Also tokenizers that no extra installs, and
-# llama.cpp with the tools to make a tiny model: a real server for the tests of the providers.
+# torch comes first, so that no other package installs a larger build. Also tokenizers that no extra installs,
+# llama.cpp with the tools to make a tiny model: a real server for the tests of the providers, and tools that results
+# are logged to.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	$(BIN)/pip install -q -c .ci/constraints.txt torch
-	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf
+	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf \
+	  mlflow-skinny wandb
 	touch $@

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -22,7 +21,6 @@ from scipy.stats import spearmanr
 
 from judge.core.records import Failure, Sample
 from judge.metrics import heuristic, rouge, text_features
-from judge.metrics.heuristic import Heuristic
 
 DATA = SHARED / "data"
 ORDER = ("coherence", "consistency", "fluency", "relevance")
@@ -262,16 +260,6 @@ def abstained_table() -> str:
     return table(["data", "texts", "too short", "too long", "too abstractive", "all"], lines)
 
 
-def rate(given: Sequence[Sample]) -> float:
-    """Texts a second of CPU, features included, the best of three."""
-    taken = []
-    for _ in range(3):
-        start = time.process_time()
-        Heuristic().score(given)
-        taken.append(time.process_time() - start)
-    return len(given) / min(taken)
-
-
 def page() -> str:
     """docs/heuristic.md."""
     given = samples("summeval.jsonl")
@@ -295,7 +283,6 @@ def page() -> str:
         summeval=summeval_table(given, found),
         qags=qags_table(),
         others=others_table(),
-        rate=f"{rate(given):,.0f}",
     )
 
 
@@ -314,8 +301,8 @@ more than half as many words as the source, or over 35% novel bigrams.
 - **It rewards copying.** It abstains on {people} of the references that people wrote for SummEval. Without
   abstaining, it would rank the article's first three sentences above such a reference nearly always ({wins}). Three
   random sentences also beat the average system.
-- **It does not understand content.** Swapping a name changes `extractive_support` by {name} on average, adding a
-  negation by {negation}: usually a fall, because a new bigram appears, but a tiny one.
+- **It does not understand content.** A swapped name or a negation lowers `extractive_support` a little ({name} and
+  {negation} on average), because a new bigram appears.
 - **It cannot separate a faithful paraphrase from an invention**, so it abstains on both.
 - **Coherence measures repetition, length and copying; fluency measures copying and defects.** It misses sentence
   order and grammar.
@@ -343,13 +330,11 @@ texts whose index fell.
 
 ## Agreement with people
 
-Nothing was fitted to ratings. But the features and signs were chosen with knowledge of SummEval's correlations, and
-means and deviations come from SummEval's outputs, so these figures are optimistic. Two definitions (numbers as runs
-of digits, repeated words within a sentence) were settled after looking at QAGS.
+Nothing was fitted to ratings. But features and signs were chosen with knowledge of SummEval's correlations, means and
+deviations come from its outputs, and two definitions were settled after looking at QAGS: these figures are optimistic.
 
-Figures are Spearman's rho: the mean over documents for SummEval, REALSumm and Newsroom, without documents of constant
-ratings or values, and over all texts for QAGS. "Abstaining" is what a run gives. ROUGE is F, stemmed, against the
-references.
+Figures are Spearman's rho: the mean over documents, without those of constant ratings or values, and over all texts
+for QAGS. "Abstaining" is what a run gives. ROUGE is F, stemmed, against the references.
 
 ### SummEval: 100 documents, 16 systems
 
@@ -363,14 +348,10 @@ The system's mean uses no text at all. The systems left out are those whose text
 
 ### REALSumm and Newsroom
 
-REALSumm has 100 documents and 24 systems, some of them SummEval's, rated by LitePyramid recall. Newsroom has 60
-documents and 7 systems; informativeness is compared with the index for relevance.
+REALSumm has 100 documents and 24 systems, rated by LitePyramid recall. Newsroom has 60 documents and 7 systems;
+informativeness is compared with the index for relevance.
 
 {others}
-
-## Speed
-
-{rate} texts a second on one core, CPU time, including features, 16 texts per source.
 """
 
 

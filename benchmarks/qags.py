@@ -16,7 +16,7 @@ from scipy.stats import pearsonr, spearmanr
 from judge.core.records import Failure, Sample
 from judge.metrics import bertscore, heuristic, qags, rouge, text_features
 
-SIMILARITIES = ("exact", "f1", "rouge1", "rougeL")
+SIMILARITIES = ("exact", "f1", "rouge1", "rougeL", "chrf")
 
 
 def told(name: str, values: list[float | None], human: list[float]) -> None:

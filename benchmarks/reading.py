@@ -62,12 +62,12 @@ def main() -> None:
         sys.exit(
             f"no recorded replies in {SHARED / 'data'}: {missing[0]}.jsonl; set JUDGE_SHARED to the folder of data/"
         )
-    print("| judge | asked for | replies | as requested | from a sentence | repaired | refused | wrong |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| judge | asked for | replies | as requested | from a sentence | refused | wrong |")
+    print("|---|---|---|---|---|---|---|")
     for (judge, variant), counter in count().items():
         shares = [f"{100 * counter[name] / counter['replies']:.1f}%" for name in ("strict", "prose", "refused")]
         wrong = f"{counter['wrong strict']} + {counter['wrong prose']}"
-        cells = judge, VARIANTS[variant][2], f"{counter['replies']:,}", *shares[:2], "not recorded", shares[2], wrong
+        cells = judge, VARIANTS[variant][2], f"{counter['replies']:,}", *shares, wrong
         print(f"| {' | '.join(cells)} |")
 
 

@@ -65,59 +65,43 @@ if TYPE_CHECKING:
     from judge.results.validation import Validation as Validation
     from judge.suite.evaluate import Outcomes as Outcomes
 
-_WHERE = {
-    "Choices": "judge.results.choosing:Choices",
-    "Criterion": "judge.core.records:Criterion",
-    "CriterionDiff": "judge.results.comparison:CriterionDiff",
-    "Example": "judge.core.records:Example",
-    "Failure": "judge.core.records:Failure",
-    "Forecast": "judge.results.planning:Forecast",
-    "History": "judge.results.history:History",
-    "JudgeCard": "judge.audits.card:JudgeCard",
-    "JudgeError": "judge.core.errors:JudgeError",
-    "Outcomes": "judge.suite.evaluate:Outcomes",
-    "Progress": "judge.execution.progress:Progress",
-    "Provider": "judge.providers:Provider",
-    "Result": "judge.results.result:Result",
-    "RunComparison": "judge.results.comparison:RunComparison",
-    "Sample": "judge.core.records:Sample",
-    "Scale": "judge.core.records:Scale",
-    "Score": "judge.core.records:Score",
-    "ScriptedProvider": "judge.providers.scripted:ScriptedProvider",
-    "Slices": "judge.results.slices:Slices",
-    "Validation": "judge.results.validation:Validation",
-    "Verification": "judge.commands.verify:Verification",
-    "audit": "judge.commands.audit:audit",
-    "audit_async": "judge.commands.audit:audit_async",
-    "choose": "judge.commands.choose:choose",
-    "compare": "judge.commands.compare:compare",
-    "diff": "judge.commands.diff_criteria:diff",
-    "evaluate": "judge.commands.evaluate:evaluate",
-    "evaluate_async": "judge.commands.evaluate:evaluate_async",
-    "history": "judge.commands.history:history",
-    "load_criterion": "judge.commands.loaders:load_criterion",
-    "load_result": "judge.commands.loaders:load_result",
-    "load_samples": "judge.commands.loaders:load_samples",
-    "metrics": "judge.metrics:",
-    "plan": "judge.commands.plan:plan",
-    "rank": "judge.commands.evaluate:rank",
-    "rank_async": "judge.commands.evaluate:rank_async",
-    "render": "judge.commands.loaders:render",
-    "slices": "judge.commands.slices:slices",
-    "test": "judge.commands.test:test",
-    "test_async": "judge.commands.test:test_async",
-    "validate": "judge.commands.validate:validate",
-    "verify": "judge.commands.verify:verify",
+_NAMES = {
+    "judge.audits.card": "JudgeCard",
+    "judge.commands.audit": "audit audit_async",
+    "judge.commands.choose": "choose",
+    "judge.commands.compare": "compare",
+    "judge.commands.diff_criteria": "diff",
+    "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
+    "judge.commands.history": "history",
+    "judge.commands.loaders": "load_criterion load_result load_samples render",
+    "judge.commands.plan": "plan",
+    "judge.commands.slices": "slices",
+    "judge.commands.test": "test test_async",
+    "judge.commands.validate": "validate",
+    "judge.commands.verify": "Verification verify",
+    "judge.core.errors": "JudgeError",
+    "judge.core.records": "Criterion Example Failure Sample Scale Score",
+    "judge.execution.progress": "Progress",
+    "judge.providers": "Provider",
+    "judge.providers.scripted": "ScriptedProvider",
+    "judge.results.choosing": "Choices",
+    "judge.results.comparison": "CriterionDiff RunComparison",
+    "judge.results.history": "History",
+    "judge.results.planning": "Forecast",
+    "judge.results.result": "Result",
+    "judge.results.slices": "Slices",
+    "judge.results.validation": "Validation",
+    "judge.suite.evaluate": "Outcomes",
 }
-__all__ = ["__version__", *_WHERE]
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {"metrics": "judge.metrics"}
+__all__ = ["__version__", *sorted(_WHERE)]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'judge' has no attribute {name!r}")
-    module, attribute = _WHERE[name].split(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    module = import_module(_WHERE[name])
+    return module if name == "metrics" else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -33,6 +33,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.redis_url import RedisUrl, is_redis_url, parse_cache_location
 from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable, forbidden_command
+from judge.data import remote
 from judge.text.languages import LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
@@ -169,6 +170,10 @@ class RunConfig(BaseModel):
     deadline: float | None = _option(
         None, "Limits and cost", "Stop judging after this time; re-run to resume.", "SECONDS", gt=0
     )
+    until_decided: bool = _option(
+        False, "Limits and cost", "Ask items in random order until all pairs of systems are decided.",
+        lacking=_RUNS_ONLY,
+    )  # fmt: skip
     rpm: int | None = _option(
         None, "Limits and cost", "Requests per minute (default: the server's rate limit).", "N", ge=1
     )
@@ -510,7 +515,7 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     """Make the paths in a value relative to the file's folder."""
     field = RunConfig.model_fields.get(key)
     is_path = field is not None and Path in get_args(field.annotation)
-    if is_path and isinstance(value, str | Path) and not is_redis_url(value):
+    if is_path and isinstance(value, str | Path) and not is_redis_url(value) and not remote.address(value):
         return folder / value
     if key == "criteria":
         try:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    Floats = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
 Row = Score | Failure
 RUN = "run.json"
 SCORES = "scores.parquet"
@@ -278,10 +280,6 @@ class Table:
         return tuple(dict.fromkeys(s.source_item for s in self.samples))
 
     @cached_property
-    def _source_items(self) -> dict[str, str]:
-        return {s.item: s.source_item for s in self.samples}
-
-    @cached_property
     def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
         samples = {s.key: place for place, s in enumerate(self.samples)}
         return samples, {c.name: place for place, c in enumerate(self.columns)}
@@ -295,31 +293,20 @@ class Table:
         """Scores and failures together, in table order."""
         return merge(self.scores, self.failures, key=self._order)
 
-    def matrix(self, column: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    def matrix(self, column: str) -> Floats:
         """Values of one column, systems × items; NaN masks what has no score (failed, not asked, no such text).
 
         Several generations have their mean. Comparisons are left out: they are about two texts. Made once, and so not
         to be written to.
         """
         if column not in self._matrices:
-            import numpy as np
-
-            down = {name: place for place, name in enumerate(self.systems)}
-            across = {name: place for place, name in enumerate(self.items)}
-            values = np.full((len(down), len(across)), np.nan)
-            generations: dict[tuple[int, int], list[float]] = {}
-            for score in self.column_scores(column):
-                item = self._source_items.get(score.item, "")
-                if score.system in down and item in across and not score.rival:
-                    generations.setdefault((down[score.system], across[item]), []).append(score.value)
-            for cell, scores in generations.items():
-                values[cell] = scores[0] if len(scores) == 1 else sum(scores) / len(scores)
+            values = matrix(self.samples, {s.key: s.value for s in self.column_scores(column) if not s.rival}).T.copy()
             values.flags.writeable = False
             self._matrices[column] = values
         return self._matrices[column]
 
     @cached_property
-    def _matrices(self) -> dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+    def _matrices(self) -> dict[str, Floats]:
         return {}
 
     def column_scores(self, column: str) -> tuple[Score, ...]:
@@ -362,19 +349,17 @@ class Table:
         import pandas as pd
 
         if wide:
-            values_by_key: dict[tuple[str, ...], float] = {}
+            values: dict[tuple[str, ...], float] = {}
             keys: list[tuple[str, ...]] = [s.key for s in self.samples]
             names = ["item", "system"]
             if self.has_pairs:
                 keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
                 names = ["item", "system", "rival"]
             for s in self.scores:
-                values_by_key[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
+                values[(*(s.item, s.system, s.rival)[: len(names)], s.column)] = s.value
             frame = pd.DataFrame(keys, columns=names)
             for column in self.columns:
-                frame[column.name] = pd.Series(
-                    [values_by_key.get((*key, column.name)) for key in keys], dtype="float64"
-                )
+                frame[column.name] = pd.Series([values.get((*key, column.name)) for key in keys], dtype="float64")
             return frame
         rows = [*self.rows()]
         cells = _score_cells(rows)
@@ -410,6 +395,25 @@ class Table:
         with _translating_errors(folder / SCORES) as path:
             rows = _rows_of(_read(path, None if most is None else most * len(columns))[0])
         return cls(samples, columns, *split_rows(rows))
+
+
+def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
+    """Return the values of these samples, items × systems in order of appearance, NaN for missing values.
+
+    Several generations have their mean.
+    """
+    import numpy as np
+
+    down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
+    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
+    cells = np.full((len(down), len(across)), np.nan)
+    generations: dict[tuple[int, int], list[float]] = {}
+    for sample in samples:
+        if (value := values.get(sample.key)) is not None:
+            generations.setdefault((down[sample.source_item], across[sample.system]), []).append(value)
+    for cell, known in generations.items():
+        cells[cell] = known[0] if len(known) == 1 else sum(known) / len(known)
+    return cells
 
 
 def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
@@ -525,8 +529,7 @@ def delete_journal(folder: Path) -> None:
             raise StorageError(describe_error("remove", Path(folder) / name, error)) from error
 
 
-_GROUP = 20_000
-"""Rows written at once: a Parquet row group."""
+_GROUP = 20_000  # rows written at once: a Parquet row group
 
 
 class StreamingWriter:

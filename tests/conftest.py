@@ -56,19 +56,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-@pytest.fixture
-def until() -> Callable[[Callable[[], bool]], None]:
-    """Wait until a condition holds; fails after a minute."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + 60
-        while not condition():
-            assert time.monotonic() < end, "the condition does not hold after 60 s"
-            time.sleep(0.01)
-
-    return wait
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
     """Path of a file of real, human-rated data; skips where that data is not on this machine."""

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import judge
 from judge.cli import app
 from judge.config import load_config
+from judge.core.claims import decode
 from judge.results.result import load
 from judge.text import installed
 
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 LANGUAGES = {"summaries_ja": "ja", "summaries_ko": "ko", "summaries_zh": "zh", "qags_ja": "ja"}
 """Examples that need the extra cjk."""
-RUNS = ("compare_systems", "custom_criterion", "human_calibration", "prompt_change", "qags_en", *LANGUAGES)
+RUNS = ("claims", "compare_systems", "custom_criterion", "human_calibration", "prompt_change", "qags_en", *LANGUAGES)
 Make = Callable[[str], Path]
 
 
@@ -117,7 +118,7 @@ def test_the_readme_of_the_calibration_has_the_numbers_of_its_result(make: Make)
     assert f"{difference.effective_ratings:.0f} rated messages" in corrected
 
 
-@pytest.mark.parametrize("name", [name for name in RUNS if "qags" not in name and name != "prompt_change"])
+@pytest.mark.parametrize("name", [name for name in RUNS if "qags" not in name and name != "claims"])
 def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     if not installed(LANGUAGES.get(name, "en")):
         pytest.skip("needs textjudge[cjk]")
@@ -125,8 +126,9 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
     file = config.model[0].name.removeprefix("scripted/")
     provider = judge.ScriptedProvider.from_file(file)
     judge.evaluate(
-        config.data, config.criteria, model=provider, reply=config.reply, weighting="single", metrics=[], cache=False
-    )
+        config.data, config.criteria, model=provider, reply=config.reply, weighting="single", metrics=[], cache=False,
+        systems=config.systems,
+    )  # fmt: skip
     prompts = ["\n".join(message["content"] for message in request.messages) for request in provider.seen]
     rules = [entry["when"] for entry in yaml.safe_load(Path(file).read_text("utf-8")) if "when" in entry]
     rules = [[rule] if isinstance(rule, str) else rule for rule in rules]
@@ -138,6 +140,22 @@ def test_every_prompt_has_one_rule_and_every_rule_one_prompt(name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_everything_is_scored(name: str, make: Make) -> None:
     assert load(make(name)).failures == ()
+
+
+def test_the_readme_of_the_claims_has_the_numbers_of_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES / "claims")
+    provider = judge.ScriptedProvider.from_file("judge.yaml")
+    result = judge.evaluate("data.jsonl", [], metrics="claims", model=provider, cache=False)
+    assert provider.unused == {}
+    readme = (EXAMPLES / "claims" / "README.md").read_text("utf-8")
+    for system in result.table.systems:
+        names = ("claims_precision", "claims_recall", "claims_f1")
+        values = " ".join(f"{result.estimates[system, name].value:.2f}" for name in names)
+        assert " ".join(re.search(rf"(?m)^.*{system}(.*)$", readme)[1].split()) == values
+    claims = {c.text: c for row in result.table.scores for c in decode(row.provenance.raw)}
+    assert len(claims) == 27
+    assert all(claim.evidence for claim in claims.values())
+    assert {text for text, claim in claims.items() if claim.span is None} == set()
 
 
 def test_a_custom_criterion_has_labels_reasons_and_columns_of_its_own(make: Make) -> None:
@@ -193,6 +211,12 @@ def test_qags_tells_the_false_summary_from_the_faithful_one(language: str, make:
     told = (EXAMPLES / f"qags_{language}" / "README.md").read_text("utf-8")
     for system, found in value.items():
         assert f"| {system} | {found:.3f} |" in told
+    if language == "ja":
+        values = [result.estimates[system, "qags_chrf"].value for system in result.table.systems]
+        assert values == sorted(values, reverse=True)
+        assert len(set(values)) == 4
+        for system, value_of_chrf in zip(result.table.systems, values, strict=True):
+            assert f"| {system} | {value[system]:.3f} | {value_of_chrf:.3f} |" in told
 
 
 RUN_NOTEBOOK = """

@@ -102,7 +102,7 @@ def perturb(
         tuple(base),
         damaged,
         tuple(change.name for change in neutral),
-        tuple(attack.name for attack in ATTACKS) if "injection" in probes else (),
+        ATTACKS if "injection" in probes else (),
     )
     return _with_attacks(texts, scales, language) if texts.attacks else texts
 
@@ -116,8 +116,8 @@ def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], langua
     texts_by_criterion = {criterion: {s.key for s in base.changed} for criterion in scales}
     for number, (scale, criteria) in enumerate(by_scale.items(), 1):
         for attack in ATTACKS:
-            name = attack.name if number == 1 else f"{attack.name} ({number})"
-            names[name] = attack.name
+            name = attack if number == 1 else f"{attack} ({number})"
+            names[name] = attack
             attacked = [replace(inject(s, attack, scale, language), system=name) for s in base.originals]
             changed_texts += attacked
             for criterion in criteria:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import Data, Full, Quiet, format_option, option, takes, to_config
+from judge.cli.options import Data, Full, Quiet, ReportFormat, option, takes, to_config
 from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import print_message, print_report
 
@@ -31,7 +31,7 @@ def audit_command(
             known=("sensitivity", "bias", "injection"),
         ),
     ] = None,
-    format: Annotated[str, format_option("console", "markdown", "html", "latex", "csv", "json")] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     quiet: Quiet = False,
     **options: Any,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import Commands, format_option, option, takes
-from judge.cli.terminal import BOTH, print_json
+from judge.cli.options import Commands, ListFormat, option, takes
+from judge.cli.terminal import print_json
 
 if TYPE_CHECKING:
     from judge.core.redis_url import RedisUrl
@@ -21,7 +21,7 @@ _File = Annotated[Path, typer.Argument(metavar="CALLS.jsonl", help="The recordin
 
 @cache_app.command("stats")
 @takes("run", "cache")
-def cache_stats(*, format: Annotated[str, format_option(*BOTH)] = "console", **options: Any) -> None:
+def cache_stats(*, format: ListFormat = "console", **options: Any) -> None:
     """Count the stored replies and the data of metrics."""
     from judge.cache import local_dir, metrics_folder, metrics_size
 

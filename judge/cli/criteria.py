@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from judge.cli.options import (
-    REPORT_FORMATS,
     Commands,
     Full,
+    ListFormat,
     Output,
     Quiet,
-    format_option,
+    ReportFormat,
     names_of_criteria,
     option,
+    read_config,
     takes,
 )
 from judge.cli.run import Display, resume_hint, run_interruptibly
 from judge.cli.terminal import (
-    BOTH,
-    CONFIGS,
     check_outputs,
     print_json,
     print_message,
@@ -58,7 +57,7 @@ def diff_command(
     human: Annotated[
         str | None, option("Human ratings to compare both with (default: the criterion's).", metavar="RATING")
     ] = None,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     output: Output = None,
     quiet: Quiet = False,
@@ -70,14 +69,11 @@ def diff_command(
     """
     from judge.commands.diff_criteria import plan_diff, run_diff
     from judge.commands.plan import one_line_estimate
-    from judge.config import load_config
+    from judge.config import RunConfig, load_config
     from judge.core.criterion_entry import is_file
     from judge.data import samples
 
-    if data is not None:
-        require_existing(data)
-    is_config = data is not None and data.suffix in CONFIGS
-    config = load_config(data, options) if is_config else load_config(given={"data": data, **options})
+    config = load_config(given=options) if data is None else read_config(data, options, RunConfig)
     shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
     inputs = [*(Path(name) for name in (before, after) if is_file(name)), data, *shards, config.replay, config.record]
     check_outputs({"--output": output}, inputs, format)
@@ -116,12 +112,11 @@ _Criterion = Annotated[
     str,
     typer.Argument(metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.", autocompletion=names_of_criteria),
 ]
-_Format = Annotated[str, format_option(*BOTH)]
 
 
 @criteria_app.command("list")
 @takes("run", "language")
-def criteria_list(*, format: _Format = "console", **options: Any) -> None:
+def criteria_list(*, format: ListFormat = "console", **options: Any) -> None:
     """Name the built-in criteria."""
     from judge.criteria import builtin
 
@@ -140,7 +135,7 @@ def criteria_list(*, format: _Format = "console", **options: Any) -> None:
 
 @criteria_app.command("show")
 @takes("run", "language")
-def criteria_show(name: _Criterion, *, format: _Format = "console", **options: Any) -> None:
+def criteria_show(name: _Criterion, *, format: ListFormat = "console", **options: Any) -> None:
     """Print a criterion's file and the fields it needs."""
     from judge.criteria import load
 
@@ -305,7 +300,7 @@ def criteria_improve(
     out: Annotated[
         Path | None, option("Folder for all revisions and the result.", metavar="DIR", group="Output")
     ] = None,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     quiet: Quiet = False,
     **options: Any,
@@ -315,14 +310,12 @@ def criteria_improve(
     Tries the revisions on a third of the rated items, tests the best one on the others, and writes a new file if it
     agrees significantly better with people. Exits with 1 if judgments failed or no revision is usable."""
     from judge.commands.improve import improvement_estimate, plan_improvement, run_improvement
-    from judge.config import load_config
+    from judge.config import RunConfig
     from judge.core.criterion_entry import is_file
     from judge.core.request_options import Judge
     from judge.results.improvement import Improvement
 
-    require_existing(data)
-    given = {"ratings": ratings, **options}
-    config = load_config(data, given) if data.suffix in CONFIGS else load_config(given={"data": data, **given})
+    config = read_config(data, {"ratings": ratings, **options}, RunConfig)
     inputs = [Path(file)] if is_file(file) else []
     check_outputs({"--output": output}, [*inputs, data, config.ratings, config.replay, config.record], "console")
     plan = plan_improvement(

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from judge.cli.cache import cache_app
-from judge.cli.options import REPORT_FORMATS, Commands, format_option, option, takes
-from judge.cli.terminal import BOTH, print_json, print_message, print_report
+from judge.cli.options import Commands, ListFormat, ReportFormat, option, takes
+from judge.cli.terminal import print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
 _SECONDS = 60.0
@@ -24,7 +24,7 @@ def doctor_command(
     timeout: Annotated[
         float, option(f"Longest wait for a reply (default: {_SECONDS:g}).", metavar="SECONDS")
     ] = _SECONDS,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     **options: Any,
 ) -> None:
     """Check your setup, and optionally test a model.
@@ -58,7 +58,7 @@ doctor_app.add_typer(cache_app, name="cache")
 
 
 @doctor_app.command("metrics")
-def metrics_command(*, format: Annotated[str, format_option(*BOTH)] = "console") -> None:
+def metrics_command(*, format: ListFormat = "console") -> None:
     """List the metrics with their options."""
     import json
 

@@ -83,8 +83,13 @@ Data = Annotated[
 ]
 Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
 Full = Annotated[bool, option("Print the full report, not only its summary.", "--full", group="Output")]
-REPORT_FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
-"""The formats of every report."""
+ReportFormat = Annotated[str, format_option("console", "markdown", "html", "latex", "csv", "json")]
+ListFormat = Annotated[str, format_option("console", "json")]
+"""Of commands that print a table for people or a record for programs."""
+Export = Annotated[
+    list[str] | None,
+    option("Also write a file: otel=FILE, traces as OTLP-JSON.", metavar="FORMAT=FILE", group="Output"),
+]
 Output = Annotated[Path | None, option("Write here (default: to the console).", metavar="FILE", group="Output")]
 
 
@@ -298,12 +303,16 @@ def _run_parameters(command: config.Command, names: Sequence[str]) -> Iterator[P
                 yield _parameter(short_name, bool, option(short.help, short.flag, group=run_option.group))
 
 
+def read_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> C:
+    """The configuration in a run.yaml, or of a data file, with a command's options. Raises ConfigError."""
+    require_existing(data)
+    return kind.load(data, options) if data.suffix in CONFIGS else kind.load(None, {"data": data, **options})
+
+
 def to_config(data: Path, options: Mapping[str, Any], kind: type[C]) -> tuple[C, Path]:
     """The configuration of a command's options, and the folder of its results. Raises ConfigError."""
     from judge.data import samples
 
-    require_existing(data)
-    is_config = data.suffix in CONFIGS
-    made = kind.load(data, options) if is_config else kind.load(None, {"data": data, **options})
+    made = read_config(data, options, kind)
     folder = made.out or Path("runs") / f"{samples.dataset_name(made.data or data)}-{datetime.now():%Y%m%d-%H%M%S}"
     return made.model_copy(update={"out": folder}), folder

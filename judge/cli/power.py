@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from judge.cli.options import REPORT_FORMATS, format_option, option, takes
+from judge.cli.options import ReportFormat, option, takes
 from judge.cli.terminal import print_report
 from judge.core.errors import ConfigError
 
@@ -24,7 +24,7 @@ def power_command(
         float | None, option("Without a run: the standard deviation of paired differences.", metavar="SD")
     ] = None,
     power: Annotated[float, option("Probability of detecting the difference (default: 0.8).", metavar="P")] = 0.8,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     **options: Any,
 ) -> None:
     """Show how many items it takes to detect a difference.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -13,9 +14,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from judge.cli.terminal import no_ansi
-from judge.commands.preparation import PreparedRun
 from judge.core.records import Usage
 from judge.execution.progress import Progress as Done
+from judge.providers import Provider
 from judge.providers.pricing import cost_usd
 from judge.results.planning import sum_prices
 
@@ -26,8 +27,15 @@ _QUICK = 2.0
 """Seconds without a bar if there is nothing but measuring: most measuring takes less."""
 
 
+class Asked(Protocol):
+    """The models whose counts are shown, by the counts' names: a prepared run, or systems that write."""
+
+    @property
+    def judges(self) -> Mapping[str, Provider]: ...
+
+
 @contextmanager
-def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, label: str = "") -> Iterator[None]:
+def watch(asked: Asked, counts: Done, *, quiet: bool, label: str = "") -> Iterator[None]:
     """Show the counts on standard error while the block runs; `label` names the run among several.
 
     A bar if control codes may be written, else lines. The run itself is not touched.
@@ -37,15 +45,15 @@ def watch(prepared: PreparedRun, counts: Done, *, quiet: bool, label: str = "") 
     if quiet:
         yield
     elif console.is_terminal:
-        with _bar(prepared, counts, console, head):
+        with _bar(asked, counts, console, head):
             yield
     else:
-        with _plain_lines(prepared, counts, console, head):
+        with _plain_lines(asked, counts, console, head):
             yield
 
 
 @contextmanager
-def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
+def _bar(asked: Asked, counts: Done, console: Console, head: str) -> Iterator[None]:
     columns = (
         TextColumn("{task.fields[stage]}"),
         BarColumn(),
@@ -58,24 +66,24 @@ def _bar(prepared: PreparedRun, counts: Done, console: Console, head: str) -> It
     start = time.monotonic()
 
     def picture() -> RenderableType:
-        if not prepared.judges and time.monotonic() - start < _QUICK:
+        if not asked.judges and time.monotonic() - start < _QUICK:
             return ""
         done, total, _ = _stage_counts(counts)
-        state = _state_line(prepared, counts, start) if prepared.judges else ""
+        state = _state_line(asked, counts, start) if asked.judges else ""
         bar.update(task, total=total or None, completed=done, description=state, stage=f"{head}{counts.stage}")
         return bar
 
-    with Live(get_renderable=picture, console=console, refresh_per_second=4, transient=not prepared.judges):
+    with Live(get_renderable=picture, console=console, refresh_per_second=4, transient=not asked.judges):
         yield
 
 
 @contextmanager
-def _plain_lines(prepared: PreparedRun, counts: Done, console: Console, head: str) -> Iterator[None]:
+def _plain_lines(asked: Asked, counts: Done, console: Console, head: str) -> Iterator[None]:
     start, stop = time.monotonic(), threading.Event()
 
     def say() -> None:
         done, total, unit = _stage_counts(counts)
-        state = f", {_state_line(prepared, counts, start)}" if prepared.judges else ""
+        state = f", {_state_line(asked, counts, start)}" if asked.judges else ""
         total_note = f"/{total:,}" if total else ""  # unknown while a file is still being read
         console.print(f"{head}{counts.stage}: {done:,}{total_note} {unit}{state}", highlight=False, soft_wrap=True)
 
@@ -95,13 +103,13 @@ def _plain_lines(prepared: PreparedRun, counts: Done, console: Console, head: st
 
 
 def _stage_counts(counts: Done) -> tuple[int, int, str]:
-    """Done, total and unit: judgments or questions, or texts while a metric runs."""
-    if counts.stage not in ("judging", "done"):
+    """Done, total and unit: outputs, judgments or questions, or texts while a metric runs."""
+    if counts.measuring:
         return counts.measured.done, counts.measured.total, "texts"
     return counts.done, counts.total, f"{counts.unit}s"
 
 
-def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
+def _state_line(asked: Asked, counts: Done, start: float) -> str:
     """Rate, cache, tokens, cost and failures in one line, as far as they are known."""
     seconds = max(time.monotonic() - start, 1e-9)
     usage = counts.usage
@@ -112,7 +120,7 @@ def _state_line(prepared: PreparedRun, counts: Done, start: float) -> str:
         prompt_cache = ((usage.cached_tokens, "cached"), (usage.cache_write_tokens, "written to the cache"))
         notes = ", ".join(f"{number:,} {kind}" for number, kind in prompt_cache if number)
         parts.append(f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens" + (f" ({notes})" if notes else ""))
-        judges = [(prepared.judges[name], judge_counts) for name, judge_counts in counts.judges.items()]
+        judges = [(asked.judges[name], judge_counts) for name, judge_counts in counts.judges.items()]
         price = sum_prices(
             cost_usd(
                 judge.model, judge.endpoint, judge_counts.usage, decides=judge.decides, batched=judge_counts.batched

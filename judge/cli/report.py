@@ -10,9 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from judge.cli.options import REPORT_FORMATS, Full, Output, Quiet, format_option, option, takes, to_config
+from judge.cli.options import (
+    Export,
+    Full,
+    ListFormat,
+    Output,
+    Quiet,
+    ReportFormat,
+    format_option,
+    option,
+    takes,
+    to_config,
+)
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import BOTH, check_outputs, print_json, print_report, print_untrusted
+from judge.cli.terminal import (
+    check_exports,
+    check_outputs,
+    print_json,
+    print_report,
+    print_untrusted,
+    write_exports,
+)
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -30,9 +48,7 @@ def report_command(
     *,
     item: Annotated[str | None, option("Show one item: texts, scores, reasons and ratings.", metavar="ID")] = None,
     system: Annotated[str | None, option("With --item, only this system.", metavar="NAME")] = None,
-    by: Annotated[
-        str | None, option("Compare the slices that this column of the data makes.", metavar="COLUMN")
-    ] = None,
+    by: Annotated[str | None, option("Compare the slices that this column makes.", metavar="COLUMN")] = None,
     reread: Annotated[bool, option("Read the stored replies again, and show what changes.", "--reread")] = False,
     strict: Annotated[bool | None, option("With --reread: only the requested form.", "--strict/--no-strict")] = None,
     min_mass: Annotated[float | None, option("With --reread: least probability on the scale.", metavar="P")] = None,
@@ -48,6 +64,7 @@ def report_command(
     output: Annotated[Path | None, option(_OUTPUT, metavar="FILE|DIR", group="Output")] = None,
     full: Full = False,
     wide: Annotated[bool, option("With --format csv: a row per item and system.", "--wide", group="Output")] = False,
+    export: Export = None,
     **options: Any,
 ) -> None:
     """Show a stored run again, or draw its charts."""
@@ -64,14 +81,15 @@ def report_command(
         raise ConfigError("--system: is for --item ID")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
-    given: dict[str, Any] = {"strict": strict, "min_mass": min_mass, "allow_half": allow_half}
-    given = {name: value for name, value in {**given, "out": out, "force": force or None}.items() if value is not None}
+    given: dict[str, Any] = {"strict": strict, "min_mass": min_mass, "allow_half": allow_half, "out": out}
+    given = {name: value for name, value in {**given, "force": force or None}.items() if value is not None}
     if given and not reread:
         raise ConfigError(f"--{next(iter(given)).replace('_', '-')}: is for --reread")
     if where := load_config(given=options | {k: given[k] for k in ("strict", "min_mass") if k in given}).where:
         result = result.where(**where)
     if reread:
         result = _reread(result, run, **given)
+    write_exports(result, check_exports(export))
     if item is not None or by is not None:
         part = item_of(result, item, system) if item is not None else slices(result, by or "")
         print_report(part, format, full=full or item is not None, output=output)
@@ -119,7 +137,7 @@ _MOST_DIFFERENCES = 20
 def verify_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
-    format: Annotated[str, format_option(*BOTH)] = "console",
+    format: ListFormat = "console",
 ) -> None:
     """Recompute every number of a stored run, offline.
 
@@ -158,7 +176,7 @@ def compare_command(
     before: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
     after: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of a later one on the same texts.")],
     *,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     output: Annotated[
         Path | None,
@@ -186,7 +204,7 @@ def history_command(
     column: Annotated[
         list[str] | None, option("Only these columns (default: criteria and overall).", metavar="NAME,...")
     ] = None,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     output: Output = None,
     **options: Any,
@@ -223,7 +241,7 @@ def validate_command(
     epsilon: Annotated[
         float, option("Advantage granted to the judge in the alt-test (default: 0.2).", metavar="E")
     ] = 0.2,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     output: Output = None,
     quiet: Quiet = False,
@@ -258,7 +276,7 @@ def choose_command(
             known=("document", "item", "system"),
         ),
     ] = None,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     full: Full = False,
     output: Output = None,
     quiet: Quiet = False,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from judge.cli.options import REPORT_FORMATS, Data, Full, Quiet, format_option, option, takes, to_config
-from judge.cli.terminal import print_message, print_report
+from judge.cli.options import Data, Export, Full, Quiet, ReportFormat, format_option, option, takes, to_config
+from judge.cli.terminal import check_exports, print_message, print_report, write_exports
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Display = Callable[..., AbstractContextManager[None]]
 """Shows a prepared run while the context is open; `label` names it among several."""
 _OF_GENERATE = (
     "map", "where", "limit", "key_env", "replay", "record", "budget", "deadline", "rpm", "tpm", "max_concurrency",
-    "timeout", "retries", "cache", "no_cache", "retry_failed",
+    "timeout", "retries", "cache", "no_cache", "retry_failed", "engine", "ray_workers",
 )  # fmt: skip
 _MOST_FAILURES = 3  # that are named
 _PATIENCE = 10.0
@@ -39,33 +39,54 @@ Format = Annotated[str, format_option("console", "markdown", "html", "json", "cs
 
 @takes("run")
 def run_command(
-    data: Data, *, format: Format = "console", full: Full = False, quiet: Quiet = False, **options: Any
+    data: Data,
+    *,
+    format: Format = "console",
+    full: Full = False,
+    quiet: Quiet = False,
+    export: Export = None,
+    **options: Any,
 ) -> None:
     """Judge and measure every output, and compare the systems."""
     from judge.config import RunConfig
 
-    _run(data, options, RunConfig, format=format, full=full, quiet=quiet)
+    _run(data, options, RunConfig, export, format=format, full=full, quiet=quiet)
 
 
 @takes("rank")
 def rank_command(
-    data: Data, *, format: Format = "console", full: Full = False, quiet: Quiet = False, **options: Any
+    data: Data,
+    *,
+    format: Format = "console",
+    full: Full = False,
+    quiet: Quiet = False,
+    export: Export = None,
+    **options: Any,
 ) -> None:
     """Compare the systems' texts two by two, and rank the systems."""
     from judge.config import RankConfig
 
-    _run(data, options, RankConfig, format=format, full=full, quiet=quiet)
+    _run(data, options, RankConfig, export, format=format, full=full, quiet=quiet)
 
 
 def _run(
-    data: Path, options: Mapping[str, Any], kind: type[RunConfig], *, format: str, full: bool, quiet: bool
+    data: Path,
+    options: Mapping[str, Any],
+    kind: type[RunConfig],
+    export: Sequence[str] | None,
+    *,
+    format: str,
+    full: bool,
+    quiet: bool,
 ) -> None:
     """Make the configuration, run it, show the result and exit with its status."""
     from judge.core import plugins
 
     plugins.load("formats", format)  # an unknown format is an error before anything is paid
+    exports = check_exports(export)
     config, folder = to_config(data, options, kind)
     result, _ = execute(config, folder, quiet=quiet)
+    write_exports(result, exports)
     if not quiet:
         print_report(result, format, full=full, folder=folder)
     exit_with_status(result)
@@ -92,7 +113,7 @@ def generate_command(
     config = config.model_copy(update={"out": None})
     if not isinstance(config.systems, dict):
         raise ConfigError(f"{data}: systems has no prompts; write systems: {{NAME: {{prompt: FILE, model: MODEL}}}}")
-    _, _, outputs = _generate(config, BudgetLedger(config.budget), quiet=quiet)
+    _, _, outputs = write_outputs(config, BudgetLedger(config.budget), quiet=quiet)
     if outputs is None:
         return
     outputs.save(output)
@@ -110,7 +131,7 @@ def plan_command(
     *,
     rank: Annotated[bool, option("Estimate judge rank, which compares texts two by two.", "--rank")] = False,
     items: Annotated[int | None, option("Estimate for N items like these (default: these).", metavar="N")] = None,
-    format: Annotated[str, format_option(*REPORT_FORMATS)] = "console",
+    format: ReportFormat = "console",
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key."""
@@ -208,7 +229,7 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     ledger = BudgetLedger(config.budget)
     outputs, data = None, None
     if isinstance(config.systems, dict):
-        config, data, outputs = _generate(config, ledger, quiet=quiet)
+        config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=partial(prepare, rated=rated))
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
     for message in () if quiet else filter(None, (prepared.replaces, one_line_estimate(prepared))):
         print_message(message)
@@ -218,6 +239,7 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
             return await run_pipeline(prepared, progress, ledger), progress
 
     def stopped(progress: Progress) -> str:
+        """Return what an interrupted run says: what is kept and how to go on."""
         if not progress.judges:
             return "interrupted: metric values are not saved; run the same command again"
         saved = f" and are kept in {folder}" if progress.done else ""
@@ -231,17 +253,31 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     return run_interruptibly(work, stopped, quiet=quiet)
 
 
-def _generate(config: RunConfig, ledger: BudgetLedger, *, quiet: bool) -> tuple[RunConfig, Any, Outputs | None]:
-    """Have the systems write their outputs; return the configuration and the data of the run that judges them."""
+def write_outputs(
+    config: RunConfig,
+    ledger: BudgetLedger,
+    *,
+    quiet: bool,
+    check: Callable[[RunConfig, Any], object] = lambda config, data: None,
+) -> tuple[RunConfig, Any, Outputs | None]:
+    """Have the systems write their outputs; return the configuration and the data of the run that judges them.
+
+    `check` is given both, with assumed outputs, before anything is paid.
+    """
     from judge.commands.generate import with_outputs
     from judge.core.format import listed, one_line
 
-    async def work(progress: Progress, _: Display) -> tuple[RunConfig, Any, Outputs | None]:
-        return await with_outputs(config, None, progress, ledger)
+    async def work(progress: Progress, display: Display) -> tuple[RunConfig, Any, Outputs | None]:
+        return await with_outputs(config, None, progress, ledger, display, check=check)
 
     if not quiet:
         print_message(f"generating the outputs of {listed([one_line(name, 40) for name in config.systems])}")
-    return run_interruptibly(work, lambda _: resume_hint(cached=config.cache is not False), quiet=quiet)
+
+    def stopped(progress: Progress) -> str:
+        hint = resume_hint(cached=config.cache is not False)
+        return f"{hint}\nStill in progress at the provider: {progress.awaited}." if progress.awaited else hint
+
+    return run_interruptibly(work, stopped, quiet=quiet)
 
 
 def exit_with_status(result: Result) -> None:

@@ -18,6 +18,7 @@ from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from judge.report.document import Document
+    from judge.results.result import Result
 
 CONFIGS = (".yaml", ".yml")
 _MOST_NAMES = 3
@@ -25,11 +26,15 @@ _LONGEST_WORD = 1_000  # characters in a message; paths and addresses are shorte
 
 
 def require_existing(data: Path) -> None:
-    """Raise ConfigError if data or a run.yaml does not exist, and name similar files; a pattern may match nothing."""
+    """Raise ConfigError if data or a run.yaml does not exist, and name similar files.
+
+    A pattern may match nothing, and an address is looked up when it is read.
+    """
+    from judge.data import remote
     from judge.data.rows import SUFFIXES
 
     folder = data.parent
-    if data.exists() or data.is_symlink() or any(sign in str(data) for sign in "*?["):
+    if data.exists() or data.is_symlink() or any(sign in str(data) for sign in "*?[") or remote.address(data):
         return
     if not folder.is_dir():
         raise ConfigError(f"{data}: no such file, because the folder {folder} does not exist")
@@ -84,8 +89,25 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
         raise StorageError(f"{flag} {path}: {error.strerror}") from error
 
 
-BOTH = ("console", "json")
-"""The formats of commands that print a table for people or a record for programs."""
+def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
+    """Return the file of each `--export FORMAT=FILE`. Raises as `check_outputs` does, and for an unknown format."""
+    from judge.core.plugins import unknown_name_message
+
+    files: dict[str, Path] = {}
+    for format, sign, name in (export.partition("=") for export in exports or ()):
+        if format != "otel":
+            raise ConfigError(f"--export: {unknown_name_message('format', format, ['otel'])}")
+        if not (sign and name):
+            raise ConfigError("--export otel: write otel=FILE")
+        files[format] = Path(name)
+    check_outputs({"--export": files.get("otel")}, format="json")
+    return files
+
+
+def write_exports(result: Result, files: Mapping[str, Path]) -> None:
+    """Write the files of `--export`. Raises StorageError, and ConfigError for data too large to be held."""
+    for path in files.values():
+        write("--export", path, result.to_otel(), folders=True)
 
 
 def no_ansi() -> bool:

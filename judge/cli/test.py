@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from judge.cli.options import Full, Quiet, format_option, option, takes
-from judge.cli.run import run_interruptibly
+from judge.cli.run import run_interruptibly, write_outputs
 from judge.cli.terminal import check_outputs, print_message, print_report, write
 from judge.core import plugins
 from judge.core.errors import JudgeError, StorageError
@@ -20,6 +20,9 @@ from judge.core.errors import JudgeError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from judge.commands.generate import Outputs
+    from judge.config import RunConfig
+    from judge.execution.budget import BudgetLedger
     from judge.suite.evaluate import Outcomes
 
 _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
@@ -89,10 +92,16 @@ def suites_command(
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
+    from judge.commands.generate import Outputs
     from judge.commands.test import cost_summary, prepare_suites, run_suites
     from judge.core.format import plural
+    from judge.execution.budget import BudgetLedger
 
-    prepared_suites = prepare_suites(paths, **options)
+    def written(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
+        _, _, outputs = write_outputs(config, ledger or BudgetLedger(config.budget), quiet=quiet)
+        return outputs or Outputs(())
+
+    prepared_suites = prepare_suites(paths, write=written, **options)
     judgments = sum(suite.judgments for suite in prepared_suites)
     if not quiet and judgments:
         runs = [run for suite in prepared_suites for run in suite.runs.values()]

@@ -13,13 +13,13 @@ from judge.audits.audit_samples import AuditSamples, perturb
 from judge.audits.build_card import build_card
 from judge.audits.card import PROBES, AuditData, JudgeCard, Probe
 from judge.commands import judge_models, judge_run, prompt_language
-from judge.commands.cost_estimate import estimate_cost
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.pipeline import Display, run_sequentially
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import public_api, run_sync
+from judge.commands.public import blocking, public_api
 from judge.config import RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
@@ -42,7 +42,6 @@ MAIN, NATURAL, WORDINGS, PAIRS = "changed texts", "other systems' texts", "other
 _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
 """Names of the runs."""
-_SAMPLED_JUDGMENTS = 400
 _CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
 _FILE_OPTIONS = ("data", "out", "cache", "replay", "record")
 """Options that only locate files: the card leaves them out."""
@@ -83,7 +82,7 @@ class AuditPlan:
 
 
 @public_api("audit")
-def audit(
+async def audit_async(
     data: Data,
     criteria: Criteria | None = None,
     *,
@@ -104,26 +103,6 @@ def audit(
     Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data and for a failing
     endpoint.
     """
-    return run_sync(
-        lambda: audit_async(
-            data, criteria, model=model, items=items, probes=probes, progress=progress, out=out, **options
-        )
-    )
-
-
-@public_api("audit")
-async def audit_async(
-    data: Data,
-    criteria: Criteria | None = None,
-    *,
-    model: Model | None = None,
-    items: int = 100,
-    probes: str | Sequence[str] = PROBES,
-    progress: Watch = None,
-    out: str | Path | None = None,
-    **options: Unpack[JudgeOptions],
-) -> JudgeCard:
-    """`audit` for callers inside an event loop."""
     reject_unsupported(options, "audit", "an audit")
     config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, {"out": out, **options})
     audit_plan = plan_audit(
@@ -131,6 +110,9 @@ async def audit_async(
     )
     async with displayed(progress) as counts:
         return await run_audit(audit_plan, counts)
+
+
+audit = blocking(audit_async)
 
 
 def plan_audit(
@@ -272,7 +254,7 @@ def audit_estimate(audit_plan: AuditPlan) -> str:
     if not audit_plan.judgments:
         return f"{line}: {plural(len(audit_plan.texts.changed), 'text')}; no model is called"
     line += f": {plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
-    estimates = [estimate_cost(run, _SAMPLED_JUDGMENTS) for run in audit_plan.runs.values()]
+    estimates = [estimate_cost(run, SAMPLED_JUDGMENTS) for run in audit_plan.runs.values()]
     requests = sum(estimate.requests for estimate in estimates)
     if not requests:
         return f"{line}, about all of them answered from the cache"

@@ -21,7 +21,7 @@ from judge.results.result import Result
 from judge.results.validation import check_level
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level
-from judge.stats.correlation import matrix, usual_level
+from judge.stats.correlation import usual_level
 from judge.stats.human_agreement import (
     RatedColumn,
     baselines_without_judge,
@@ -31,6 +31,7 @@ from judge.stats.human_agreement import (
     usable_baselines,
 )
 from judge.stats.selection import Selection, select
+from judge.table import matrix
 
 _MOST_PAIRED = 8
 """With more judges, pairs are not tried: only all of them together."""

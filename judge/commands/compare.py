@@ -69,7 +69,8 @@ def compare(
             f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); "
             f"{command('criteria diff')} compares two wordings of a criterion"
         )
-    return RunComparison(names, old, new, differences, tuple(_changes(old, new)), tuple(_notes(names, old, new)))
+    changes = tuple(_changes(old, new))
+    return RunComparison(names, old, new, differences, changes, (*_tokenizer_notes(changes), *_notes(names, old, new)))
 
 
 def _quote_names(names: Sequence[str]) -> str:
@@ -140,6 +141,20 @@ def _changes(before: Result, after: Result) -> Iterator[Change]:
             old, new = (", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has))
             if old and new and old != new:
                 yield Change(f"model behind {name}", old, new)
+
+
+def _tokenizer_notes(changes: Sequence[Change]) -> Iterator[str]:
+    """Warn that metrics counted other words in each run."""
+    for change in changes:
+        tokenizers, others = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
+        # A run that needed one more tokenizer has texts of one more script.
+        if change.what == "tokenizer" and not (tokenizers <= others or others <= tokenizers):
+            more = len(change.columns) - _MAX_NAMES
+            names = ", ".join(change.columns[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+            yield (
+                f"{names}: the first run split the texts by the tokenizer {change.before}, the second one by "
+                f"{change.after}, so these values differ even for equal texts. Score both runs with the same tokenizer."
+            )
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from judge import criteria, text
 from judge.commands.compare import compare
-from judge.commands.cost_estimate import count_requests
+from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, count_requests
 from judge.commands.evaluate import Model, reject_unsupported, to_config
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 _DECIMALS = 9  # equal values may differ by rounding
 _MAX_DIFFERENCES, _MAX_NAMES = 3, 20  # differences of prompts, and names, that are shown
-_SAMPLED_JUDGMENTS = 400
 CriterionPair = tuple[Criterion, Criterion]
 TextPair = tuple[Sample, Sample | None]
 
@@ -302,7 +301,7 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] 
     for run in runs:
         uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
         total = 0.0
-        for estimate in count_requests(uncached, _SAMPLED_JUDGMENTS):
+        for estimate in count_requests(uncached, SAMPLED_JUDGMENTS):
             judge, requests = run.judges[estimate.judge], estimate.total
             factor = 1000 / max(1, requests.requests)
             usage = Usage(round(requests.read * factor), round(requests.written * factor))

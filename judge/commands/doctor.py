@@ -21,6 +21,7 @@ from judge.cache import cache_location, local_dir, open_for_admin
 from judge.commands.judge_models import HEURISTIC, open_judge, sampling_options
 from judge.commands.preparation import criterion_for
 from judge.config import RunConfig
+from judge.core import huggingface
 from judge.core.errors import JudgeError, ParseError, ProviderError, Refused, Transient
 from judge.core.format import dollars
 from judge.core.records import Criterion, Request, Response, Sample, Usage
@@ -28,6 +29,7 @@ from judge.core.redis_url import RedisUrl
 from judge.core.request_options import Judge
 from judge.core.version import __version__
 from judge.criteria.render import Renderer
+from judge.metrics.bertscore.models import DEFAULT, default_folder
 from judge.providers import Capabilities, Provider, pricing
 from judge.providers.vendors import VENDORS
 from judge.results.planning import Finding, State
@@ -41,6 +43,13 @@ _VARIABLES = (
     "JUDGE_CACHE", "XDG_CACHE_HOME", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "RAY_ADDRESS", "HTTP_PROXY",
     "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HF_HOME", "HF_HUB_OFFLINE", "NO_COLOR",
 )  # fmt: skip
+_USES = {
+    "ForSequenceClassification": "nli.model",
+    "ForQuestionAnswering": "qags.answers",
+    "ForConditionalGeneration": "qags.questions",
+    "ForCausalLM": "--model local/NAME",
+}
+"""What a model is for, by the end of its architecture's name; any other gives embeddings."""
 _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
 _MAX_TOKENS, _DRAWS = 16, 3
@@ -83,7 +92,28 @@ def check_environment(config: RunConfig) -> list[Finding]:
         else:
             fix = _pip(f"{_DISTRIBUTION}[cjk]")
             findings.append(Finding("tokenizers", name, "missing", "not installed: metrics count characters", fix))
-    return findings
+    return [*findings, *_find_local_models()]
+
+
+def _find_local_models() -> Iterator[Finding]:
+    """List the models of transformers on this machine: the one of a package, and those in the hub's cache."""
+    if default_folder():
+        yield Finding("local models", DEFAULT, "ok", "embeddings of English: the default of bertscore")
+    else:
+        fix = _pip(f"{_DISTRIBUTION}[bertscore]")
+        yield Finding("local models", DEFAULT, "missing", "the default of bertscore is not installed", fix)
+    for name, folder in huggingface.cached_models().items():
+        if lacking := huggingface.missing_files(folder):
+            yield Finding(
+                "local models", name, "missing", f"the hub's cache lacks {lacking[0]}", "its next use downloads it"
+            )
+            continue
+        try:
+            kind = str((json.loads((folder / "config.json").read_text("utf-8")).get("architectures") or ["unknown"])[0])
+        except (OSError, ValueError, AttributeError, TypeError):
+            kind = "unknown"
+        use = next((use for end, use in _USES.items() if kind.endswith(end)), "bertscore.model")
+        yield Finding("local models", name, "ok", f"{kind}, for {use}")
 
 
 def _check_packages() -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -12,7 +13,7 @@ from judge.commands.options import RankOptions, RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import public_api, run_sync
+from judge.commands.public import blocking, public_api
 from judge.config import Command, RankConfig, RunConfig, run_options
 from judge.core.errors import ConfigError
 from judge.core.records import Criterion, Sample
@@ -38,7 +39,7 @@ Criteria = str | Path | Mapping[str, Any] | Criterion | Sequence[str | Path | Ma
 
 
 @public_api("run")
-def evaluate(
+async def evaluate_async(
     data: Data,
     criteria: Criteria | None = None,
     *,
@@ -58,24 +59,14 @@ def evaluate(
     Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of `result.failures`.
     Wrong arguments or data and a failing endpoint raise a JudgeError.
     """
-    return run_sync(lambda: evaluate_async(data, criteria, model=model, progress=progress, **options))
-
-
-@public_api("run")
-async def evaluate_async(
-    data: Data,
-    criteria: Criteria | None = None,
-    *,
-    model: Model | None = None,
-    progress: Watch = None,
-    **options: Unpack[RunOptions],
-) -> Result:
-    """`evaluate` for callers with an event loop of their own."""
     return await _run(RunConfig, data, criteria, model=model, progress=progress, options=options)
 
 
+evaluate = blocking(evaluate_async)
+
+
 @public_api("rank", RankConfig)
-def rank(
+async def rank_async(
     data: Data,
     criteria: Criteria | None = None,
     *,
@@ -89,20 +80,10 @@ def rank(
     `first` and `second`. Each pair of texts of an item is shown in both orders (`orders=1`: in one); `pairs` compares a
     sample. Equal texts are a tie without a request. Other arguments are those of `evaluate`.
     """
-    return run_sync(lambda: rank_async(data, criteria, model=model, progress=progress, **options))
-
-
-@public_api("rank", RankConfig)
-async def rank_async(
-    data: Data,
-    criteria: Criteria | None = None,
-    *,
-    model: Model | None = None,
-    progress: Watch = None,
-    **options: Unpack[RankOptions],
-) -> Result:
-    """`rank` for callers with an event loop of their own."""
     return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
+
+
+rank = blocking(rank_async)
 
 
 async def _run(
@@ -117,9 +98,9 @@ async def _run(
     config, providers, custom_criteria = to_config(kind, data, criteria, model, options)
     async with displayed(progress) as counts:
         ledger = BudgetLedger(config.budget)
-        config, data, outputs = await with_outputs(config, data, counts, ledger)
-        prepared = prepare(config, data, providers=providers, loaded_criteria=custom_criteria)
-        return await run_pipeline(hand_over(outputs, prepared), counts, ledger)
+        load = partial(prepare, providers=providers, loaded_criteria=custom_criteria)
+        config, data, outputs = await with_outputs(config, data, counts, ledger, check=load)
+        return await run_pipeline(hand_over(outputs, load(config, data)), counts, ledger)
 
 
 class ParsedArguments(NamedTuple):

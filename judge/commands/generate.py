@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from judge.cache import Cache, open_cache
+from judge.commands import judge_run
 from judge.commands.cost_estimate import judge_forecast
 from judge.commands.judge_models import open_judge, open_judges
-from judge.commands.preparation import PreparedRun, check_against
+from judge.commands.pipeline import add_resume_note
+from judge.commands.preparation import PreparedRun, check_against, engine_context
+from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
 from judge.core.format import to_json
 from judge.core.generated_system import GeneratedSystem
-from judge.core.messages import option
 from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
 from judge.criteria.prompt_file import PromptFile
 from judge.data import samples
 from judge.data.rows import RawRow, rows
 from judge.execution.budget import BudgetLedger, estimate_tokens
-from judge.execution.metric_client import MetricClient, to_request
-from judge.execution.progress import JudgeProgress, Progress
-from judge.execution.rate_limit import RateLimiter
-from judge.execution.retry import Policy, Retrier
+from judge.execution.engines import create_engine
+from judge.execution.metric_client import MetricClient, MetricReply, read_reply, to_request
+from judge.execution.progress import GENERATING, JudgeProgress, Progress
 from judge.metrics.common import ModelError, ModelQuestion
-from judge.providers import Capabilities, Provider
+from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.planning import CriterionEstimate, JudgeEstimate, JudgeForecast
 from judge.scoring.strategies import SamplingOptions
@@ -71,12 +72,17 @@ class Outputs:
 
 
 async def generate(
-    config: RunConfig, data: Any = None, *, progress: Progress | None = None, ledger: BudgetLedger | None = None
+    config: RunConfig,
+    data: Any = None,
+    *,
+    progress: Progress | None = None,
+    ledger: BudgetLedger | None = None,
+    display: Display = lambda _: nullcontext(),
 ) -> Outputs:
     """Have every system of `config.systems` write its output for each item of the data, or read it from its file.
 
-    Replies are cached, so that a run that is started again pays for none of them twice; budget, retries, recording and
-    replay are those of a run. A text that could not be written is a failure. Raises JudgeError.
+    Engine, cache, budget, retries, recording and replay are those of a run: one that is started again pays for nothing
+    twice. A text that could not be written is a failure. Raises JudgeError, and CancelledError when it is interrupted.
     """
     if not isinstance(config.systems, dict):
         raise ConfigError("systems: name each system's prompt and model; run.yaml has them under systems")
@@ -86,29 +92,24 @@ async def generate(
         for name, spec in config.systems.items()
         if isinstance(spec, GeneratedSystem)
     }
+    made: dict[str, list[Sample | Failure]] = {}
+    info: dict[str, Any] = {}
+    for name, spec in config.systems.items():
+        if not isinstance(spec, GeneratedSystem):
+            made[name], info[name] = list(_from_file(name, spec, items, config)), {"outputs": spec.name}
     notes: list[str] = []
-    if writers and config.engine != "local":
-        notes.append(f"The outputs were generated on this machine; {option('engine', config.engine)} is for the judge.")
     with ExitStack() as closing:
         cache = open_cache(config.cache, notes)
         closing.callback(cache.close)
         recording = None
         if config.record is not None and writers:
             recording = closing.enter_context(Recorder(config.record))
-        tools = _Tools(
-            config, cache, recording, progress if progress is not None else Progress(),
-            ledger if ledger is not None else BudgetLedger(config.budget),
-            None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline,
-        )  # fmt: skip
-        made: dict[str, list[Sample | Failure]] = {}
-        info: dict[str, Any] = {}
-        for name, spec in config.systems.items():
-            if isinstance(spec, GeneratedSystem):
-                made[name] = await writers[name].write(tools)
-                info[name] = writers[name].info
-            else:
-                made[name], info[name] = list(_from_file(name, spec, items, config)), {"outputs": spec.name}
-    per_item = {name: len(texts) // max(1, len(items)) for name, texts in made.items()}
+        ledger = ledger if ledger is not None else BudgetLedger(config.budget)
+        tools = _Tools(config, cache, recording, ledger, judge_run.deadline_of(config))
+        made |= await _write_all(writers, tools, progress if progress is not None else Progress(), display)
+    info |= {name: writer.info for name, writer in writers.items()}
+    notes += [f"{name}: {remark}" for name, writer in writers.items() for remark in writer.counts.remarks]
+    per_item = {name: len(made[name]) // max(1, len(items)) for name in config.systems}
     written = [
         text
         for place in range(len(items))
@@ -118,9 +119,20 @@ async def generate(
     return Outputs(
         tuple(row for row in written if isinstance(row, Sample)),
         tuple(row for row in written if isinstance(row, Failure)),
-        info,
+        {name: info[name] for name in config.systems},
         tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The models of the systems that write, for a display."""
+
+    judges: Mapping[str, Provider]
+
+
+Display = Callable[[Writing], AbstractContextManager[None]]
+"""Shows the progress of the writing while the context is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,6 @@ class _Tools:
     config: RunConfig
     cache: Cache
     recording: Recorder | None
-    progress: Progress
     ledger: BudgetLedger
     deadline: float | None
 
@@ -160,31 +171,32 @@ class _Writer:
             (self._model,) = open_judges(config.model_copy(update=_OF_THE_JUDGE), [model]).values()
         except ConfigError as error:
             raise ConfigError(f"systems: {name}: {error}") from error
-        self._counts = JudgeProgress(total=len(self._questions))
+        self.counts = JudgeProgress("output", total=len(self._questions))
 
     async def write(self, tools: _Tools) -> list[Sample | Failure]:
         """Return a text or a failure for each item."""
-        config, provider, counts = tools.config, self._model.provider, self._counts
-        tools.progress.judges[self._name], tools.progress.stage = counts, self._name
-        limiter = RateLimiter(
-            config.max_concurrency, config.rpm, config.tpm, steady=Capabilities.of(provider).full_distribution
-        )
-        ledger = tools.ledger if tools.ledger.covers(provider) else None
-        retrier = Retrier(Policy(config.retries + 1), limiter, ledger, counts=counts, deadline=tools.deadline)
-        client = MetricClient(
-            provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=config.max_concurrency,
-            settings=self._settings, recording=tools.recording, retry_failed=config.retry_failed,
-        )  # fmt: skip
-        async with client:
-            replies = await client.ask(self._questions)
-        counts.done = len(replies)
+        config, counts = tools.config, self.counts
+        retrier = judge_run.make_retrier(config, self.provider, counts, tools.ledger, tools.deadline)
+
+        def tell(done: int) -> None:
+            counts.done = done
+
+        async with AsyncExitStack() as closing:
+            engine = await closing.enter_async_context(judge_run.open_engine(config, self.provider, retrier))
+            client = MetricClient(
+                self.provider, cache=tools.cache, retrier=retrier, counts=counts, concurrency=config.max_concurrency,
+                settings=self._settings, recording=tools.recording, retry_failed=config.retry_failed, engine=engine,
+            )  # fmt: skip
+            await closing.enter_async_context(client)
+            replies = await client.ask(self._questions, tell)
+        counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
         n = self._spec.generations
         asked = [_generation(item, number, n) for item in self._items for number in range(1, n + 1)]
         return [_sample(self._name, item, reply) for item, reply in zip(asked, replies, strict=True)]
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
-        provider, settings, n = self._model.provider, self._settings, self._spec.generations
+        provider, settings, n = self.provider, self._settings, self._spec.generations
         keys = [to_request(question, provider, settings).key() for question in self._questions]
         stored = cache.get_many(keys) if provider.endpoint else {}
         new = [question for question, key in zip(self._questions, keys, strict=True) if key not in stored]
@@ -194,17 +206,27 @@ class _Writer:
             written=float(len(new) * self._spec.max_tokens),
         )  # fmt: skip
         estimate = JudgeEstimate(
-            self._name, [line], None, ("single",), draws=0, each=1, room=0.0, learned=False, exact=True, drawn=1, size=1
-        )
+            self._name, [line], None, ("single",), draws=0, each=1, room=0.0, learned=False, exact=True, drawn=1,
+            size=1, unit="output",
+        )  # fmt: skip
         outputs = []
-        for place, key in enumerate(keys):
+        for place, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
             item = self._items[place // n]
-            text = stored[key].choices[0].text if key in stored else (item.source or "")[: 4 * self._spec.max_tokens]
-            outputs.append(replace(_generation(item, place % n + 1, n), system=self._name, output=text))
+            source = item.source or question.prompt
+            longest = int(len(source) * min(1.0, question.max_tokens / max(1, estimate_tokens(source))))
+            # Equal texts would be judged once.
+            assumed = f"{source[:longest]}\n{self._name} {place}"
+            text: MetricReply = read_reply(question, stored[key]) if key in stored else assumed
+            if isinstance(text, str):
+                outputs.append(replace(_generation(item, place % n + 1, n), system=self._name, output=text))
         forecast = judge_forecast(config, provider, estimate)
         return outputs, replace(
             forecast, basis="input tokens are estimated from characters; output tokens are max_tokens"
         )
+
+    @property
+    def provider(self) -> Provider:
+        return self._model.provider
 
     @property
     def _settings(self) -> SamplingOptions:
@@ -213,24 +235,59 @@ class _Writer:
     @property
     def info(self) -> dict[str, Any]:
         """The system for run.json."""
-        counts = self._counts
         return {
             **self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
             "prompt": self._prompt.text,
-            "served_by": sorted(counts.served_by),
-            "usage": {name: getattr(counts.usage, name) for name in ("prompt_tokens", "completion_tokens")},
-            "requests": {"sent": counts.sent, "cached": counts.cached},
+            **describe_use(self.provider, self.counts),
         }
 
 
+async def _write_all(
+    writers: Mapping[str, _Writer], tools: _Tools, progress: Progress, display: Display
+) -> dict[str, list[Sample | Failure]]:
+    """Have the systems write in turn; in batches, which take hours, all at once."""
+    config = tools.config
+    for writer in writers.values():  # an engine that cannot run there is an error before anything is paid
+        create_engine(config.engine, engine_context(config, writer.provider))
+    progress.judges = {name: writer.counts for name, writer in writers.items()}
+    progress.stage = GENERATING
+    turns = asyncio.Semaphore(max(1, len(writers) if config.engine == "batch" else 1))
+
+    async def write(writer: _Writer) -> list[Sample | Failure]:
+        async with turns:
+            return await writer.write(tools)
+
+    try:
+        with display(Writing({name: writer.provider for name, writer in writers.items()})):
+            async with asyncio.TaskGroup() as group:
+                tasks = {name: group.create_task(write(writer)) for name, writer in writers.items()}
+    except BaseExceptionGroup as errors:
+        error = errors.exceptions[0]
+        if isinstance(error, Reached | ProviderError | StorageError) and (progress.done or isinstance(error, Reached)):
+            add_resume_note(error, f"{progress.done:,} of {progress.total:,} outputs are written.", config)
+        raise error from None
+    progress.stage = "judging"
+    return {name: task.result() for name, task in tasks.items()}
+
+
 async def with_outputs(
-    config: RunConfig, data: Any, progress: Progress, ledger: BudgetLedger
+    config: RunConfig,
+    data: Any,
+    progress: Progress,
+    ledger: BudgetLedger,
+    display: Display = lambda _: nullcontext(),
+    *,
+    check: Callable[[RunConfig, Any], object] = lambda config, data: None,
 ) -> tuple[RunConfig, Any, Outputs | None]:
-    """Return a configuration and data that have outputs, written first if systems generate them. Raises JudgeError."""
+    """Return a configuration and data that have outputs, written first if systems generate them. Raises JudgeError.
+
+    `check` prepares the run on assumed outputs, so that its mistakes are told before anything is paid.
+    """
     if not isinstance(config.systems, dict):
         return config, data, None
-    check_against(config, list(config.systems))
-    outputs = await generate(config, data, progress=progress, ledger=ledger)
+    planned, assumed, _ = plan_outputs(config, data)
+    check(planned.model_copy(update={"out": None, "record": None, "retry_failed": False}), assumed)
+    outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
     if not outputs.samples:
         first = outputs.failures[0]
         raise DataError(f"no system wrote a text; the first is {first.system}, item {first.item}: {first.message}")

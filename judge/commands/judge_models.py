@@ -17,7 +17,7 @@ from judge.core.errors import ConfigError
 from judge.core.messages import command, in_python, option
 from judge.core.request_options import Judge, public_headers
 from judge.metrics import Metric, asks_judge
-from judge.providers import Capabilities, KeepingProviderFactory, Provider
+from judge.providers import Capabilities, Provider
 from judge.providers.recording import ReplayProvider, replayed
 from judge.providers.vendors import VENDORS, host_of_another
 from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
@@ -234,9 +234,7 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     provider_class = plugins.load("providers", name)
     keyless = name in _KEY_REQUIRED and not sends
     folder = None if config.cache is False else metrics_folder(local_dir(config.cache))
-    cache_option = {}
-    if isinstance(provider_class, KeepingProviderFactory) and provider_class.keeps:
-        cache_option = {"keep": folder}
+    cache_option = {"keep": folder} if getattr(provider_class, "keeps", False) else {}
     provider: Provider = (
         provider_class(model, base_url=config.base_url, needs_key=False)
         if keyless

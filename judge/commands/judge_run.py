@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, tee
 from typing import Any, ParamSpec
 
 from judge.cache import Cache, open_cache
+from judge.commands import until_decided
 from judge.commands.metric_setup import reject_non_finite, validate_result
 from judge.commands.preparation import PreparedRun, criterion_for, engine_context, is_wanted, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, signed_column
+from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, StorageError, Unrecorded
 from judge.core.format import one_line, plural
 from judge.core.messages import option
@@ -23,14 +25,15 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.engines import ClosableEngine, Engine
 from judge.execution.metric_client import MetricClient, ThreadClient
 from judge.execution.pending import Judgment, Row, by_question
-from judge.execution.progress import Progress
+from judge.execution.progress import JudgeProgress, Progress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.retry import Policy, Retrier
 from judge.execution.scheduler import JudgeRun
 from judge.metrics import MetricResult, asks_judge, parallel
-from judge.providers import Capabilities
+from judge.providers import Capabilities, Provider
 from judge.results.result import Result, load
 from judge.scoring import checklist
+from judge.scoring.strategies import ModelTraits
 from judge.stats import analyze
 from judge.stats.analyze import Analysis
 from judge.stats.bootstrap import mean_interval
@@ -295,17 +298,30 @@ def _text(sample: Sample) -> tuple[str | None, ...]:
 
 def make_retriers(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> dict[str, Retrier]:
     """Give each judge a rate limiter of its own; budget and deadline are shared. Raises ConfigError."""
-    config = prepared.config
-    deadline = None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline
+    deadline = deadline_of(prepared.config)
     return {
-        name: Retrier(
-            Policy(attempts=config.retries + 1),
-            RateLimiter(config.max_concurrency, config.rpm, config.tpm,
-                steady=Capabilities.of(provider).full_distribution),
-            ledger if ledger.covers(provider) else None, counts=progress.judges[name], deadline=deadline,
-        )
+        name: make_retrier(prepared.config, provider, progress.judges[name], ledger, deadline)
         for name, provider in prepared.judges.items()
-    }  # fmt: skip
+    }
+
+
+def deadline_of(config: RunConfig) -> float | None:
+    """Return the time of the running event loop's clock at which a run that starts now has to stop."""
+    return None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline
+
+
+def make_retrier(
+    config: RunConfig, provider: Provider, counts: JudgeProgress, ledger: BudgetLedger, deadline: float | None
+) -> Retrier:
+    """Return what sends the requests to one model, with a rate limiter of its own. Raises ConfigError."""
+    steady = Capabilities.of(provider).full_distribution
+    return Retrier(
+        Policy(attempts=config.retries + 1),
+        RateLimiter(config.max_concurrency, config.rpm, config.tpm, steady=steady),
+        ledger if ledger.covers(provider) else None,
+        counts=counts,
+        deadline=deadline,
+    )
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
@@ -329,12 +345,15 @@ async def run_judges(
     prepared: PreparedRun,
     retriers: Mapping[str, Retrier],
     progress: Progress,
-    emit: Callable[[Row], None],
+    rows: list[Row],
     info: dict[str, Any],
     *,
     earlier_scores: Sequence[Score],
 ) -> None:
-    """Run all judges concurrently on every judgment that `earlier_scores` lacks."""
+    """Run all judges concurrently on every judgment that `earlier_scores` lacks, and add to `rows`.
+
+    If items are asked until the systems are decided, `prepared` is left with those that were asked.
+    """
     config = prepared.config
     if not prepared.judges or not prepared.criteria:
         return
@@ -342,11 +361,11 @@ async def run_judges(
         cache: Cache = _cache(prepared)
         closing.callback(cache.close)
         table_columns = columns(prepared, progress)
-        keep, flush = emit, prepared.recording.flush if prepared.recording else lambda: None
+        keep, flush = rows.append, prepared.recording.flush if prepared.recording else lambda: None
         if config.out is not None:
             journal = Journal(config.out, Table(tuple(prepared.samples), tuple(table_columns), ()), info)
             closing.callback(journal.close)
-            keep, flush = _in_turn(emit, journal.add), _in_turn(journal.flush, flush)
+            keep, flush = _in_turn(rows.append, journal.add), _in_turn(journal.flush, flush)
         for score in earlier_scores:
             keep(score)
         if prepared.pairs is not None:
@@ -355,22 +374,35 @@ async def run_judges(
             for tie in prepared.pairs.ties([*judge_columns]):
                 if texts is None or tie.key in texts.get(judge_columns[tie.column], ()):
                     keep(tie)
-        runs = []
+        asked: dict[str, tuple[Engine, ModelTraits]] = {}
         scored = {score.column for score in earlier_scores}
         for name, retrier in retriers.items():
             for criterion in prepared.criteria:
                 over = criterion.name + column_suffix(prepared, name) in scored
                 for part in checklist.parts(criterion):
                     retrier.counts.trials[part.name].over = over
-            remaining = remaining_judgments(judgments(prepared, name), earlier_scores, column_suffix(prepared, name))
-            engine = await closing.enter_async_context(_engine(prepared, name, retrier))
-            runs.append(_run(prepared, name, remaining, retrier, engine, cache=cache, emit=keep, flush=flush))
-        try:
-            async with asyncio.TaskGroup() as group:
-                for name, judge_run in zip(retriers, runs, strict=True):
-                    group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+            engine = await closing.enter_async_context(open_engine(config, prepared.judges[name], retrier))
+            asked[name] = engine, ModelTraits()
+        for batch in until_decided.batches(prepared, table_columns, rows):
+            runs = {}
+            for name, (engine, traits) in asked.items():
+                remaining = remaining_judgments(judgments(batch, name), earlier_scores, column_suffix(prepared, name))
+                runs[name] = _run(
+                    batch, name, remaining, retriers[name], engine, cache=cache, emit=keep, flush=flush, traits=traits
+                )
+            await _run_all(runs)
+            if progress.stopping:
+                break
+
+
+async def _run_all(runs: Mapping[str, JudgeRun]) -> None:
+    """Run the judges concurrently. Raise the first error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for name, judge_run in runs.items():
+                group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 async def _naming_judge(judge: str, run: JudgeRun) -> None:
@@ -397,7 +429,7 @@ async def windowed_judge(
     async with AsyncExitStack() as closing:
         cache = _cache(prepared)
         closing.callback(cache.close)
-        engine = await closing.enter_async_context(_engine(prepared, name, retrier))
+        engine = await closing.enter_async_context(open_engine(prepared.config, prepared.judges[name], retrier))
 
         async def judged(samples: Sequence[Sample]) -> MetricResult:
             """Return every criterion's row for each of these texts, in their order."""
@@ -439,6 +471,7 @@ def _run(
     cache: Cache,
     emit: Callable[[Row], None],
     flush: Callable[[], None],
+    traits: ModelTraits | None = None,
 ) -> JudgeRun:
     asked = ((judgment.criterion, judgment.sample) for judgment in judgments_to_make)
     emit = checklist.collect(asked, column_suffix(prepared, judge), emit)
@@ -448,15 +481,16 @@ def _run(
         concurrency=prepared.config.max_concurrency,
         suffix=column_suffix(prepared, judge), recording=prepared.recording,
         engine=engine, criteria=_criteria_of_judge(prepared, judge), retry_failed=prepared.config.retry_failed,
+        model_traits=traits,
     )  # fmt: skip
 
 
 @asynccontextmanager
-async def _engine(prepared: PreparedRun, judge: str, retrier: Retrier) -> AsyncIterator[Engine]:
-    """Open the engine of one judge for the whole run. Raises ConfigError."""
-    context = engine_context(prepared.config, prepared.judges[judge])
+async def open_engine(config: RunConfig, provider: Provider, retrier: Retrier) -> AsyncIterator[Engine]:
+    """Open the run's engine for one model. Raises ConfigError."""
+    context = engine_context(config, provider)
     context = replace(context, counts=retrier.counts, ledger=retrier.ledger, deadline=retrier.deadline)
-    engine = engines.create_engine(prepared.config.engine, context)
+    engine = engines.create_engine(config.engine, context)
     try:
         yield engine
     finally:
@@ -519,16 +553,16 @@ async def metric_client(
 ) -> AsyncIterator[MetricClient]:
     """Open the client that asks the first judge free questions."""
     config, (name, provider) = prepared.config, next(iter(prepared.judges.items()))
-    with ExitStack() as stack:
+    async with AsyncExitStack() as closing:
         cache: Cache = _cache(prepared)
-        stack.callback(cache.close)
+        closing.callback(cache.close)
+        engine = await closing.enter_async_context(open_engine(config, provider, retriers[name]))
         asker = MetricClient(
             provider, cache=cache, retrier=retriers[name], counts=progress.judges[name],
             concurrency=config.max_concurrency, settings=prepared.settings[name], recording=prepared.recording,
-            retry_failed=config.retry_failed,
+            retry_failed=config.retry_failed, engine=engine,
         )  # fmt: skip
-        async with asker:
-            yield asker
+        yield await closing.enter_async_context(asker)
 
 
 def _cache(prepared: PreparedRun) -> Cache:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 from judge import text
 from judge.cache import local_dir, metrics_folder
@@ -52,15 +52,8 @@ def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
                 f"{option('metrics')} {name}: no text has {'a source' if field == 'source' else 'references'}, without "
                 f"which it has no value; name their column with {option('map', {field: 'COLUMN'})}, or leave out {name}"
             )
-        if isinstance(metric, _CheckedMetric):
-            metric.check(samples)
-
-
-@runtime_checkable
-class _CheckedMetric(Protocol):
-    """A metric that can refuse samples before a run."""
-
-    def check(self, samples: Sequence[Sample]) -> None: ...
+        if check := getattr(metric, "check", None):  # it can refuse samples before a run
+            check(samples)
 
 
 def build_metrics(

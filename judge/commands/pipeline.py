@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from judge.commands import judge_run, metric_setup, run_metadata
+from judge.commands import judge_run, metric_setup, run_metadata, until_decided
 from judge.commands.preparation import PreparedRun, reject_duplicate_columns
 from judge.commands.run_metadata import column_suffix, metadata_factory
 from judge.config import RunConfig
@@ -47,6 +47,9 @@ async def run_pipeline(
     progress.judges = {name: JudgeProgress() for name in prepared.judges}
     progress.measured = prepared.measured
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
+    if prepared.config.until_decided:
+        until_decided.check(prepared)
+        until_decided.shuffle(prepared)
     return await (_run_in_memory if prepared.rest is None else _run_streamed)(prepared, progress, ledger)
 
 
@@ -60,7 +63,6 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
     if prepared.config.retry_failed and (earlier := judge_run.load_previous(prepared)) is not None:
         judge_run.restore_counters(earlier, progress)
         earlier_scores = judge_run.reusable_scores(prepared, earlier, judge_run.columns(prepared, progress))
-
     turn = asyncio.Lock()
 
     async def measure(metric: Metric) -> MetricResult:
@@ -69,18 +71,18 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             score = partial(parallel.score_in_parallel, metric, prepared.samples)
             return await _run_in_thread(partial(score, workers=prepared.config.workers, tell=prepared.measured))
 
-    # Metrics that ask no judge are measured while requests are in flight, unless the judge computes on this machine.
+    # Metrics that ask no judge are measured during requests, unless the judge computes here or may not ask all texts.
     computes_here = any(Capabilities.of(provider).gpu for provider in prepared.judges.values())
     early = {
         name: asyncio.create_task(measure(metric))
         for name, metric in prepared.metrics.items()
-        if not computes_here and not asks_judge(metric)
+        if not computes_here and not asks_judge(metric) and not prepared.config.until_decided
     }
     status = "stopped"
     with _closing_run(prepared, progress):
         try:
             await judge_run.run_judges(
-                prepared, retriers, progress, rows.append, about("partial"), earlier_scores=earlier_scores
+                prepared, retriers, progress, rows, about("partial"), earlier_scores=earlier_scores
             )
             if progress.stopping:
                 raise asyncio.CancelledError
@@ -94,7 +96,7 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
                     )
                     measured.extend(metric_result.columns)
                     rows.extend(map(metric_setup.reject_non_finite, metric_result.rows))
-                    prepared.notes.extend(map(str, metric_result.notes))
+                    prepared.notes.extend(note for note in map(str, metric_result.notes) if note not in prepared.notes)
             progress.stage = "done"
             status = "complete"
         except asyncio.CancelledError:
@@ -106,7 +108,8 @@ async def _run_in_memory(prepared: PreparedRun, progress: Progress, ledger: Budg
             prepared.measured.stopped = status != "complete"
             await asyncio.gather(*early.values(), return_exceptions=True)
             columns = [*judge_run.columns(prepared, progress), *measured]
-            result = analyzed(prepared.samples, columns, rows, _complete_info(prepared, about(status), columns))
+            asked = [row for row in rows if row.item not in prepared.unasked]
+            result = analyzed(prepared.samples, columns, asked, _complete_info(prepared, about(status), columns))
             if prepared.config.out is not None:
                 _save_result(result, prepared.config.out, complete=status == "complete")
     return result
@@ -145,19 +148,22 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         )
         progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
         progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""
-        if prepared.config.replay is not None:
-            error.add_note(progress_text)  # the same recording would stop the run again
-        elif prepared.config.cache is False:
-            error.add_note(
-                f"{progress_text} Without a cache ({option('cache', False)}), a new run pays for all of them again."
-            )
-        else:
-            again = "Make the same call again" if in_python() else "Run the same command again"
-            error.add_note(f"{progress_text} {again} to resume. The cache answers what is already paid for.")
+        add_resume_note(error, progress_text, prepared.config)
         raise
     finally:
         if prepared.recording is not None:
             prepared.recording.close()
+
+
+def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
+    """Tell in an error what is `done`, and how to resume."""
+    if config.replay is not None:
+        error.add_note(done)  # the same recording would stop the run again
+    elif config.cache is False:
+        error.add_note(f"{done} Without a cache ({option('cache', False)}), a new run pays for all of them again.")
+    else:
+        again = "Make the same call again" if in_python() else "Run the same command again"
+        error.add_note(f"{done} {again} to resume. The cache answers what is already paid for.")
 
 
 async def ask_model(
@@ -199,6 +205,8 @@ def _complete_info(
     """Add the signatures to the metadata of a run, whether all texts are judged, and the prompts if it is complete."""
     signatures = {c.name: c.signature for c in columns}
     info = info | {"signatures": signatures, "all_texts": prepared.wanted_texts is None} | more
+    if prepared.decided:
+        info |= {"until_decided": dict(prepared.decided)}
     if prepared.pairs is not None and prepared.preferences:
         info |= {"preferences": pairwise_agreement.to_info(prepared.preferences)}
     if info["status"] == "complete" and prepared.criteria:

@@ -83,7 +83,8 @@ def run_power(
     notes += _too_few(powers, items)
     if "streamed" in result.info:
         notes.append(f"Computed from the first {len(result.table.samples):,} texts.")
-    return RunPower(str(run), difference, items, power, systems, tuple(powers), tuple(notes))
+    against = (result.info.get("plan") or {}).get("against") or ""
+    return RunPower(str(run), difference, items, power, systems, tuple(powers), tuple(notes), against)
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:

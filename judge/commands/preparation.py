@@ -167,7 +167,8 @@ class PreparedRun:
     scores in place of a judge. `merged` are the criteria that share requests. `wanted_texts` limits what is judged;
     None means all texts. `replaces` warns of the finished run in the output folder. `preferences` are people's.
     `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
-    `writing` is what they will cost.
+    `writing` is what they will cost. `decided` is how a run ended that asks until its systems are decided, and
+    `unasked` has the names of the items that it did not ask: `samples` and `pairs` are without them.
     """
 
     config: RunConfig
@@ -193,6 +194,8 @@ class PreparedRun:
     generated: Mapping[str, Any] = field(default_factory=dict)
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
+    decided: Mapping[str, int] = field(default_factory=dict)
+    unasked: Collection[str] = ()
 
 
 def prepare(
@@ -298,6 +301,8 @@ def _check_replaced(prepared: PreparedRun) -> str:
     for name in ("orders", "pairs", *["against"] * isinstance(config, RankConfig)):
         if (before := had.get(name)) != has.get(name):
             lost.append(f"pairs with {name}={before}" if "orders" in had else "scores of single texts")
+    if config.until_decided and not had.get("until_decided"):
+        lost.append("all items, of which this run may ask fewer")
     if lost and not config.force:
         raise StorageError(
             f"{config.out} has a run{since} with results that this run would not have: {'; '.join(lost)}. Name another "
@@ -386,7 +391,7 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
     )
     reader = islice(stream, config.limit)
     needs_all = isinstance(config, RankConfig) or config.calibrate or config.retry_failed or config.ratings
-    if needs_all or config.against is not None:
+    if needs_all or config.until_decided or config.against is not None:
         rows = list(reader)
         check_against(config, list(dict.fromkeys(row.system for row in rows)))
         return rows, None

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from judge.core.errors import ConfigError
-from judge.execution.progress import Progress
+from judge.execution.progress import GENERATING, Progress
 
 Watch = Progress | Callable[[Progress], object] | bool | None
 """True shows it here. A Progress is kept up to date. A function is called with one regularly and at the end."""
@@ -50,26 +50,22 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
         with suppress(asyncio.CancelledError):
             await task
         show(progress)
-        if isinstance(show, _Closable):
+        if isinstance(show, _Line):
             show.end()
-
-
-@runtime_checkable
-class _Closable(Protocol):
-    """A display that has to finish its line."""
-
-    def end(self) -> None: ...
 
 
 class _Clock:
     """Describes the progress and the time left since it was created."""
 
     def __init__(self) -> None:
-        self._start = time.monotonic()
+        self._start, self._generating = time.monotonic(), False
 
     def status(self, progress: Progress) -> _Status:
         """Return the progress until now."""
-        measuring = progress.stage not in ("judging", "done")
+        measuring = progress.measuring
+        if self._generating and progress.stage != GENERATING:  # the time left is that of judging
+            self._start = time.monotonic()
+        self._generating = progress.stage == GENERATING
         counts = progress.measured if measuring else progress
         done, total = counts.done, counts.total
         seconds = max(time.monotonic() - self._start, 1e-9)

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from judge.config import Command, RunConfig, json_schema, run_options
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 def run_sync(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -93,7 +94,7 @@ def public_api(command: Command | None = None, config: type[RunConfig] | None = 
     """
 
     def decorate(function: Function) -> Function:
-        code = function.__code__
+        code = inspect.unwrap(function).__code__
         names = code.co_varnames[: code.co_argcount]
 
         def check_positional(args: tuple[Any, ...]) -> None:
@@ -135,3 +136,14 @@ def public_api(command: Command | None = None, config: type[RunConfig] | None = 
         return cast(Function, wrapper)
 
     return decorate
+
+
+def blocking(public: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Return the form of a public coroutine function `NAME_async` for callers without an event loop: `NAME`."""
+
+    @wraps(public)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_sync(lambda: public(*args, **kwargs))
+
+    call.__name__ = call.__qualname__ = public.__name__.removesuffix("_async")
+    return public_api()(call)

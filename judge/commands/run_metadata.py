@@ -186,7 +186,8 @@ def metadata_factory(
             name: _judge(provider, progress.judges[name], prepared.plans[name]) for name, provider in judges.items()
         }
         infos = list(info_by_judge.values())
-        costs = [cost for info in infos if (cost := info["cost"])]
+        models = [*infos, *(info for info in prepared.generated.values() if "usage" in info)]
+        costs = [cost for info in models if (cost := info["cost"])]
         total = next((cost for cost in costs if cost["usd"] is None), None)  # one that is unknown, if there is one
         if costs and total is None:
             total = {"usd": sum(cost["usd"] for cost in costs), "note": ""}
@@ -205,8 +206,8 @@ def metadata_factory(
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),
             "unmet": add_counts(info["unmet"] for info in infos),
-            "usage": add_counts(info["usage"] for info in infos),
-            "requests": add_counts(info["requests"] for info in infos),
+            "usage": add_counts(info["usage"] for info in models),
+            "requests": add_counts(info["requests"] for info in models),
             "cost": total or {},
             "slowest": [
                 dict(zip(keys, (round(seconds, 3), *place), strict=True))
@@ -277,7 +278,7 @@ def reasoning_note(judge: str, provider: Provider, drawn: int, wanted: int, usag
 def _unused_rules(prepared: PreparedRun, progress: Progress) -> list[str]:
     """Name the rules of scripted judges that answered none of the prompts of a run over all its texts."""
     config = prepared.config
-    if prepared.wanted_texts or config.where or config.limit or config.engine != "local":
+    if prepared.wanted_texts or config.where or config.limit or config.until_decided or config.engine != "local":
         return []
     notes = []
     for name, provider in prepared.judges.items():
@@ -382,6 +383,23 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict
 
     `settings` are those that a user has set, without secrets.
     """
+    plan = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
+    settings = {name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})}
+    return {
+        "model": provider.model,
+        "provider": provider.name,
+        "base_url": provider.endpoint or None,
+        "unmet": dict(counts.unmet),
+        "learned": provider.learned,
+        **describe_use(provider, counts),
+        **({"seconds": round(counts.seconds / counts.timed, 3)} if counts.timed else {}),
+        **({"draws": counts.draws} if counts.draws else {}),
+        **({"settings": settings} if settings else {}),
+    }
+
+
+def describe_use(provider: Provider, counts: JudgeProgress) -> dict[str, Any]:
+    """Return what a model was asked and what that cost: `served_by`, `usage`, `requests`, `cost`."""
     cost: dict[str, Any]
     if provider.notice:
         cost = {}
@@ -395,15 +413,8 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict
         elif price is None:
             note = "no published price for this model and endpoint"
         cost = {"usd": price, "note": note}
-    plan = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
-    settings = {name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})}
     return {
-        "model": provider.model,
-        "provider": provider.name,
-        "base_url": provider.endpoint or None,
         "served_by": sorted(counts.served_by),
-        "unmet": dict(counts.unmet),
-        "learned": provider.learned,
         "usage": {name: getattr(counts.usage, name) for name in Usage.__slots__},
         "requests": {
             "sent": counts.sent,
@@ -418,7 +429,4 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> dict
             "failed": counts.refused,
         },
         "cost": cost,
-        **({"seconds": round(counts.seconds / counts.timed, 3)} if counts.timed else {}),
-        **({"draws": counts.draws} if counts.draws else {}),
-        **({"settings": settings} if settings else {}),
     }

@@ -14,14 +14,14 @@ from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.generate import generate
+from judge.commands.generate import Outputs, generate, hand_over
 from judge.commands.judge_models import open_judge
 from judge.commands.judge_run import judgments, require_all_recorded
 from judge.commands.options import RunOptions
 from judge.commands.pipeline import run_pipeline
 from judge.commands.preparation import PreparedRun, criterion_for, prepare
 from judge.commands.progress_display import Watch, displayed
-from judge.commands.public import public_api, run_sync
+from judge.commands.public import blocking, public_api, run_sync
 from judge.commands.validate import without_seen_ratings
 from judge.config import RankConfig, RunConfig, criterion_entries, load_config, run_options, script_of
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError
@@ -34,6 +34,7 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers.recording import RecordingFile, ReplayProvider
+from judge.results.comparison import RunComparison
 from judge.results.planning import price_text, sum_prices
 from judge.results.result import Result
 from judge.scoring import strategies
@@ -141,6 +142,8 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
 Paths = str | Path | Sequence[str | Path]
 Display = Callable[[PreparedRun], AbstractContextManager[None]]
 """Shows a run while the context is open."""
+Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
+"""Has the systems of a suite write their outputs. Raises JudgeError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class PreparedSuite:
 
 
 @public_api("test")
-def test(
+async def test_async(
     paths: Paths,
     *,
     model: Model | None = None,
@@ -194,38 +197,6 @@ def test(
     A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the arguments, files, data
     or baselines raise one JudgeError with all of them before anything is sent.
     """
-    return run_sync(
-        lambda: test_async(
-            paths,
-            model=model,
-            criteria=criteria,
-            cases=cases,
-            baseline=baseline,
-            update_baseline=update_baseline,
-            undecided=undecided,
-            progress=progress,
-            **options,
-        )
-    )
-
-
-test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
-
-
-@public_api("test")
-async def test_async(
-    paths: Paths,
-    *,
-    model: Model | None = None,
-    criteria: str | Sequence[str] | None = None,
-    cases: str | Collection[str] | None = None,
-    baseline: str | Path | None = None,
-    update_baseline: bool = False,
-    undecided: Policy | None = None,
-    progress: Watch = None,
-    **options: Unpack[RunOptions],
-) -> Outcomes:
-    """`test` for callers inside an event loop."""
     suites = prepare_suites(
         paths,
         model=model,
@@ -238,6 +209,10 @@ async def test_async(
     )
     async with displayed(progress) as counts:
         return await run_suites(suites, counts)
+
+
+test = blocking(test_async)
+test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
 # Reading and checking
@@ -253,11 +228,12 @@ def prepare_suites(
     cases: str | Collection[str] | None = None,
     criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
+    write: Write = lambda config, ledger: run_sync(lambda: generate(config, ledger=ledger)),
     **options: Any,
 ) -> list[PreparedSuite]:
     """Read suites and check everything possible before the first request. The arguments are those of `test`.
 
-    Raises one JudgeError with all mistakes.
+    `write` has systems that are prompts write their outputs. Raises one JudgeError with all mistakes.
     """
     overrides = SuiteOverrides.of(model, options, None if criteria is None else criterion_entries(criteria), out)
     errors: list[JudgeError] = []
@@ -292,7 +268,9 @@ def prepare_suites(
         )
         try:
             checked.append(
-                _prepare_suite(suite, overrides, ledger, folder, update=update_baseline, all_cases=cases is None)
+                _prepare_suite(
+                    suite, overrides, ledger, folder, update=update_baseline, all_cases=cases is None, write=write
+                )
             )
         except JudgeError as error:
             located = str(error).startswith(str(suite.path))
@@ -318,23 +296,26 @@ def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, errors
     return [suite for suite in narrowed if suite.cases]
 
 
-def _read_data(suite: Suite, ledger: BudgetLedger | None) -> tuple[Suite, Sequence[Sample]]:
+def _read_data(
+    suite: Suite, ledger: BudgetLedger | None, write: Write
+) -> tuple[Suite, Sequence[Sample], Outputs | None]:
     """Return a suite whose data have outputs, and the data. Systems that are prompts write theirs first.
 
     Raises DataError if an output cannot be written: a case must not pass because a text is missing.
     """
     if not isinstance(suite.options.get("systems"), dict):
-        return suite, load.read(suite)
+        return suite, load.read(suite), None
     known = run_options("run")
     config = RunConfig.load(given={k: v for k, v in suite.options.items() if k in known and k not in ("model", "out")})
-    outputs = run_sync(lambda: generate(config, ledger=ledger))
+    outputs = write(config, ledger)
     if outputs.failures:
         first = outputs.failures[0]
         raise DataError(
             f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of {first.system} for "
             f"item {first.item}: {first.message}"
         )
-    return replace(suite, options={k: v for k, v in suite.options.items() if k != "systems"}), outputs.samples
+    suite = replace(suite, options={k: v for k, v in suite.options.items() if k != "systems"})
+    return suite, outputs.samples, outputs
 
 
 def _prepare_suite(
@@ -345,9 +326,10 @@ def _prepare_suite(
     *,
     update: bool,
     all_cases: bool,
+    write: Write,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    suite, data = _read_data(suite, ledger)
+    suite, data, outputs = _read_data(suite, ledger, write)
     language = load.language(suite, data)
     suite_texts = load.collect_samples(suite, data, load.load_criteria(suite, language, overrides.criteria))
     asked, single = suite_texts.asked, suite_texts.asked[False].samples
@@ -358,6 +340,7 @@ def _prepare_suite(
         for pairwise, texts in asked.items()
         if texts.samples
     }
+    hand_over(outputs, next(iter(runs.values())))
     known = [sample.key for sample in (*data, *single)] if all_cases else None
     return PreparedSuite(
         suite,
@@ -425,38 +408,27 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         scored = result = with_ratings(result, prepared.suite_texts)
         if before is not None:
             result, before = without_seen_ratings([result, before])
-    first = baseline.keep is not None and baseline.before is None  # nothing can have drifted yet
-    cases = [case for case in suite.cases if not (first and case.needs_baseline)]
+    first = baseline.keep is not None and baseline.is_empty  # nothing can have drifted yet
+    edited = [case for case in suite.cases if case.needs_baseline and baseline.changed and not _texts(prepared, case)]
+    cases = [case for case in suite.cases if not (case.needs_baseline and (first or case in edited))]
     seed = runs[0].config.seed
     verdicts = [
-        evaluate_case(
-            case,
-            prepared.suite_texts.about[case.name],
-            result,
-            before,
-            ranked,
-            failures=suite.limits,
-            seed=seed,
-        )
+        evaluate_case(case, _texts(prepared, case), result, before, ranked, failures=suite.limits, seed=seed)
         for case in cases
     ]
     size = _longest_prompt_tokens(runs) if suite.limits.tokens is not None else None
     cost, why = _uncached_price(runs) if suite.limits.cost is not None else (None, "")
     verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
-    comparison = None
+    comparison: RunComparison | None = None
     notes = [note for run in results.values() for note in run.info["notices"]]
     notes += [*result.info["notes"], *ledger.notes(result.table.samples)] if result is not None else []
     notes += baseline.notes
-    if result is not None and before is not None:
-        had, has = columns(before), columns(result)
-        if new := ", ".join(one_line(name) for name in has if name not in had):
-            notes.append(f"New, and not in the baseline: {new}.")
-        if had.keys() & has.keys():
-            comparison = compare(before, result, seed=seed)
-            verdicts += compare_with_baseline(suite, result, before, comparison.runs, seed=seed)
-            if baseline.edited is not None:
-                comparison = compare(baseline.edited, result, seed=seed)
-                verdicts += compare_changed_texts(suite, result, comparison.runs)
+    if edited:
+        notes.append(f"{plural(len(edited), 'case')} of {edited[0].kind} not judged: all the texts were edited.")
+    if result is not None and not baseline.is_empty:
+        comparison, changes, new = _compare(suite, baseline, before, result, seed)
+        verdicts += changes
+        notes += new
     if baseline.keep is not None and scored is not None:
         drifting = {case.name for case in cases if case.needs_baseline}
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
@@ -472,6 +444,33 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         )
     notes = list(dict.fromkeys(notes))
     return Outcome(suite, tuple(verdicts), result, ranked, comparison, tuple(notes), warnings=tuple(warnings))
+
+
+def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
+    """Return the texts of a case; only unchanged ones show whether a judge drifts."""
+    texts = prepared.suite_texts.about[case.name]
+    return [text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)]
+
+
+def _compare(
+    suite: Suite, baseline: Baseline, before: Result | None, result: Result, seed: int
+) -> tuple[RunComparison | None, list[Verdict], list[str]]:
+    """Compare a run with its baseline: unchanged texts (`before`), and the systems whose texts changed.
+
+    Return the comparison of most texts, verdicts and notes.
+    """
+    has, had = columns(result), columns(baseline.edited or before or result)
+    new = ", ".join(one_line(name) for name in has if name not in had)
+    comparison, verdicts = None, list[Verdict]()
+    if had.keys() & has.keys():
+        if before is not None:
+            comparison = compare(before, result, seed=seed)
+            changed = baseline.changed
+            verdicts += compare_with_baseline(suite, result, before, comparison.runs, changed=changed, seed=seed)
+        if baseline.edited is not None:
+            comparison = compare(baseline.edited, result, seed=seed)
+            verdicts += compare_changed_texts(suite, result, comparison.runs)
+    return comparison, verdicts, [f"New, and not in the baseline: {new}."] if new else []
 
 
 def _update_baseline(

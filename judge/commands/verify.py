@@ -22,7 +22,7 @@ from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import to_json
 from judge.core.records import IDENTICAL, Provenance, Sample, Scale, Score, is_unwritten
 from judge.core.version import __version__
-from judge.metrics import Metric, asks_judge, is_rowwise, parallel
+from judge.metrics import Metric, asks_judge, claims, is_rowwise, parallel
 from judge.metrics.chrf import Chrf
 from judge.metrics.common import references
 from judge.metrics.rouge import PACKAGE, Rouge
@@ -184,6 +184,7 @@ class _Checks:
             package, scores = _by_package(metric, rng.sample(texts, min(_MOST_ROWS, len(texts))))
             yield from _row_differences((rows[_key(score)] for score in scores), scores)
             signed = "judge with sacrebleu" if "sacrebleu" in measured.columns[0].signature else "judge"
+            signed = "from the stored claims" if isinstance(metric, claims.StoredClaims) else signed
             how = f"judge, and {package} for {len(scores):,}" if scores else signed
             methods.setdefault(how, []).extend(names)
             self.checked[how] = self.checked.get(how, 0) + len(rows)
@@ -206,6 +207,13 @@ class _Checks:
             options = config.set.get(name, {})
             only = config.model_copy(update={"set": {name: options}, "score_columns": {}})
             models = _MODELS & {*options, *map(str, options.values()), *str(options.get("similarity")).split(",")}
+            if name == "claims":
+                columns = tuple(column for column in self._columns.values() if column.name in claims.COLUMNS)
+                rows = {_key(row)[:3]: row for row in self._table.rows() if row.column in claims.COLUMNS}
+                share = options.get("value") != "mean"
+                threshold = options.get("threshold", claims.THRESHOLD) if share else None
+                yield name, claims.StoredClaims(columns, rows, threshold)
+                continue
             if name == "bertscore" or (name == "qags" and models):
                 yield name, "needs a judge or a model"
                 continue
@@ -226,8 +234,9 @@ class _Checks:
             info["signatures"] = info["signatures"] | {name: column.signature for name, column in columns.items()}
         if self._whole and "rows" in info.get("data", {}):
             info["data"] = info["data"] | {"rows": len(table.samples)}
+        models = [*info.get("judges", {}).values(), *(info.get("systems") or {}).values()]
         for name in ("usage", "requests", "unmet") if "judges" in info else ():
-            info[name] = run_metadata.add_counts(judge[name] for judge in info["judges"].values())
+            info[name] = run_metadata.add_counts(model[name] for model in models if name in model)
         rows = [row for row in table.rows() if row.column not in self._panels]
         if "streamed" in info:
             seen = judge_run.Seen()

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
-from judge.core.request_options import ExtraBody, Headers, Judge, KeyCommand, Variable
+from judge.core.plugins import unknown_name_message
+from judge.core.request_options import Judge, ModelSettings
 
 
-class GeneratedSystem(BaseModel):
+class GeneratedSystem(ModelSettings):
     """A prompt file and a model. Without an own address, key or headers, it has the run's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: Path = Field(description="Jinja file of the prompt; it reads the data's columns.")
     model: str = Field(min_length=1, description="Name of the model.")
@@ -23,26 +22,36 @@ class GeneratedSystem(BaseModel):
         default=None, ge=0, le=2, description="Sampling temperature (default: 0; 1 for several generations)."
     )
     generations: int = Field(default=1, ge=1, le=100, description="Outputs for each item.")
-    base_url: str | None = Field(default=None, description="Address of its server.")
-    key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
-    key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
-    headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
-    system: str | None = Field(default=None, description="System message.")
-    reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
-    extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
 
     @property
     def requested_model(self) -> Judge:
         """The model and its settings."""
-        settings = {
-            name: getattr(self, name)
-            for name in self.model_fields_set - {"prompt", "model", "max_tokens", "generations"}
-        }
-        return Judge(name=self.model, **settings)
+        settings = self.model_fields_set & ModelSettings.model_fields.keys()
+        return Judge(name=self.model, **{name: getattr(self, name) for name in settings})
 
 
-def _to_names(value: Any) -> Any:
-    """Accept `a,b`, columns of the data; `none` is the empty list."""
+def _parse_system(name: str, spec: Any) -> Any:
+    """Return a system, or what is no mapping. Raises ValueError that names the wrong key."""
+    if not isinstance(spec, Mapping):
+        return spec
+    try:
+        return GeneratedSystem.model_validate(spec)
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        key, message = str(first["loc"][0]), first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
+        elif first["type"] == "missing":
+            message = f"write its {key}"
+        else:
+            message = f"{key}: {message[0].lower()}{message[1:]}"
+        raise ValueError(f"{name}: {message}") from None
+
+
+def _parse_systems(value: Any) -> Any:
+    """Accept `a,b`, columns of the data, and what writes each system; `none` is the empty list."""
+    if isinstance(value, Mapping):
+        return {name: _parse_system(str(name), spec) for name, spec in value.items()}
     if not isinstance(value, str):
         return value
     names = [name.strip() for name in value.split(",") if name.strip()]
@@ -51,7 +60,7 @@ def _to_names(value: Any) -> Any:
 
 Systems = Annotated[
     tuple[str, ...] | dict[str, GeneratedSystem | Path],
-    BeforeValidator(_to_names, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]),
+    BeforeValidator(_parse_systems, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]),
 ]
 """Columns of outputs, or what writes each system's outputs: a prompt and a model, or a file."""
 

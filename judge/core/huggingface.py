@@ -83,8 +83,16 @@ class ModelFiles:
         return config
 
     def check_complete(self, *, weights: bool = True) -> None:
-        """Raises ConfigError if a file is missing, with or without those of the weights."""
-        if names := missing_files(self.folder, weights=weights):
+        """Raises ConfigError if a file is missing, with or without those of the weights, or code would be needed."""
+        names = missing_files(self.folder, weights=weights)
+        if "config.json" not in names and "auto_map" in (config := self.config()):
+            own_kinds = import_optional("transformers.models.auto.configuration_auto", self.who).CONFIG_MAPPING_NAMES
+            if config.get("model_type") not in own_kinds:
+                raise self.error(
+                    "it brings code of its own, which judge never runs (trust_remote_code stays off): name a model of "
+                    "a kind that transformers has itself"
+                )
+        if names:
             raise self.error(
                 f"lacks {_first_names(names)}: get all of its files again, or load model and tokenizer with "
                 "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
@@ -168,6 +176,21 @@ def snapshot(name: str, label: str, *, who: str, weights: bool = True, revision:
         ) from error
 
 
+def cached_models() -> dict[str, Path]:
+    """Return the models in the hub's cache with their folders, downloaded or not to the end; none without the hub."""
+    try:
+        cache = Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)
+    except ImportError:
+        return {}
+    models = {}
+    for main in sorted(cache.glob("models--*/refs/main")):
+        with suppress(OSError, ValueError):
+            folder = main.parents[1] / "snapshots" / main.read_text("utf-8").strip()
+            if (folder / "config.json").is_file():
+                models[main.parents[1].name.removeprefix("models--").replace("--", "/")] = folder
+    return models
+
+
 def _digest(folder: Path, cache: Path | None) -> str:
     """Return the sha256 of the files' names and contents, cached as long as their sizes and times stay the same."""
     files = sorted({file for pattern in PATTERNS for file in folder.glob(pattern) if file.is_file()})
@@ -224,6 +247,55 @@ def load(
     return tokenizer, network.eval()
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model on its device, ready for use."""
+
+    files: ModelFiles
+    tokenizer: Any
+    network: Any
+    device: Any
+
+    @property
+    def batch_tokens(self) -> int:
+        """Return a good number of tokens for a batch."""
+        return batch_tokens(self.device.type)
+
+    @property
+    def pad(self) -> int:
+        """Return the token that pads the shorter texts of a batch."""
+        return self.tokenizer.pad_token_id or 0
+
+    def pair_backend(self) -> Any:
+        """Return the `tokenizers` object, ready for `pair_windows`. Raises ConfigError if there is none."""
+        inside = backend(self.tokenizer)
+        if inside is None:
+            raise self.files.error(
+                "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
+            )
+        inside.no_padding()
+        inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
+        return inside
+
+    def outputs(self, encodings: Sequence[Any], *names: str) -> list[npt.NDArray[np.float64]]:
+        """Return outputs of the network, such as `logits`, for encodings read together. Raises ConfigError."""
+        torch = import_module("torch")
+        rows, mask = padded([encoding.ids for encoding in encodings], self.pad)
+        inputs = {"input_ids": rows, "attention_mask": mask}
+        if "token_type_ids" in self.tokenizer.model_input_names:
+            inputs["token_type_ids"] = padded([encoding.type_ids for encoding in encodings], 0)[0]
+        with translated_errors(self.files, rows.size), torch.inference_mode():
+            output = self.network(**{name: torch.from_numpy(array).to(self.device) for name, array in inputs.items()})
+            return [getattr(output, name).double().cpu().numpy() for name in names]
+
+
+def load_on(files: ModelFiles, head: str, device_name: str | None) -> LoadedModel:
+    """Load a model, on the GPU if there is one and no device is named. Raises ConfigError, see `load`, `device`."""
+    chosen = device(device_name, who=files.who)
+    tokenizer, network = load(files, head)
+    return LoadedModel(files, tokenizer, to_device(files, network, chosen), chosen)
+
+
 def device(name: str | None, *, who: str) -> Any:
     """Return the device of this name; without a name, the GPU if there is one. Raises ConfigError."""
     torch = import_optional("torch", who)
@@ -276,6 +348,27 @@ def limit(tokenizer: Any, config: Any, usual: int = _USUAL_LIMIT) -> int:
 def backend(tokenizer: Any) -> Any:
     """Return the `tokenizers` object inside a transformers tokenizer, or None if that is written in Python."""
     return getattr(tokenizer, "backend_tokenizer", None) if getattr(tokenizer, "is_fast", False) else None
+
+
+def pair_windows(inside: Any, texts: tuple[str, str], long: int, *, size: int, overlap: int) -> list[Any]:
+    """Return the encodings of a pair in which the text of index `long` is read in windows that overlap.
+
+    `size` and `overlap` are tokens of a window, special ones and those of the other text included, and tokens that
+    neighbouring windows share.
+    """
+    inside.enable_truncation(size, stride=overlap, strategy=("only_first", "only_second")[long])
+    first = inside.encode(*texts)
+    inside.no_truncation()
+    return [first, *first.overflowing]
+
+
+MOST_UNKNOWN = 0.2
+"""The share of tokens that may be unknown to a model: it sees all of them as one word."""
+
+
+def unknown_share(ids: Sequence[int], unknown: int) -> float:
+    """Return the share of tokens, 0–1, that are the unknown one; 0 for no tokens and for vocabularies of bytes."""
+    return ids.count(unknown) / len(ids) if ids else 0.0
 
 
 def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

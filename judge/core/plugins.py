@@ -24,11 +24,14 @@ METRICS = {
     "meteor": "judge.metrics.meteor:Meteor",
     "cider": "judge.metrics.cider:Cider",
     "bertscore": "judge.metrics.bertscore:BertScore",
+    "exact_match": "judge.metrics.exact_match:ExactMatch",
     "distinct": "judge.metrics.diversity:Distinct",
     "self_bleu": "judge.metrics.diversity:SelfBleu",
     "pairwise_bleu": "judge.metrics.diversity:PairwiseBleu",
     "source_bleu": "judge.metrics.diversity:SourceBleu",
     "qags": "judge.metrics.qags:Qags",
+    "claims": "judge.metrics.claims:Claims",
+    "nli": "judge.metrics.nli:Nli",
     "stats": "judge.metrics.text_features:Stats",
     "heuristic": "judge.metrics.heuristic:Heuristic",
 }
@@ -49,7 +52,7 @@ FORMATS = {
     "html": "judge.report.renderers.html:render",
     "latex": "judge.report.renderers.latex:render",
     "csv": "judge.report.renderers.csv:render",
-    "json": "judge.report.renderers.json:render",
+    "json": "judge.report.renderers.csv:render_json",
     "junit": "judge.report.renderers.junit:render",
     "svg": "judge.report.renderers.svg:render",
 }
@@ -63,7 +66,7 @@ VIEWS = {
     "Choices": "judge.report.views.choosing:view",
     "CriterionDiff": "judge.report.views.criterion_diff:view",
     "RunComparison": "judge.report.views.comparison:view",
-    "Diagnosis": "judge.report.views.doctor:view",
+    "Diagnosis": "judge.report.views.planning:view_of_setup",
     "Forecast": "judge.report.views.planning:view",
     "History": "judge.report.views.history:view",
     "Improvement": "judge.report.views.improvement:view",
@@ -154,6 +157,10 @@ class Reported:
         ConfigError for an unknown format.
         """
         return write(document(self), format, full=full, colour=colour)
+
+    def _repr_html_(self) -> str:
+        """Return the finding and the summary for a notebook."""
+        return fragment(self)
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:

@@ -26,8 +26,8 @@ Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
 Ask = Literal["together", "each"]
 """How the questions of a checklist are asked: all in one request, or in a request each."""
-Unit = Literal["judgment", "question"]
-"""What plans and progress count: judgments, or questions if a checklist's count one by one."""
+Unit = Literal["judgment", "question", "output"]
+"""What plans and progress count: judgments, questions if a checklist's count one by one, or outputs to write."""
 Reading = Literal["strict", "prose", "repaired"]
 """How the score of a reply was read: in the requested form, out of a sentence, or after a question for it alone."""
 Message = Mapping[str, str]
@@ -382,13 +382,7 @@ class Usage:
     cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-        )
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,12 +173,11 @@ Label = Annotated[str, AfterValidator(_check_label)]
 KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(program)]
 
 
-class Judge(BaseModel):
-    """One judge of a panel; its own settings take precedence over the run's."""
+class ModelSettings(BaseModel):
+    """Where a model is and how it is asked; what is set takes precedence over the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, description="Name of the model.")
     base_url: str | None = Field(default=None, description="Address of its server.")
     key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
     key_command: KeyCommand | None = Field(default=None, description="Command that prints its key.", repr=False)
@@ -186,7 +185,13 @@ class Judge(BaseModel):
     system: str | None = Field(default=None, description="System message.")
     reasoning_effort: str | None = Field(default=None, pattern=r"^[\w-]*$", description="How long it reasons first.")
     extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Its sampling temperature.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
+
+
+class Judge(ModelSettings):
+    """One judge of a panel; its own settings take precedence over the run's."""
+
+    name: str = Field(min_length=1, description="Name of the model.")
     label: Label = Field(default="", description="Name in a panel (default: the model's).")
 
     @model_serializer(mode="wrap")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -44,13 +44,7 @@ def keys(text: str) -> Keys | None:
     mapping = construct(node)
     if not isinstance(mapping, dict):
         return None
-    lines: dict[str, int] = {}
-    for key, _ in pairs:
-        name, line = str(key.value), key.start_mark.line + 1
-        if name in lines:
-            raise Twice(f"{name} stands here for the second time", line)
-        lines[name] = line
-    return Keys(mapping, lines)
+    return Keys(mapping, {str(key.value): key.start_mark.line + 1 for key, _ in pairs})
 
 
 def entries(text: str, key: str) -> list[tuple[str, str, int]]:
@@ -75,7 +69,7 @@ def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
 
 
 def tree(text: str | bytes) -> yaml.Node | None:
-    """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much."""
+    """Parse a text to YAML nodes, None if it has none. Raises Malformed, also if aliases repeat too much, or Twice."""
     with _guarded(text):
         node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         sizes: dict[int, int] = {}
@@ -85,15 +79,28 @@ def tree(text: str | bytes) -> yaml.Node | None:
 
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
-    """Count the nodes below a node, those of an alias each time that it stands there; `sizes` keeps them by id."""
+    """Count the nodes below a node, those of an alias each time that it stands there; `sizes` keeps them by id.
+
+    Raises Twice for a repeated key, Malformed for an alias inside its own value.
+    """
     if id(node) not in sizes:
         sizes[id(node)] = 0
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+        if isinstance(node, yaml.MappingNode):
+            _refuse_repeated_keys(key for key, _ in parts if isinstance(key, yaml.ScalarNode))
         nodes = (part for entry in parts for part in (entry if isinstance(entry, tuple) else (entry,)))
         sizes[id(node)] = 1 + sum(_size(part, sizes) for part in nodes)
     elif not sizes[id(node)]:
         raise Malformed("an alias (*) inside the value that it repeats", node.start_mark.line + 1)
     return sizes[id(node)]
+
+
+def _refuse_repeated_keys(keys: Iterable[yaml.ScalarNode]) -> None:
+    seen = set[tuple[str, str]]()
+    for key in keys:
+        if (key.tag, key.value) in seen:
+            raise Twice(f"{key.value} stands here for the second time", key.start_mark.line + 1)
+        seen.add((key.tag, key.value))
 
 
 def construct(node: yaml.Node | None) -> Any:

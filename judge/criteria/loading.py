@@ -208,6 +208,7 @@ class _Flat(NodeTransformer):
         return flat.body
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
+        """Return a block as the scopes of its overriding blocks. Raises CriterionError if blocks contain each other."""
         if node.name in self._open:
             at = f"{display_name(self._criterion, self._trail[0])}:{node.lineno}"
             raise CriterionError(f"{at}: blocks that contain each other: {' > '.join((*self._open, node.name))}")
@@ -284,7 +285,11 @@ def load(
     else:
         entry = validate_name(name_or_path)
         keys = None if isinstance(name_or_path, Path) else keys_of(entry)
-        criterion = _of_keys(keys, language) if keys else _read(_find_file(entry, language, pairwise), language)
+        if keys:  # a criterion that is written out, and has no file
+            text = _as_yaml({key: value for key, value in keys.items() if key != "name"})
+            criterion = _make_criterion(f"---\n{text}---\n", keys["name"], keys["name"], language, None)
+        else:
+            criterion = _read(_find_file(entry, language, pairwise), language)
     if pairwise is not None and criterion.pairwise != pairwise:
         if criterion.pairwise:
             problem = (
@@ -390,12 +395,6 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
     return yaml.safe_dump(keys, allow_unicode=True, sort_keys=False, width=float("inf"))
 
 
-def _of_keys(keys: Mapping[str, Any], language: str) -> Criterion:
-    """A criterion that is written out, and has no file."""
-    name, rest = keys["name"], {key: value for key, value in keys.items() if key != "name"}
-    return _make_criterion(f"---\n{_as_yaml(rest)}---\n", name, name, language, None)
-
-
 def _make_criterion(text: str, name: str, path: str, language: str, above: int | None = 0) -> Criterion:
     """The criterion of a text, whose first `above` lines are not in its file; None says that it has no file."""
     try:
@@ -414,7 +413,8 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     if own and header.show:
         raise CriterionError(f"{path}: show: is for a criterion without a template; this one shows what it prints")
     if not own and (header.question.strip() or header.questions):
-        text = f"{text.rstrip()}\n{question_template(header.show, checklist=bool(header.questions))}"
+        show = header.show if "show" in header.model_fields_set else None
+        text = f"{text.rstrip()}\n{question_template(show, checklist=bool(header.questions))}"
     elif not own and not path.endswith(".jinja"):
         raise CriterionError(f"{path}: has no question; write question: and what the judge is asked about a text")
     scale = _scale(header, language)
@@ -529,13 +529,13 @@ def _with_question_template(criterion: Criterion) -> Criterion:
     except ValueError as error:
         raise CriterionError(f"{criterion.name}: {error}") from None
     levels = tuple((str(label), text) for label, text in dict(raw.levels).items())
-    template = question_template(show, checklist=raw.is_checklist)
+    template = question_template(show or None, checklist=raw.is_checklist)
     if raw.is_checklist and scale == Criterion("").scale:
         scale = yes_no(raw.language)
     return replace(criterion, template=template, scale=scale, show=tuple(show), levels=levels)
 
 
-_NO_CRITERIA = frozenset({"layouts", "qags"})
+_NO_CRITERIA = frozenset({"layouts", "qags", "claims"})
 """Folders of prompts/<language>/ whose templates are no criteria."""
 PARAPHRASES = {"b": "reworded", "c": "brief"}
 """The other wordings of the layout that judges one text: the suffix of the criterion's name and the layout's."""

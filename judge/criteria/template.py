@@ -38,7 +38,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
 _SHOWN = 12
 """Labels of a scale that a message lists."""
 _QUESTION = re.compile(
-    r'\s*{% extends "layouts/(?:question|checklist)\.jinja" %}\n({% set shown_fields = \[(\("(\w+)", \3\), )+\] %}\n)?'
+    r'\s*{% extends "layouts/(?:question|checklist)\.jinja" %}\n({% set shown_fields = \[(\("(\w+)", \3\), )*\] %}\n)?'
 )
 _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
 
@@ -55,11 +55,14 @@ def front_matter(text: str) -> str:
     return text[: match.end("yaml")] if match else ""
 
 
-def question_template(show: Sequence[str] = (), *, checklist: bool = False) -> str:
-    """Return the template of a criterion that is a question alone, or a checklist, and shows these variables."""
-    fields = "".join(f'("{name}", {name}), ' for name in show)
+def question_template(show: Sequence[str] | None = None, *, checklist: bool = False) -> str:
+    """Return the template of a criterion that is a question alone, or a checklist, and shows these variables.
+
+    None shows the source, if there is one.
+    """
+    fields = "".join(f'("{name}", {name}), ' for name in show or ())
     extends = f'{{% extends "layouts/{"checklist" if checklist else "question"}.jinja" %}}\n'
-    return extends + (f"{{% set shown_fields = [{fields}] %}}\n" if fields else "")
+    return extends + ("" if show is None else f"{{% set shown_fields = [{fields}] %}}\n")
 
 
 def is_question_template(body: str) -> bool:
@@ -177,7 +180,7 @@ class Header(BaseModel):
     question: str = Field("", description="The criterion in a sentence, or a few.")
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [],
-        description="Columns shown beside the text, such as [references] (default: source, if there is one).",
+        description="Columns shown beside the text, such as [references], or [] (default: source, if there is one).",
     )
     levels: dict[str, str] = Field({}, description="What a label of the scale means, by label or range of numbers.")
     pass_at: float | str | None = Field(None, description="Least value that passes, or a label of a scale of words.")

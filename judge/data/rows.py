@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from judge.core.errors import DataError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
+from judge.data import remote
 
 
 class RawRow(NamedTuple):
@@ -203,9 +204,11 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
 
     A folder gives its files of the kinds that can be read, except hidden ones; its subfolders are not
     read. A pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden ones;
-    an existing file with exactly this name gives itself. Raises DataError if there is no file, for the folder of a
-    run, and for a folder with compressed data.
+    an existing file with exactly this name gives itself. An address (`s3://…`) gives copies. Raises DataError if there
+    is no file, for the folder of a run, and for a folder with compressed data.
     """
+    if url := remote.address(data):
+        return [*remote.fetch(url)]
     path, name = Path(data), str(data)
     try:
         if path.is_dir():
@@ -267,6 +270,8 @@ def content_hash(data: str | PathLike[str]) -> str:
 def dataset_name(data: str | PathLike[str]) -> str:
     """Return the name for results: a file's name without its suffix, or the name of the shards' folder."""
     path = Path(data)
+    if remote.address(data):
+        return path.parent.name if _is_pattern(path) else path.stem
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
         return _existing_part(path).resolve().name or "data"
     return path.stem

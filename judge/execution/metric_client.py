@@ -6,8 +6,9 @@ It does for metrics what `scheduler` does for judgments, with the same provider,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, wait
+from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Protocol, Self, runtime_checkable
@@ -16,7 +17,8 @@ from judge.cache import Cache, NoCache
 from judge.core import plugins
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.records import Request, Response
-from judge.execution.engines import Answer
+from judge.execution import engines
+from judge.execution.engines import Answer, Engine
 from judge.execution.leases import GroupCommit, RequestLeases
 from judge.execution.progress import JudgeProgress
 from judge.execution.retry import Retrier
@@ -42,11 +44,24 @@ def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOp
     return settings.request(provider.model, (message,), params, draw=question.draw, endpoint=provider.endpoint)
 
 
+def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
+    """Return what a question makes of an answer, or why there is nothing."""
+    if isinstance(answer, ProviderError):
+        return ModelError(type(answer).__name__, str(answer), failed=True)
+    try:
+        if not answer.choices:
+            raise ParseError("the response holds no reply")
+        return question.read(parse.reply_text(answer.choices[0]))
+    except ParseError as error:
+        return ModelError(type(error).__name__, str(error), failed=True, raw=error.raw)
+
+
 class MetricClient:
     """Asks one judge model, at temperature 0, whatever metrics want to know.
 
     Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
     With `retry_failed`, a stored reply that no question can read is asked for again, unless it is `fresh`.
+    `engine` runs the requests (default: in this process); one with state of its own answers one call at a time.
     The `max_tokens` of `settings` is the least limit of a reply: one that was meant for scores does not cut a list off.
     Raises ConfigError for a decision endpoint.
     """
@@ -62,6 +77,7 @@ class MetricClient:
         settings: SamplingOptions = _DEFAULTS,
         recording: Recorder | None = None,
         retry_failed: bool = False,
+        engine: Engine | None = None,
     ) -> None:
         if provider.decides:
             raise ConfigError(f"--model {provider.model}: a decision endpoint writes no text; name a chat model")
@@ -72,6 +88,11 @@ class MetricClient:
         self._asking: dict[asyncio.Task[object], _Call] = {}
         self.claimed: set[str] = set()
         self._closed = False
+        local: Engine = plugins.load("engines", "local")
+        self._engine = engine or local
+        self._turn = nullcontext() if self._engine is local else asyncio.Lock()
+        self._complete: engines.Ask = getattr(engine, "complete", provider.complete)
+        self.gathers = bool(getattr(engine, "gathers", False))
         self.server_decides = False
         self._commit = GroupCommit(self._write)
 
@@ -96,23 +117,24 @@ class MetricClient:
         await asyncio.gather(*self._asking, return_exceptions=True)
         await self.provider.aclose()
 
-    async def ask(self, questions: Sequence[ModelQuestion]) -> list[MetricReply]:
+    async def ask(
+        self, questions: Sequence[ModelQuestion], tell: Callable[[int], None] = lambda done: None
+    ) -> list[MetricReply]:
         """For each prompt in turn what its `read` made of the reply, or why there is nothing.
 
-        Equal prompts are asked once, and none whose reply is kept. Raises ProviderError where going on is pointless
-        and StorageError where replies can no longer be kept, and CancelledError once this is closed; what was paid
-        for until then is in the cache.
+        Equal prompts are asked once, and none whose reply is kept. `tell` is called with the number of prompts that
+        have an answer. Raises ProviderError where going on is pointless and StorageError where replies can no longer
+        be kept, and CancelledError once this is closed; what was paid for until then is in the cache.
         """
         task = asyncio.current_task()
         if self._closed or task is None:
             raise asyncio.CancelledError
-        engine = plugins.load("engines", "local")
-        call = _Call(self, questions)
+        call = _Call(self, questions, tell)
 
         async def send(request: Request) -> Response:
             async def once() -> Response:
                 self.counts.sent += 1
-                return await self.provider.complete(request)
+                return await self._complete(request)
 
             return await self.retrier(once, request)
 
@@ -123,7 +145,8 @@ class MetricClient:
 
         self._asking[task] = call
         try:
-            await engine(call.requests(), send, done, concurrency=self._concurrency)
+            async with self._turn:
+                await self._engine(call.requests(), send, done, concurrency=self._concurrency)
         finally:
             try:
                 self._commit.flush()
@@ -141,9 +164,9 @@ class MetricClient:
 class _Call:
     """The questions of one call of `ask`, and `replies` by index. `_places` has the indices of each request key."""
 
-    def __init__(self, client: MetricClient, questions: Sequence[ModelQuestion]) -> None:
+    def __init__(self, client: MetricClient, questions: Sequence[ModelQuestion], tell: Callable[[int], None]) -> None:
         self.replies: dict[int, MetricReply] = {}
-        self._client, self._questions, self._counts = client, questions, client.counts
+        self._client, self._questions, self._counts, self._tell = client, questions, client.counts, tell
         self._places: dict[str, list[int]] = {}
         self._answers: dict[str, Answer] = {}
         self.claims = RequestLeases(
@@ -151,7 +174,7 @@ class _Call:
             self._read_cached,
             client.counts,
             deadline=client.retrier.deadline,
-            on=bool(client.provider.endpoint),
+            on=bool(client.provider.endpoint) and not client.gathers,
             here=None if isinstance(client.cache, NoCache) else client.claimed,
         )
 
@@ -180,7 +203,7 @@ class _Call:
                 self._counts.shared += 1
             self._places.setdefault(key, []).append(place)
             if key in self._answers:
-                self.replies[place] = self._read(place, self._answers[key])
+                self.replies[place] = read_reply(self._questions[place], self._answers[key])
         stored = self._client.cache.get_many(list(new)) if provider.endpoint else {}
         for key, response in stored.items():
             if self._read_cached(key, new[key], response):
@@ -217,18 +240,9 @@ class _Call:
         """Read an answer for everyone who waits for it; whether it was of use to any of them."""
         self._answers[key] = answer
         for place in self._places[key]:
-            self.replies[place] = self._read(place, answer)
+            self.replies[place] = read_reply(self._questions[place], answer)
+        self._tell(len(self.replies))
         return any(isinstance(self.replies[place], str) for place in self._places[key])
-
-    def _read(self, place: int, answer: Answer) -> MetricReply:
-        if isinstance(answer, ProviderError):
-            return ModelError(type(answer).__name__, str(answer), failed=True)
-        try:
-            if not answer.choices:
-                raise ParseError("the response holds no reply")
-            return self._questions[place].read(parse.reply_text(answer.choices[0]))
-        except ParseError as error:
-            return ModelError(type(error).__name__, str(error), failed=True)
 
     def _note(self, request: Request, response: Response) -> None:
         self._counts.unmet.update(response.unmet)

@@ -13,6 +13,8 @@ from judge.core.records import Unit, Usage
 
 FIRST = 20
 """Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
+GENERATING = "generating"
+"""The stage in which systems write their outputs."""
 _SLOWEST_KEPT = 10
 
 Named = tuple[str, str, str]
@@ -44,10 +46,10 @@ class Trial:
 class JudgeProgress:
     """Counts of one judge. Its run writes them, and the display reads them.
 
-    Judgments, or questions if those of a checklist count one by one (`unit`): `total`, `done` (scored or failed),
-    `failed`, `cached` (answered from the cache alone), `failed_cached` (failed on stored replies without a score, also
-    those of metrics), `shared` (answered by an equal request of this run), `unread` (asked for the score alone, after a
-    reply without one), `repaired` (scored by the answer to that).
+    Judgments, questions if those of a checklist count one by one, or outputs (`unit`): `total`, `done` (scored or
+    failed), `failed`, `cached` (answered from the cache alone), `failed_cached` (failed on stored replies without a
+    score, also those of metrics), `shared` (answered by an equal request of this run), `unread` (asked for the score
+    alone, after a reply without one), `repaired` (scored by the answer to that).
     Requests: `sent` (every try), `answered`, `refused` (given up).
     `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
     `retried` counts the tries after a first one, `timeouts` those after a time-out. `slowest` has the ten requests with
@@ -148,7 +150,7 @@ class MetricProgress:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a run: its `stage`, and counts for each judge by name.
+    """The progress of a run: its `stage`, and counts for each judge, or system that writes, by name.
 
     `measured` is the progress of a metric.
     """
@@ -159,8 +161,14 @@ class Progress:
 
     @property
     def unit(self) -> Unit:
-        """What is counted: a question if any judge is asked those of a checklist."""
-        return "question" if any(counts.unit == "question" for counts in self.judges.values()) else "judgment"
+        """What is counted: a question if any judge is asked those of a checklist, an output if systems write."""
+        units = {counts.unit for counts in self.judges.values()}
+        return next((unit for unit in ("output", "question") if unit in units), "judgment")
+
+    @property
+    def measuring(self) -> bool:
+        """Whether a metric is under way, which gives its name to the stage."""
+        return self.stage not in (GENERATING, "judging", "done")
 
     @property
     def total(self) -> int:

@@ -193,6 +193,7 @@ class SendRate:
         self._paused += seconds
 
     def limited(self, now: float) -> None:
+        """Lower the rate after a refusal to a part of the replies per second since the last one."""
         seconds, replies = now - self._limited_at - self._paused, self._replies
         if seconds < 1.0 or replies < 2:  # too little to tell a rate from a burst
             return

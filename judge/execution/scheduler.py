@@ -15,7 +15,7 @@ from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Criterion, Failure, Reading, Request, Response, Score
 from judge.criteria.render import render_repair_question
-from judge.execution.engines import Ask, Engine, GatheringEngine, RemoteEngine
+from judge.execution.engines import Ask, Engine
 from judge.execution.leases import GroupCommit, Part, RequestLeases
 from judge.execution.pending import (
     Bundles,
@@ -48,6 +48,7 @@ class JudgeRun:
     Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, each once the replies it
     was made from are in the cache for good; `flush` is called after that. `engine` runs the requests, in this process
     where none is named. `criteria` are all those that are merged in a prompt, where the judgments are not of all.
+    `model_traits` is what earlier passes learned about the model.
 
     Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With
     `retry_failed`, a judgment that fails on stored replies alone is asked again, and the new replies replace those.
@@ -75,6 +76,7 @@ class JudgeRun:
         engine: Engine | None = None,
         criteria: Sequence[Criterion] = (),
         retry_failed: bool = False,
+        model_traits: ModelTraits | None = None,
     ) -> None:
         self.counts = counts if counts is not None else JudgeProgress()
         self.counts.total += len(judgments)
@@ -86,9 +88,9 @@ class JudgeRun:
         self._concurrency, self._suffix = concurrency, suffix
         self._record: Callable[[Request, Response], None] = recording.add if recording else lambda *_: None
         self._engine: Engine = engine or plugins.load("engines", "local")
-        self._complete: Ask = engine.complete if isinstance(engine, RemoteEngine) else provider.complete
+        self._complete: Ask = getattr(engine, "complete", provider.complete)
         traits = Capabilities.of(provider)
-        gathers = isinstance(engine, GatheringEngine) and engine.gathers
+        gathers = bool(getattr(engine, "gathers", False))
         self._grouped, self._gathers = not provider.decides and not gathers, gathers
         self._replayed = isinstance(provider, ReplayProvider)
         self._strategies = strategies.strategies_for(settings, provider.decides)
@@ -107,7 +109,7 @@ class JudgeRun:
         self._bundles = Bundles(decides=provider.decides, draws=settings.draws, apart=traits.splits_merged_criteria)
         self._queue = PrefixAwareQueue(paced=bool(traits.caching), led=not traits.full_distribution)
         self._exact = traits.full_distribution
-        self._traits = ModelTraits()
+        self._traits = model_traits if model_traits is not None else ModelTraits()
         self._retry_failed = retry_failed
         self._outdated: dict[str, Answer | None] = {}
         """Stored replies that are asked for again, by key; None once there is a new one."""

@@ -14,14 +14,19 @@ if TYPE_CHECKING:
     from judge.metrics import bleu as bleu
     from judge.metrics import chrf as chrf
     from judge.metrics import cider as cider
+    from judge.metrics import claims as claims
     from judge.metrics import diversity as diversity
+    from judge.metrics import exact_match as exact_match
     from judge.metrics import meteor as meteor
     from judge.metrics import qags as qags
     from judge.metrics import rouge as rouge
     from judge.metrics import ter as ter
     from judge.metrics import text_features as text_features
 
-_MODULES = ("bertscore", "bleu", "chrf", "cider", "diversity", "meteor", "qags", "rouge", "ter", "text_features")
+_MODULES = (
+    "bertscore", "bleu", "chrf", "cider", "claims", "diversity", "exact_match", "meteor", "qags", "rouge", "ter",
+    "text_features",
+)  # fmt: skip
 """Modules with functions for lists of texts."""
 
 

@@ -6,7 +6,7 @@ Tokens, counts, smoothing and formula are sacrebleu's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -241,6 +241,7 @@ class Bleu(Parts, ReferenceMetric):
         scores: dict[tuple[str, tuple[str, ...]], Any] = {}
 
         def prepare(part: str, targets: tuple[str, ...], used: set[str]) -> Rate:
+            """Return what rates outputs against these references, and add its tokenizer to `used`."""
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
 
@@ -258,9 +259,9 @@ class Bleu(Parts, ReferenceMetric):
         rows = chain.from_iterable(zip(*(result.rows for result in results), strict=True))
         return MetricResult(tuple(result.columns[0] for result in results), tuple(rows), results[0].notes)
 
-    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return how many texts the tokenizer does not suit, and how many differ in Unicode's form."""
-        return self.note(all_texts(samples), self.tokenize), *super().notes(samples)
+        return self.note(all_texts(samples), self.tokenize), *super().notes(samples, used)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from judge.metrics import MetricResult
 from judge.metrics.common import (
     CannotScore,
     Rate,
+    Values,
     WordMetric,
     as_samples,
     format_number,
@@ -67,6 +68,7 @@ class Cider(WordMetric):
         idf = {ngram: math.log(items / count) for ngram, count in frequency.items()}
 
         def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
+            """Return what rates outputs against these references, and add its tokenizer to `used`."""
             if items < 2:
                 raise CannotScore(
                     "TooFewItems",
@@ -148,7 +150,7 @@ def score(
     sigma: float = 6.0,
     max_order: int = 4,
     tokenizer: str | None = None,
-) -> list[float]:
+) -> Values:
     """Return CIDEr-D, 0–10, of each output against its reference or references; see `Cider`.
 
     `items` groups outputs of the same item; by default each is its own. Raise DataError if an output has no reference,

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from inspect import signature
-from typing import Any, ClassVar, Concatenate, Literal, ParamSpec
+from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 from unicodedata import is_normalized
 
 from judge import text
@@ -41,14 +41,16 @@ class ModelQuestion:
 class ModelError:
     """Why a metric got no answer: the kind (CamelCase) and a message.
 
-    `failed` if a judge was asked and its reply is missing or useless.
+    `failed` if a judge was asked and its reply is missing or useless; `raw` is a useless reply.
     """
 
     error: str
     message: str
     failed: bool = False
+    raw: str = ""
 
 
+Entry = TypeVar("Entry")
 Rate = Callable[[str], float]
 """Maps an output to its value."""
 _LOSS = (
@@ -66,7 +68,17 @@ _CLUSTERS = (
 )
 _FORMS = (
     "have words in another Unicode form than the texts that they are compared with, so that equal words differ: "
-    "normalise the data, for example to NFC"
+    "normalise the data, for example to NFKC"
+)
+
+
+_BY_PACKAGE = (
+    "{language} words are those of {signature}, which is installed here; without it judge counts characters, and "
+    "values differ. To use it everywhere: --set METRIC.tokenizer={name}"
+)
+_BY_CHARACTER = (
+    "{language} is split into characters for lack of {modules}; values differ where these are installed. To use "
+    "characters everywhere: --set METRIC.tokenizer=char"
 )
 
 
@@ -120,6 +132,28 @@ def tokenizer_note(metric: str, tokenizer: str | None, strings: Iterable[str], o
         cut = text.words(tokenizer) if tokenizer in text.TOKENIZERS else str.split
         some, message = sum(text.drops_most_letters(string, cut(string)) for string in other), _LOSS
     return Note(metric, some, len(distinct), message.format(tokenizer=tokenizer, option=f"{metric}.{option}"))
+
+
+def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
+    """Say which tokenizers were chosen because their packages are installed, or not chosen because they are missing.
+
+    The text is the same for all metrics, so that a report shows it once.
+    """
+    by_package = {row.tokenizer: row for row in text.LANGUAGES.values() if row.tokenizer in text.TOOLS}
+    notes = [
+        _BY_PACKAGE.format(language=row.name, signature=text.signature(name), name=name)
+        for name, row in by_package.items()
+        if name in used
+    ]
+    missing = {name: row for name, row in by_package.items() if not text.installed(name)}
+    if missing and "char" in used:
+        languages = {text.detect_language([string]) for string in {*strings} if text.is_cjk(string)}
+        notes += [
+            _BY_CHARACTER.format(language=row.name, modules=" and ".join(text.TOOLS[name].modules))
+            for name, row in missing.items()
+            if row.code in languages
+        ]
+    return notes
 
 
 def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Note:
@@ -206,6 +240,13 @@ def _failed_row(sample: Sample, name: str, reason: CannotScore) -> Failure:
     return failure(sample, name, reason.error, f"has no value: {reason}")
 
 
+def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
+    """Return at most `most` entries: all, or the middle ones of `most` equal parts of the list."""
+    if len(listed) <= most:
+        return list(listed)
+    return [listed[(2 * place + 1) * len(listed) // (2 * most)] for place in range(most)]
+
+
 def texts(label: str, value: Any) -> list[str]:
     """Return a list of texts unchanged. Raise DataError for a single text and for other elements."""
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
@@ -239,7 +280,19 @@ def paired(outputs: Sequence[str], targets: Sequence[str | Sequence[str]]) -> li
     return list(zip(outputs, target_tuples, strict=True))
 
 
-def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
+class Values(list[float]):
+    """Values in the order of the outputs.
+
+    `tokenizers` cut the texts: names as in signatures, such as `en` or `ko-mecab-dic1.0.0`; none for chrF and TER. By
+    default the installed packages decide about Japanese and Korean, so name one to get the same values elsewhere.
+    """
+
+    def __init__(self, values: Iterable[float] = (), tokenizers: tuple[str, ...] = ()) -> None:
+        super().__init__(values)
+        self.tokenizers = tokenizers
+
+
+def values(metric: Metric, samples: Sequence[Sample]) -> Values:
     """Return the values of a metric's rows, in order. Raise DataError with the message of the first `Failure`.
 
     Raise ConfigError for options that give a metric several columns.
@@ -251,7 +304,9 @@ def values(metric: Metric, samples: Sequence[Sample]) -> list[float]:
         if isinstance(row, Failure):
             raise DataError(row.message)
         numbers.append(row.value)
-    return numbers
+    parts = (part.partition("=") for part in result.columns[0].signature.split("|"))
+    tokenizers = next((value.split("+") for name, _, value in parts if name == "tok" and value != "-"), [])
+    return Values(numbers, tuple(tokenizers))
 
 
 Parameters = ParamSpec("Parameters")
@@ -259,7 +314,7 @@ Parameters = ParamSpec("Parameters")
 
 def list_function(
     metric: Callable[Parameters, Metric], doc: str
-) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], list[float]]:
+) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
     """Return the function of a one-column metric for lists of texts, with the metric's options and this docstring."""
 
     def score(
@@ -267,12 +322,12 @@ def list_function(
         references: Sequence[str | Sequence[str]],
         *args: Parameters.args,
         **options: Parameters.kwargs,
-    ) -> list[float]:
+    ) -> Values:
         return values(metric(*args, **options), as_samples(outputs, references))
 
     score.__doc__, score.__module__ = doc, metric.__module__
     lists = list(signature(score).parameters.values())[:2]
-    with_options = signature(metric).replace(return_annotation="list[float]")
+    with_options = signature(metric).replace(return_annotation="Values")
     score.__signature__ = with_options.replace(parameters=[*lists, *with_options.parameters.values()])  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 
@@ -386,10 +441,10 @@ class ReferenceMetric(MetricOptions):
         rows = by_references(samples, name, lambda targets: prepare(targets, used))
         signed = f"{name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
         column = Column(name, "metric", signed, low=0.0, high=high or self.high, better=self.better)
-        return MetricResult((column,), rows, self.notes(samples))
+        return MetricResult((column,), rows, self.notes(samples, used))
 
-    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """Return what a reader has to know of the texts."""
+    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+        """Return what a reader has to know of the texts, and of the tokenizers `used`."""
         return (form_note(self.name, ((sample.output, references(sample)) for sample in samples)),)
 
 
@@ -399,6 +454,7 @@ class WordMetric(ReferenceMetric):
 
     tokenizer: str | None = setting(None, tokenizer)
 
-    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
-        """Return how many texts the tokenizer does not suit."""
-        return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)),)
+    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+        """Return how many texts the tokenizer does not suit, and which one was chosen among packages."""
+        chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, all_texts(samples))
+        return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)), *chosen)

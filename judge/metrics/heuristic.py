@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from judge import text
 from judge.core.errors import ConfigError
+from judge.core.format import plural
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note
@@ -194,7 +195,7 @@ def _signed(features: Features, criterion: str) -> dict[str, float]:
 def out_of_domain_reason(features: Features) -> str | None:
     """Return why the baseline abstains, with the limit, or None."""
     if features.words < FEWEST_WORDS:
-        return f"the output has {features.words} words, fewer than {FEWEST_WORDS}"
+        return f"the output has {plural(features.words, 'word')}, fewer than {FEWEST_WORDS}"
     if features.compression is None or features.novel2 is None:
         return "there is no source to compare the output with"
     if features.compression * LARGEST_SHARE < 1:

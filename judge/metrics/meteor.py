@@ -73,6 +73,8 @@ class Meteor(WordMetric):
         synonyms = _has_wordnet() if self.wordnet is None else self.wordnet
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
+            """Return what rates outputs against these references, and adds its tokenizers to `used`."""
+
             @lru_cache(maxsize=4)
             def reference_words(tokenizer: str) -> list[list[str]]:
                 if words := [cut for target in targets if (cut := text.words(tokenizer)(target))]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -44,6 +44,7 @@ class Ter(ReferenceMetric):
         """
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
+            """Return what rates outputs against these references, and add its settings to `used`."""
             asian = self.asian_support
             if asian is None:
                 asian = not text.LANGUAGES[text.detect_language(targets)].spaced
@@ -74,13 +75,13 @@ class Ter(ReferenceMetric):
 
         return self.compare(samples, prepare, sign)
 
-    def notes(self, samples: Sequence[Sample]) -> tuple[Note, ...]:
+    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return how many texts are not split into words, and how many differ in Unicode's form."""
         distinct = set(all_texts(samples))
         unsplit = [string for string in distinct if text.is_unspaced([string])]
         if self.asian_support is not False:
             unsplit = [string for string in unsplit if text.detect_language([string]) == "en"]
-        return Note(self.name, len(unsplit), len(distinct), _UNSPLIT), *super().notes(samples)
+        return Note(self.name, len(unsplit), len(distinct), _UNSPLIT), *super().notes(samples, used)
 
 
 score = list_function(

@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from judge.config import RunConfig
     from judge.providers.openai import BatchApi
 
 
@@ -49,17 +46,6 @@ class Provider(Protocol):
     async def aclose(self) -> None:
         """Close connections. The provider may be used again afterwards, in another event loop."""
         return
-
-
-@runtime_checkable
-class KeepingProviderFactory(Protocol):
-    """A registered provider class that, if `keeps` is true, stores results in a folder that outlives the run."""
-
-    keeps: bool
-
-    def open(self, model: str, config: RunConfig, *, keep: Path | None = None) -> Provider:
-        """Return the provider. `keep` is the folder, None if nothing may be stored. Raises ConfigError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ class ScriptedProvider(Provider):
             ) from error
 
         def script(request: Request) -> Reply:
+            """Return the reply of the first rule whose texts all occur in the prompt."""
             turns = [m["content"] for m in request.messages]
             prompt, second = "\n".join(turns), any(m["role"] == "assistant" for m in request.messages)
             matching = [

@@ -13,6 +13,8 @@ from typing import Any, Literal
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
 Better = Literal["higher", "lower", ""]
+ARROWS: Mapping[Better, str] = {"higher": " ↑", "lower": " ↓", "": ""}
+"""The better end of a column, as its heading shows it."""
 _MAX_SIDE_BY_SIDE = 9  # columns of a table in text or LaTeX before it is turned
 _MAX_ON_PAPER = 10  # columns beside the names on a printed page
 
@@ -99,10 +101,7 @@ class Table:
         """The table for paper, which is taller than wide: many columns of few rows become rows."""
         if len(self.columns) <= _MAX_SIDE_BY_SIDE or len(self.rows) >= len(self.columns):
             return self
-        names = [
-            Cell(", ".join(filter(None, (c.group, c.head))) + {"higher": " ↑", "lower": " ↓", "": ""}[c.better])
-            for c in self.columns
-        ]
+        names = [Cell(", ".join(filter(None, (c.group, c.head))) + ARROWS[c.better]) for c in self.columns]
         heads = (Column("", numeric=False), *(Column(row[0].text) for row in self.rows))
         rows = zip(names[1:], *(row[1:] for row in self.rows), strict=True)
         return replace(self, columns=heads, rows=tuple(rows))

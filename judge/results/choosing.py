@@ -91,7 +91,3 @@ class Choices(plugins.Reported):
     def __repr__(self) -> str:
         named = (f"{choice.criterion}: {choice.chosen or 'none'}" for choice in self.choices)
         return f"<Choices: {', '.join(named)}>"
-
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)

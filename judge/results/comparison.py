@@ -50,10 +50,6 @@ class RunComparison(plugins.Reported):
         means = f"{sum(row.significant for row in rows)} of {plural(len(rows), 'mean')} changed significantly"
         return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
 
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)
-
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """Return the columns of the second run, and of its pass rates, by name."""
@@ -175,10 +171,6 @@ class CriterionDiff(plugins.Reported):
 
     def __repr__(self) -> str:
         return f"<CriterionDiff: {' → '.join(self.names)}. {plugins.document(self).finding[0]}>"
-
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)
 
     @property
     def failed(self) -> int:

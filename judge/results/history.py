@@ -72,10 +72,6 @@ class History(plugins.Reported):
     def __repr__(self) -> str:
         return f"<History: {plural(len(self.runs), 'run')}, {plural(len(self.changes), 'change')}>"
 
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)
-
     @cached_property
     def changes(self) -> tuple[tuple[Series, Step], ...]:
         """Return the significant changes, the newest first."""

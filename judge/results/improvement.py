@@ -13,10 +13,11 @@ from judge.core.records import Sample
 from judge.results.comparison import Agreement
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, mean_estimate
 from judge.stats.coefficients import Level, within
-from judge.stats.correlation import CorrelationWithRatings, matrix
+from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.human_agreement import RatedColumn
 from judge.stats.paired_differences import mean_differences
 from judge.stats.selection import Selection, fill_failed, select
+from judge.table import matrix
 
 MOST_FAILED = 0.05
 """A revision with which the judge fails on a larger share of texts than before is not kept."""

@@ -282,7 +282,10 @@ class ColumnPower:
 
 @dataclass(frozen=True, slots=True)
 class RunPower:
-    """The power of a run's tests, by column; `difference`, `items`, `power` and `pair` are the request."""
+    """The power of a run's tests, by column; `difference`, `items`, `power` and `pair` are the request.
+
+    `against` is the system with which the run compares all others, "" if it compares all pairs.
+    """
 
     run: str
     difference: float | None
@@ -291,6 +294,7 @@ class RunPower:
     pair: tuple[str, str] | None
     columns: tuple[ColumnPower, ...]
     notes: tuple[str, ...] = ()
+    against: str = ""
 
 
 @dataclass(frozen=True, slots=True)

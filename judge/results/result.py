@@ -24,9 +24,10 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Sco
 from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
+from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, of_judge, reread_rows, scale_of_column, settings_of
-from judge.stats import human_agreement
+from judge.stats import anytime, human_agreement
 from judge.stats.analyze import Overall, analyze, judged_columns, overall, panel_column
 from judge.stats.bootstrap import item_means
 from judge.stats.calibration import Calibrated
@@ -43,7 +44,6 @@ from judge.table import JOURNAL, RUN, SAMPLES, SCORES, Table, delete_journal, re
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 _FORMAT = 1
 _LISTED = 20  # names in a message
@@ -69,7 +69,7 @@ class Plot:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Outlets):
     """The result of a run: scores, failures and statistics.
 
     `table` has the scores and failures, `info` describes the run (model, data, usage, templates, versions) as plain
@@ -162,7 +162,8 @@ class Result:
     def pass_rates(self) -> Estimates:
         """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
         names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
-        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table))
+        estimator = anytime.estimator(self.info)
+        rates = self.estimates if "streamed" in self.info else item_means(pass_table(self.table), estimator)
         return {(system, names[name]): rate for (system, name), rate in rates.items() if name in names}
 
     @cached_property
@@ -296,8 +297,7 @@ class Result:
         delete_journal(folder)
         if not pages:
             return
-        reports = {"report.md": self.report("markdown"), "report.html": self.report("html")}
-        store(folder, {name: text.encode() for name, text in reports.items()})
+        store(folder, {"report.md": self.report("markdown").encode(), "report.html": self.report("html").encode()})
 
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
@@ -314,7 +314,7 @@ def analyzed(
     judged = bool(criteria) and orders is None and info["status"] == "complete"
     analysis = analyze(
         samples, columns, rows, orders=orders, seed=seed, looks=looks(samples) if judged else None,
-        people=plan.get("calibrate", False), against=plan.get("against") or "",
+        people=plan.get("calibrate", False), against=plan.get("against") or "", until_decided=anytime.was_used(info),
     )  # fmt: skip
     rated = human_agreement.of_run(analysis.table, str(info.get("model") or ""), seed) if judged else ()
     return Result(**{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated)
@@ -464,7 +464,7 @@ def _keys_of_frame_rows(
     texts = {s.key: s.output for s in result.table.samples}
     read = samples.load(frame, mapping=plan.get("map") or {}, systems=systems)
     each = max(len(systems), 1)
-    partly = plan.get("limit") is not None or bool(plan.get("where"))
+    partly = plan.get("limit") is not None or bool(plan.get("where") or plan.get("until_decided"))
     keys_by_row: list[list[tuple[str, str]] | None] = []
     for place in range(0, len(read), each):
         row = read[place : place + each]

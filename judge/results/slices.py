@@ -31,10 +31,6 @@ class Slices(plugins.Reported):
     def __repr__(self) -> str:
         return f"<Slices: {plural(len(self.items), 'slice')} by {self.by}>"
 
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)
-
     @property
     def contradictions(self) -> tuple[SliceDifference, ...]:
         """The differences that go significantly the other way."""

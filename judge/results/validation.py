@@ -255,10 +255,6 @@ class Validation(plugins.Reported):
         named = named or ", ".join(each.criterion for each in self.preferences)
         return f"<Validation: {named}>"
 
-    def _repr_html_(self) -> str:
-        """Return the report for a notebook."""
-        return plugins.fragment(self)
-
 
 def check_level(level: str) -> Level:
     """Return the level. Raises ConfigError if it is unknown."""

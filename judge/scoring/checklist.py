@@ -84,6 +84,7 @@ def collect(
                 waiting[key] = questions_of(part, sample), {}
 
     def take(row: Row) -> None:
+        """Emit a row, or keep the answer to a question until all answers about its text are here."""
         if row.column not in columns:
             emit(row)
             return

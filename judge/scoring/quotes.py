@@ -24,18 +24,19 @@ def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
     return next((text[slice(*place)] for text, place in places if place), None)
 
 
-def locate(quote: str, text: str) -> tuple[int, int] | None:
+def locate(quote: str, text: str, flags: int = 0) -> tuple[int, int] | None:
     """Return where a text has a quotation, None if it does not: compared by `fold`, white space as one space.
 
-    Quotation marks around it need not be in the text.
+    Quotation marks around it need not be in the text. `flags` are those of `re`.
     """
     folded, starts, ends = fold_with_positions(text, 0)
     for words in (fold(quote).split(), fold(quote).strip(_MARKS_AROUND).split()):
-        if words and (match := re.search(r"\s+".join(map(re.escape, words)), folded)):
+        if words and (match := re.search(r"\s+".join(map(re.escape, words)), folded, flags)):
             return starts[match.start()], ends[match.end() - 1]
     return None
 
 
+@lru_cache(maxsize=4)
 def fold_with_positions(text: str, base: int) -> tuple[str, Sequence[int], Sequence[int]]:
     """Fold a text and return, for each folded character, the start and end of its source in the original.
 

@@ -180,6 +180,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     pairs, frequencies = units_by_item @ coincidences[:, occurring], units_by_item @ by_unit
 
     def statistic(counts: Floats) -> Floats:
+        """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
         n = drawn_frequencies.sum(axis=1)
         if not ordinal:
@@ -310,6 +311,11 @@ def label_values(column: Column) -> Mapping[str, float]:
         return {label: float(label) for label in column.labels}
     except ValueError:
         return {}
+
+
+def values_by_label(column: Column) -> Mapping[str, float]:
+    """Return the value of each label of a column, as far as it says, else `label_values`."""
+    return dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
 
 
 def _deviation_of_draws(score: Score, counts: Mapping[str, float]) -> float | None:

@@ -23,10 +23,10 @@ from judge.data import ledger
 from judge.stats.agreement import label_values
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Resampled, unskewed_quantile
 from judge.stats.coefficients import paired
-from judge.stats.correlation import criterion, matrix
+from judge.stats.correlation import criterion
 from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.power import ALPHA
-from judge.table import Table
+from judge.table import Table, matrix
 
 _BINS = 10
 _MAX_LABELS = 11  # scales with more labels get ten equal bins

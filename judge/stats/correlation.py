@@ -35,7 +35,7 @@ from judge.stats.coefficients import (
     within,
 )
 from judge.stats.paired_differences import mean_differences
-from judge.table import Table
+from judge.table import Table, matrix
 
 Values = Mapping[tuple[str, str], float]
 """By item and system."""
@@ -81,23 +81,6 @@ def usual_level(rated: Iterable[Sample]) -> Level:
 def criterion(column: Column) -> str:
     """Return the name of a column's criterion."""
     return column.criterion or column.name
-
-
-def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
-    """Return the values of these samples, items × systems in order of appearance, NaN for missing values.
-
-    Several generations have their mean.
-    """
-    down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
-    across = {system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))}
-    cells = np.full((len(down), len(across)), np.nan)
-    generations: dict[tuple[int, int], list[float]] = {}
-    for sample in samples:
-        if (value := values.get(sample.key)) is not None:
-            generations.setdefault((down[sample.source_item], across[sample.system]), []).append(value)
-    for cell, known in generations.items():
-        cells[cell] = known[0] if len(known) == 1 else sum(known) / len(known)
-    return cells
 
 
 class CorrelationWithRatings:

@@ -11,13 +11,14 @@ import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
 from judge.data.ratings import Ratings, base_name
-from judge.stats.agreement import label_values
+from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import Bootstrap, one_thread
 from judge.stats.calibration import calibration
 from judge.stats.coefficients import LEVELS, Level
-from judge.stats.correlation import CorrelationWithRatings, matrix
+from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.human_agreement import RatedColumn, on_scale
 from judge.stats.raters import named_votes, votes_of
+from judge.table import matrix
 
 _MOST_GAPS = 5  # on each side
 _MOST_LEVELS = 11  # of a scale in a confusion
@@ -161,7 +162,7 @@ def _votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float]]:
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
-    known = dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
+    known = values_by_label(column)
     labels = sorted(known, key=lambda label: known[label])
     points = [known[label] for label in labels]
     if not 2 <= len(set(points)) == len(points) <= _MOST_LEVELS:

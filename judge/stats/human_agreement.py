@@ -29,10 +29,10 @@ from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, spearman_bounds, within
-from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, matrix, rater_correlation
+from judge.stats.correlation import Correlation, CorrelationWithRatings, Values, criterion, rater_correlation
 from judge.stats.paired_differences import sign_flip
 from judge.stats.raters import Rater, Votes, raters, votes_of
-from judge.table import Table
+from judge.table import Table, matrix
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from math import ceil, sqrt
@@ -15,8 +15,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from judge.core.records import IDENTICAL, Estimate, Failure, Score
+from judge.stats import anytime
 from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, Ints, mean_interval, t_quantile
-from judge.stats.paired_differences import holm, mean_differences
+from judge.stats.paired_differences import holm, mean_differences, tests
 from judge.stats.power import ALPHA
 
 TIE = 0.5
@@ -102,6 +103,25 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class PairTest:
+    """One system against another: `estimate` is the mean preference for `system` over items (0–1).
+
+    Its interval is a confidence sequence, and its p tests 50%. `adjusted` is p after Holm's correction over the pairs
+    of all criteria.
+    """
+
+    system: str
+    other: str
+    estimate: Estimate
+    adjusted: float | None
+
+    @property
+    def apart(self) -> bool:
+        """Return whether the preference is significant."""
+        return self.adjusted is not None and self.adjusted < ALPHA
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
@@ -113,7 +133,7 @@ class Ranking:
     `position_bias` is the mean value of the text shown first minus 0.5, over pairs asked in both orders, so that the
     texts' quality cancels out; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts, about
     which no judge was asked. `method` describes the intervals. `against` is the system that all others met, "" if every
-    two systems met.
+    two systems met. `tests` are those of a run that asked until they were decided, a pair's better system first.
     """
 
     column: str
@@ -130,12 +150,14 @@ class Ranking:
     note: str = ""
     by_strength: bool = False
     against: str = ""
+    tests: tuple[PairTest, ...] = ()
 
 
 Orders = Literal[1, 2]
 """In how many orders each pair of texts is asked."""
 
 _METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_ANYTIME = "95% confidence sequences over items for win rates; those of strengths assume a fixed number of items"
 _TOLERANCE, _LIMIT = 1e-9, 20_000
 # Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own tolerance is below the
 # rounding of its scores, and it iterates to the limit without gain.
@@ -171,6 +193,7 @@ def rankings(
     orders: Orders = 2,
     source_items: Mapping[str, str] = {},
     against: str = "",
+    until_decided: Collection[str] = (),
 ) -> tuple[Ranking, ...]:
     """Return one `Ranking` for each of `columns`, from its rows with a rival; other columns and systems are ignored.
 
@@ -188,7 +211,9 @@ def rankings(
     away from 0 is further out by what the added ties pull. If a system's items all agree, each counts as one win or
     loss.
 
-    If all systems met one only, name it `against`: the win rates of the others are then tested.
+    If all systems met one only, name it `against`: the win rates of the others are then tested. If items were asked
+    until these columns were decided, in the order of `source_items`, win rates have confidence sequences, and every
+    pair is tested in `until_decided`.
     """
     known = set(systems)
     rows: dict[str, list[Score | Failure]] = defaultdict(list)
@@ -196,22 +221,48 @@ def rankings(
     for row in every:
         if {row.system, row.rival} <= known:
             rows[row.column].append(row)
-    return tuple(
-        _ranking(name, rows[name], tuple(systems), orders, source_items=source_items, against=against)
-        for name in columns
-    )
+    pairs = {name: _collect_pairs(rows[name], tuple(systems), orders, source_items) for name in columns}
+    ranked = tuple(
+        _ranking(
+            name, pairs[name], tuple(systems), against=against, until_decided=bool(until_decided),
+            failed=sum(isinstance(row, Failure) for row in rows[name]),
+        )
+        for name in pairs
+    )  # fmt: skip
+    number = tests(len(known), against=bool(against)) * len(until_decided)
+    return _with_tests(ranked, pairs, until_decided, number) if until_decided else ranked
+
+
+def _with_tests(
+    ranked: Sequence[Ranking], pairs: Mapping[str, _Pairs], columns: Collection[str], number: int
+) -> tuple[Ranking, ...]:
+    """Return the rankings with anytime-valid tests in these columns, corrected for this number of tests."""
+    tested = {
+        ranking.column: _test_anytime(ranking, pairs[ranking.column]) if ranking.column in columns else []
+        for ranking in ranked
+    }
+    adjusted = iter(holm([test.estimate.p for column in tested.values() for test in column], number))
+    with_tests = []
+    for ranking in ranked:
+        corrected = tuple(replace(test, adjusted=next(adjusted)) for test in tested[ranking.column])
+        p = {test.system: test.adjusted for test in corrected if ranking.against}
+        standings = tuple(replace(standing, p=p.get(standing.system)) for standing in ranking.standings)
+        with_tests.append(replace(ranking, standings=standings, tests=corrected))
+    return tuple(with_tests)
+
+
+def _test_anytime(ranking: Ranking, pairs: _Pairs) -> list[PairTest]:
+    """Return the tests of all pairs of systems, or of each with `ranking.against`, without correction."""
+    against, order = ranking.against, [standing.system for standing in ranking.standings]
+    met = [(name, against) for name in order if name != against] if against else list(combinations(order, 2))
+    met = met if {*order} >= {name for pair in met for name in pair} else []
+    estimates = anytime.estimates(_preferences(pairs, met), 0.0, 1.0, TIE)
+    return [PairTest(*pair, e, None) for pair, e in zip(met, estimates, strict=True) if e is not None]
 
 
 def _ranking(
-    column: str,
-    rows: Sequence[Score | Failure],
-    systems: tuple[str, ...],
-    orders: Orders,
-    *,
-    source_items: Mapping[str, str],
-    against: str,
+    column: str, pairs: _Pairs, systems: tuple[str, ...], *, failed: int, against: str, until_decided: bool
 ) -> Ranking:
-    pairs = _collect_pairs(rows, systems, orders, source_items)
     size = max(1, len(pairs.systems))
     codes, cell_of_pair = np.unique(pairs.a * size + pairs.b, return_inverse=True)
     cells = _Cells(
@@ -222,9 +273,10 @@ def _ranking(
         np.bincount(cell_of_pair, minlength=len(codes)).astype(np.float64),
     )
     strengths = _fit_strengths(pairs, cells)
-    p_values = _test_against(pairs, against)
+    p_values = {} if until_decided else _test_against(pairs, against)
     standings = [
-        replace(_standing(pairs, at, column, strengths), p=p_values.get(name)) for at, name in enumerate(pairs.systems)
+        replace(_standing(pairs, at, column, strengths, until_decided=until_decided), p=p_values.get(name))
+        for at, name in enumerate(pairs.systems)
     ]
     rates: dict[tuple[str, str], tuple[float, int]] = {}
     for a, b, preferred, n_pairs in zip(cells.a, cells.b, cells.preferred, cells.n_pairs, strict=True):
@@ -244,10 +296,12 @@ def _ranking(
         tuple(tuple(n for _, n in row) for row in matrix),
         pairs=len(pairs.p),
         incomplete=pairs.incomplete,
-        failed=sum(isinstance(row, Failure) for row in rows),
+        failed=failed,
         flip_rate=_mean(pairs.flipped),
         position_bias=None if bias is None else bias - TIE,
-        method=_METHOD if bounded else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
+        method=(_ANYTIME if until_decided else _METHOD)
+        if bounded
+        else f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval",
         note=strengths.note,
         by_strength=by_strength,
         against=against,
@@ -258,17 +312,23 @@ def _test_against(pairs: _Pairs, against: str) -> dict[str, float | None]:
     """Return the corrected p of each other system's win rate against this one, over items; {} for none."""
     if against not in pairs.systems:
         return {}
-    rival = pairs.systems.index(against)
-    others = [at for at in range(len(pairs.systems)) if at != rival]
-    rows = np.full((len(others), int(pairs.item.max()) + 1), np.nan)
-    for row, at in zip(rows, others, strict=True):
-        met = ((pairs.a == at) & (pairs.b == rival)) | ((pairs.b == at) & (pairs.a == rival))
-        preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[met] - TIE
-        items, item_of_pair = np.unique(pairs.item[met], return_inverse=True)
-        row[items] = np.bincount(item_of_pair, preferred) / np.bincount(item_of_pair)
+    others = [name for name in pairs.systems if name != against]
+    rows = _preferences(pairs, [(name, against) for name in others]) - TIE
     n_flips = max(10_000, ceil(2 * len(others) / ALPHA))
     p_values = [estimate.p if estimate else None for estimate in mean_differences(rows, n_flips=n_flips)]
-    return dict(zip((pairs.systems[at] for at in others), holm(p_values), strict=True))
+    return dict(zip(others, holm(p_values), strict=True))
+
+
+def _preferences(pairs: _Pairs, met: Sequence[tuple[str, str]]) -> Floats:
+    """Return the mean preference for the first of two systems, pairs of systems × items, NaN if they did not meet."""
+    rows = np.full((len(met), int(pairs.item.max(initial=-1)) + 1), np.nan)
+    for row, (name, other) in zip(rows, met, strict=True):
+        at, rival = pairs.systems.index(name), pairs.systems.index(other)
+        chosen = ((pairs.a == at) & (pairs.b == rival)) | ((pairs.b == at) & (pairs.a == rival))
+        preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[chosen]
+        items, item_of_pair = np.unique(pairs.item[chosen], return_inverse=True)
+        row[items] = np.bincount(item_of_pair, preferred) / np.bincount(item_of_pair)
+    return rows
 
 
 Answers = list[Score | None]
@@ -305,7 +365,8 @@ def _collect_pairs(
     names = tuple(name for name in systems if name in present)
     at = {name: k for k, name in enumerate(names)}
     sources = {item: source_items.get(item, item) for item, _, _ in complete}
-    items = {source: k for k, source in enumerate(dict.fromkeys(sources.values()))}
+    ordered = [*(source for item, source in source_items.items() if item in sources), *sources.values()]
+    items = {source: k for k, source in enumerate(dict.fromkeys(ordered))}
     item, a, b = (
         np.array([(items[sources[item]], at[a], at[b]) for item, a, b in complete], dtype=np.intp).reshape(-1, 3).T
     )
@@ -355,18 +416,23 @@ def mean_over_items(values: Floats, items: Ints) -> Share:
     return Share(share, ends.low, ends.high, variance, len(known), ends.method)
 
 
-def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths) -> Standing:
+def _standing(pairs: _Pairs, at: int, column: str, strengths: _Strengths, *, until_decided: bool) -> Standing:
     involved = (pairs.a == at) | (pairs.b == at)
     preferred = np.where(pairs.a == at, pairs.p, 1 - pairs.p)[involved]
     size, rate = len(preferred), mean_over_items(preferred, pairs.item[involved])
+    low, high = rate.low, rate.high
+    if until_decided:
+        _, item_of_pair = np.unique(pairs.item[involved], return_inverse=True)
+        sequence = anytime.mean_estimate(np.bincount(item_of_pair, preferred) / np.bincount(item_of_pair), 0.0, 1.0)
+        low, high = sequence.low, sequence.high
     sign = np.sign(pairs.p - TIE)[involved] * np.where(pairs.a == at, 1, -1)[involved]
     ties = int(pairs.tied[involved].sum())
     return Standing(
         pairs.systems[at],
         column,
         rate.value,
-        rate.low,
-        rate.high,
+        low,
+        high,
         *strengths.with_interval(at, rate.items, None if rate.variance else size),
         n=size,
         wins=int((sign > 0).sum()),

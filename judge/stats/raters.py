@@ -13,8 +13,9 @@ from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats, Statistic
 from judge.stats.coefficients import average, of_pair, paired, share
-from judge.stats.correlation import NAMES, OVER, matrix
+from judge.stats.correlation import NAMES, OVER
 from judge.stats.paired_differences import mean_differences
+from judge.table import matrix
 
 _FAST = 1 / 3  # of the rater's own median time
 _MIN_SPEARMAN_TEXTS, _MIN_DRIFT_TEXTS = 3, 10

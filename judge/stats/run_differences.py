@@ -292,20 +292,16 @@ def _mean_changes(
         same = int(known.sum()) - up - down
         row = MeanChange(both.column.name, system, before, after, estimate, up, same, down)
         moved.append(row if both.column.kind == "metric" else _split(row, both.differences, changed, here))
-    corrected: dict[tuple[str, str], float | None] = {}
+    corrected: dict[tuple[str, str], MeanChange] = {}
     # All systems together are corrected over the columns, single ones over systems and columns. A row without any
     # difference is no test: its p is 1.
     for rows in ([row for row in moved if not row.system], [row for row in moved if row.system]):
         adjusted = holm([row.estimate.p if row.up + row.down else None for row in rows])
-        for row, p in zip(rows, adjusted, strict=True):
-            corrected[row.column, row.system] = 1.0 if p is None and row.estimate.p is not None else p
-    without_judge: dict[tuple[str, str], float | None] = {}
-    for rows in ([row for row in moved if not row.system], [row for row in moved if row.system]):
-        adjusted = holm([row.system_change.p if row.system_change else None for row in rows])
-        without_judge |= {(row.column, row.system): p for row, p in zip(rows, adjusted, strict=True)}
-    for row in moved:
-        key = row.column, row.system
-        yield replace(row, adjusted=corrected[key], system_adjusted=without_judge[key])
+        without_judge = holm([row.system_change.p if row.system_change else None for row in rows])
+        for row, p, own in zip(rows, adjusted, without_judge, strict=True):
+            p = 1.0 if p is None and row.estimate.p is not None else p
+            corrected[row.column, row.system] = replace(row, adjusted=p, system_adjusted=own)
+    yield from (corrected[row.column, row.system] for row in moved)
 
 
 def _split(row: MeanChange, differences: Floats, changed: Bools, here: slice) -> MeanChange:

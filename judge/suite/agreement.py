@@ -20,7 +20,6 @@ from judge.stats.correlation import (
     UNITS,
     CorrelationWithRatings,
     change_in_agreement,
-    matrix,
     usual_level,
 )
 from judge.stats.power import ALPHA, items_needed
@@ -39,6 +38,7 @@ from judge.suite.case import (
     worst,
 )
 from judge.suite.evidence import NEAR, CaseScores, Undecidable, format_estimate, needs
+from judge.table import matrix
 
 PLACES = 2
 _OVER: Mapping[Level, str] = {"document": "within items", "item": "over all texts", "system": "between systems' means"}

@@ -45,8 +45,9 @@ _PAGES = ("report.html", "report.md")
 class Baseline:
     """`before` is the run to compare with, `keep` the folder in which this run becomes the baseline; each may be None.
 
-    `before` has only texts that are the same in this run; `edited` also has those with another output, if there are
-    any. `warnings` belong into the summary: nothing is compared, or texts of the baseline are gone.
+    `before` has only texts that are the same in this run, and is None if there are none; `edited` also has those with
+    another output, if there are any. `changed` are all texts with another output or source. `warnings` belong into the
+    summary: nothing is compared, or texts of the baseline are gone.
     """
 
     before: Result | None = None
@@ -54,6 +55,12 @@ class Baseline:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     edited: Result | None = None
+    changed: frozenset[Text] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compare with."""
+        return self.before is None and self.edited is None
 
 
 def locate(
@@ -62,8 +69,8 @@ def locate(
     """Locate the baseline of a suite; `samples` are the texts that it scores.
 
     `folder` overrides the suite's own: the baseline is DIR/NAME, or DIR if that is a run. A new suite without a run in
-    it gets a warning. Edited texts, fewer than half, are left out with a note; texts of the baseline that are not among
-    the `known` ones get a warning.
+    it gets a warning. Texts with another source, fewer than half, are left out with a note; texts of the baseline that
+    are not among the `known` ones get a warning.
 
     Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder is missing or is not
     a scored run, and if it has other data; with `update` these are notes. Raises StorageError if it cannot be
@@ -104,9 +111,8 @@ def locate(
         before = load(place)
         if before.rankings or not columns(before):
             raise ConfigError(f"no text has a judge's score in {place}")
-        comparable, edited, notes = _compare_texts(before, samples)
         warnings = () if known is None or update else _warn_of_missing_texts(before, known)
-        return Baseline(comparable, keep, notes, warnings, edited)
+        return replace(_compare_texts(before, samples), keep=keep, warnings=warnings)
     except JudgeError as error:
         if not update:
             raise ConfigError(f"{where}: {error}; --update-baseline makes a new one") from error
@@ -134,10 +140,10 @@ def _check_folder(where: str, folder: Path) -> None:
         raise StorageError(f"{where}: {folder} holds a report that is not from judge; name another folder")
 
 
-def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, Result | None, tuple[str, ...]]:
-    """Return the baseline without edited texts, that with edited outputs if there are any, and notes.
+def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
+    """Return the baseline without changed texts, and with changed outputs.
 
-    Raises ConfigError if it has other data: no common text, or half of them were edited.
+    Raises ConfigError if it has other data: no common text, or another source for half of them.
     """
     text_before = {sample.key: _text(sample) for sample in before.table.samples}
     shared = [sample for sample in samples if _key(sample) in text_before]
@@ -145,18 +151,21 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> tuple[Result, R
         example = text_name(samples[0].item, samples[0].system)
         raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
     edited = {_key(sample): _text(sample) for sample in shared if text_before[_key(sample)] != _text(sample)}
-    some = f"{len(edited):,} of {plural(len(shared), 'text')}"
-    example = f", such as {text_name(*next(iter(edited)))}" if edited else ""
-    if 2 * len(edited) >= len(shared):
-        raise ConfigError(f"its data differ: {some} have another output or source{example}")
-    notes = [f"{some} edited{example}; only unchanged texts show whether the judge changed."] if edited else []
+    other_source = {key for key, (_, source) in edited.items() if text_before[key][1] != source}
+    total = plural(len(shared), "text")
+    if 2 * len(other_source) >= len(shared):
+        example = text_name(*next(key for key in edited if key in other_source))
+        raise ConfigError(f"its data differ: {len(other_source):,} of {total} have another source, such as {example}")
+    notes = []
+    if edited:
+        example = text_name(*next(iter(edited)))
+        only = "only unchanged texts show" if len(edited) < len(shared) else "no unchanged text shows"
+        notes.append(f"{len(edited):,} of {total} edited, such as {example}; {only} whether the judge changed.")
     if new := len(samples) - len(shared):
         notes.append(f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared with it.")
-    if not edited:
-        return before, None, tuple(notes)
-    other_source = {key for key, (_, source) in edited.items() if text_before[key][1] != source}
+    unchanged = _without(before, edited.keys()) if len(edited) < len(shared) else None
     with_edited = _without(before, other_source) if len(other_source) < len(edited) else None
-    return _without(before, edited.keys()), with_edited, tuple(notes)
+    return Baseline(unchanged, notes=tuple(notes), edited=with_edited, changed=frozenset(edited))
 
 
 def _without(result: Result, texts: Collection[Text]) -> Result:
@@ -196,7 +205,7 @@ class _MeanChange:
 
 
 def compare_with_baseline(
-    suite: Suite, result: Result, baseline: Result, runs: Runs, *, seed: int = 0
+    suite: Suite, result: Result, baseline: Result, runs: Runs, *, changed: Collection[Text] = (), seed: int = 0
 ) -> list[Verdict]:
     """Return one verdict for each criterion of `result`, except those whose mean a drift case limits.
 
@@ -204,15 +213,15 @@ def compare_with_baseline(
     is right is no regression. Without ratings, or with too few, it fails only if its scores are significantly worse: p
     after Holm is below .05 and the interval of the mean difference is on the worse side of 0. Both come from `runs`, or
     with fewer than six items from the draws; without a test, likeliest labels must flip. All texts with both scores
-    count. Without evidence, or on another scale, it is `undecided`, which fails only if the suite says so; it is an
-    `error` if fewer than half of the texts can be compared. A new criterion has no verdict. A drift case does not
-    replace the comparison with human ratings.
+    count but those that `changed`. Without evidence, or on another scale, it is `undecided`, which fails only if the
+    suite says so; it is an `error` if fewer than half of the texts can be compared. A new criterion has no verdict. A
+    drift case does not replace the comparison with human ratings.
     """
     first_rows = {row.column: row for row in reversed(runs.means)}  # the row of all systems comes first
     bounded = {case.stem() for case in suite.cases if case.bounds_mean}
     line = suite.lines.get("baseline", 1)
     in_baseline = columns(baseline).keys()
-    texts = [sample.key for sample in result.table.samples]
+    texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
     rows = {name: first_rows.get(column.name) for name, column in columns(result).items() if name in in_baseline}
     changes = {name: _mean_change(result, baseline, name, texts, row) for name, row in rows.items()}
     compared = {name: change for name, change in changes.items() if isinstance(change, _MeanChange)}
@@ -309,7 +318,8 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
     """Return a verdict for each criterion on the systems whose texts changed, without the judge's shift.
 
     `runs` compares the baseline, including edited outputs. A criterion fails if a system is significantly worse (p
-    after Holm below .05). It has no verdict if no change could be tested: too few changed or unchanged texts.
+    after Holm below .05). With too few unchanged texts to measure the judge's shift, the whole change is tested. It has
+    no verdict if no change could be tested: too few changed texts.
     """
     verdicts = []
     line = suite.lines.get("baseline", 1)
@@ -321,13 +331,19 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
             if row.column == column.name and row.system and (change := row.system_change)
             if row.system_adjusted is not None
         ]
-        if not tested:
+        whole_change = [
+            (sign * row.estimate.value * row.significant, row, row.estimate, row.adjusted)
+            for row in runs.means
+            if row.column == column.name and row.system and row.judge is None and row.adjusted is not None
+        ]
+        if not (tested or whole_change):
             continue
-        furthest, row, change, p = min(tested, key=lambda entry: entry[0])
+        furthest, row, change, p = min(tested or whole_change, key=lambda entry: entry[0])
         outcome = "worse" if furthest < 0 else "better" if furthest > 0 else "no significant change"
-        judge = (
-            f"{signed(row.estimate.value, decimals)}, of which the judge {format_change(row.judge or change, decimals)}"
-        )
+        judge = "of the system or of the judge: too few unchanged texts to tell"
+        if tested:
+            part = format_change(row.judge or change, decimals)
+            judge = f"{signed(row.estimate.value, decimals)}, of which the judge {part}"
         decision = Decision(
             "failed" if furthest < 0 else "passed",
             f"{one_line(row.system)}: {outcome} ({format_p(p)}); {judge}",

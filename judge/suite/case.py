@@ -225,7 +225,9 @@ class CaseContext:
     @property
     def pairwise(self) -> bool:
         """Whether the texts were compared in pairs; their items then have other names."""
-        return self.ranked is not None and bool(set(self.ranked.table.items) & self.by_item.keys())
+        return self.ranked is not None and bool(
+            {sample.item for sample in self.ranked.table.samples} & self.by_item.keys()
+        )
 
     def scored(self) -> CaseScores:
         """Return the rows of the texts' items. Raises Undecidable without texts and for a criterion without scores."""
@@ -339,10 +341,10 @@ class Case(Keys):
                     if len(known) <= _MAX_NAMES:
                         raise ConfigError(unknown_name_message(column, name, list(known)))
                     near = get_close_matches(name, known, n=1)
-                    message = unknown_name_message(column, name, [*near, *known][:_MAX_NAMES])
+                    message = unknown_name_message(column, name, [*dict.fromkeys([*near, *known])][:_MAX_NAMES])
                     raise ConfigError(f"{message.removesuffix(')')}, ...: {plural(len(known), column)})")
-        of_items = (sample for item in self.item or by_item for sample in by_item[item])
-        return [sample for sample in of_items if not self.systems or sample.system in self.systems]
+        of_items = {sample.key: sample for item in self.item or by_item for sample in by_item[item]}
+        return [sample for sample in of_items.values() if not self.systems or sample.system in self.systems]
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         """Raise ConfigError for an expectation that these texts or the criterion's scale cannot meet."""

@@ -17,7 +17,7 @@ import numpy as np
 from judge.core.format import first_names, format_interval, format_p, number, one_line, plural, signed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Sample, Score
 from judge.results.result import Result
-from judge.stats.agreement import label_values
+from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import Floats
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, needed
@@ -46,14 +46,6 @@ class ScoreEvidence:
 
 Parts = Sequence[tuple[float, ScoreEvidence]]
 """The terms of a weighted sum: each score's factor and its evidence."""
-
-
-def counts(column: Column) -> Mapping[str, float]:
-    """Return the value of each label of a column, empty if they are unknown.
-
-    A column without values does not say which of two labels is the high one; `flip_probability` does not depend on it.
-    """
-    return dict(zip(column.labels, column.values, strict=True)) if column.values else label_values(column)
 
 
 def shares(score: Score) -> dict[str, float]:
@@ -259,13 +251,23 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     return [MeanTest(e, sd, "item", items=len(items)) for e in mean_differences(rows, seed=seed) if e is not None]
 
 
-def item_means(texts: Iterable[Text], parts_of: Callable[[str, str], Parts]) -> list[Parts]:
-    """Return each item's mean over its systems, from the terms of each text; texts without terms are left out."""
+def item_means(
+    texts: Iterable[Text], parts_of: Callable[[str, str], Parts], source_items: Mapping[str, str]
+) -> list[Parts]:
+    """Return each item's mean over its texts, from the terms of each; texts without terms are left out.
+
+    `source_items` names the item of the data that a text's item is one of several generations for.
+    """
     by_item: dict[str, list[Parts]] = {}
     for item, system in texts:
         if parts := parts_of(item, system):
-            by_item.setdefault(item, []).append(parts)
-    return [[(c / len(each), evidence) for parts in each for c, evidence in parts] for each in by_item.values()]
+            by_item.setdefault(source_items.get(item, item), []).append(parts)
+    return [mean_of(each) for each in by_item.values()]
+
+
+def mean_of(texts: Sequence[Parts]) -> Parts:
+    """Return the terms of a mean over texts, each with its terms."""
+    return [(c / len(texts), evidence) for parts in texts for c, evidence in parts]
 
 
 def values(items: Sequence[Parts]) -> Floats:
@@ -322,6 +324,7 @@ class CaseScores:
     result: Result
     column: Column
     judges: Sequence[Column]
+    source_items: Mapping[str, str] = field(default_factory=dict)
     rows: dict[tuple[str, str, str], dict[str, Row]] = field(default_factory=dict)
 
     @classmethod
@@ -331,7 +334,7 @@ class CaseScores:
         if result is None or column is None:
             raise Undecidable(f"{one_line(criterion)} was not judged in this run")
         judges = [judge for judge in result.table.columns if judge.judge and judge.criterion == criterion]
-        case_scores = cls(result, column, judges)
+        case_scores = cls(result, column, judges, {s.item: s.cluster for s in result.table.samples if s.cluster})
         names, wanted_items = {judge.name for judge in (column, *judges)}, frozenset(items)
         rows: Iterable[Row] = chain(*map(result.table.column_scores, names), result.table.failures)
         for row in rows:
@@ -370,7 +373,7 @@ class CaseScores:
     def parts(self, item: str, system: str, rival: str = "") -> Parts:
         """Return the terms of a score, one per judge of a panel's mean; empty without a score."""
         scored = self.each(item, system, rival)
-        return [(1 / len(scored), reading(score, counts(column))) for score, column in scored]
+        return [(1 / len(scored), reading(score, values_by_label(column))) for score, column in scored]
 
     def passes(self, item: str, system: str) -> Parts:
         """Return 1 for a text that passes and 0 for any other; empty without a score. Raises Undecidable."""
@@ -381,21 +384,32 @@ class CaseScores:
         passed = float(self.column.passes(score.value) or 0)
         return [(1.0, ScoreEvidence(passed, passed, passed))]
 
-    def difference(self, item: str, better: str, worse: str) -> Parts:
-        """Return the terms of `better` minus `worse`, turned if lower is better; empty if one is missing."""
-        sides = [(1, self.parts(item, better)), (-1, self.parts(item, worse))]
+    def difference(self, items: Sequence[str], better: str, worse: str) -> Parts:
+        """Return the terms of `better` minus `worse`, turned if lower is better; empty if one is missing.
+
+        Several generations, each an item here, have their mean.
+        """
+        sides = [
+            (sign, mean_of([parts for item in items if (parts := self.parts(item, system))]))
+            for sign, system in ((1, better), (-1, worse))
+        ]
         sign = -1 if self.column.better == "lower" else 1
         if not all(parts for _, parts in sides):
             return []
         return [(sign * side * c, evidence) for side, parts in sides for c, evidence in parts]
 
-    def preference(self, item: str, better: str, worse: str) -> Parts:
-        """Return the terms of the preference for `better` (0–1), the mean of both orders; empty if one is missing."""
-        first, second = self.parts(item, better, worse), self.parts(item, worse, better)
-        if not (first and second):
-            return []
-        both = [(sign * c / 2, evidence) for sign, parts in ((1, first), (-1, second)) for c, evidence in parts]
-        return [*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))]
+    def preference(self, items: Sequence[str], better: str, worse: str) -> Parts:
+        """Return the terms of the preference for `better` (0–1), the mean of both orders; empty if one is missing.
+
+        Several generations, each an item here, have their mean.
+        """
+        preferences = []
+        for item in items:
+            first, second = self.parts(item, better, worse), self.parts(item, worse, better)
+            if first and second:
+                both = [(sign * c / 2, evidence) for sign, parts in ((1, first), (-1, second)) for c, evidence in parts]
+                preferences.append([*both, (0.5, ScoreEvidence(1.0, 1.0, 1.0))])
+        return mean_of(preferences)
 
     def shares(self, item: str, system: str) -> dict[str, float]:
         """Return the probability of each label in a single reply, averaged over a panel, in the scale's order.
@@ -464,7 +478,7 @@ class PairedRuns:
             before, after = self.before.parts(item, system), self.after.parts(item, system)
             return [*after, *((-c, evidence) for c, evidence in before)]
 
-        return item_means(self.texts, change)
+        return item_means(self.texts, change, self.after.source_items)
 
     @property
     def some(self) -> str:
@@ -474,7 +488,7 @@ class PairedRuns:
 
     def mean_before(self) -> float:
         """Return the mean of the items' means in the baseline."""
-        return float(values(item_means(self.texts, self.before.parts)).mean())
+        return float(values(item_means(self.texts, self.before.parts, self.after.source_items)).mean())
 
     def changed(self) -> str:
         """Write `24 of 36 labels flipped`, or how many scores changed if no label did; empty if none changed."""

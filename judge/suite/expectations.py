@@ -183,10 +183,12 @@ class Order(Case):
         """Return the texts of items that have both."""
         better, worse = self.systems
         matching = self.matching(by_item, systems)
-        there = {sample.key for sample in matching}
+        there = {(item, sample.system) for sample in matching for item in (sample.item, sample.source_item)}
         if lone := next((item for item in self.item for system in self.systems if (item, system) not in there), ""):
             raise ConfigError(f"item {lone!r} does not have texts of both {better!r} and {worse!r}")
-        matching = [sample for sample in matching if {(sample.item, better), (sample.item, worse)} <= there]
+        matching = [
+            sample for sample in matching if {(sample.source_item, better), (sample.source_item, worse)} <= there
+        ]
         if not matching:
             raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
         return matching
@@ -212,20 +214,33 @@ class Order(Case):
     def decide(self, context: CaseContext) -> Decision:
         scored, pairwise = context.scored(), context.pairwise
         better, worse = self.systems
-        both = [item for item, systems in context.by_item.items() if {better, worse} <= {*systems}]
+        groups: dict[str, list[str]] = {}  # the generations of each item of the data
+        for item in context.by_item:
+            groups.setdefault(scored.source_items.get(item, item), []).append(item)
+        both = {
+            name: items
+            for name, items in groups.items()
+            if {better, worse} <= {system for item in items for system in context.by_item[item]}
+        }
         if not both:
             raise Undecidable(f"no item has texts of both {display_name(better)} and {display_name(worse)}")
         parts_of = scored.preference if pairwise else scored.difference
-        items = {item: parts for item in both if (parts := parts_of(item, better, worse))}
+        items = {name: parts for name, group in both.items() if (parts := parts_of(group, better, worse))}
         rows = [(better, worse), (worse, better)] if pairwise else [(better, ""), (worse, "")]
-        lost = [(i, *row) for i in both if i not in items for row in rows if scored.score(i, *row) is None]
+        lost = [
+            (item, *row)
+            for name in both.keys() - items.keys()
+            for item in both[name]
+            for row in rows
+            if row[0] in context.by_item[item] and scored.score(item, *row) is None
+        ]
         lacking, detail = scored.describe_missing(lost, fatal=not items)
         even = _EVEN if pairwise else 0.0
         margin, zero = mean([*items.values()], even + self.margin, even, seed=context.seed)
         estimate = margin.moved(even + self.margin)
         flips = ""
         if pairwise:
-            answers = [verdict(*(scored.score(item, *row) for row in rows)) for item in items]
+            answers = [verdict(*(scored.score(item, *row) for row in rows)) for name in items for item in both[name]]
             if n_flips := sum(answer.flipped is True for answer in answers):
                 flips = f"the order shown changed {n_flips:,} of {plural(len(answers), 'answer')}"
         side = _side(margin)

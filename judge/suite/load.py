@@ -252,7 +252,8 @@ def collect_samples(suite: Suite, data: Sequence[Sample], criteria: Mapping[str,
     data = list(ledger.withhold(data, seen))
     by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in data:
-        by_item[sample.item].append(sample)
+        for item in dict.fromkeys((sample.source_item, sample.item)):  # `doc-1` and its generation `doc-1 (2)`
+            by_item[item].append(sample)
     systems = {sample.system: None for sample in data}
     position = {sample.key: place for place, sample in enumerate(data)}
     texts_asked: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}

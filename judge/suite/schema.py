@@ -256,15 +256,11 @@ class YamlSource(Mistakes):
             elif isinstance(node, yaml.SequenceNode):
                 ahead += node.value
             else:
-                names: set[str] = set()
                 for key, value in node.value:
-                    line = key.start_mark.line + 1
                     if key.tag not in (_TEXT, _MERGE):
                         name = one_line(str(key.value), 40)
-                        self.add(f"the key {name}: YAML does not read it as text; put it in quotes", line)
-                    elif key.tag == _TEXT and key.value in names:
-                        self.add(f"{key.value} occurs twice", line)
-                    names.add(str(key.value))
+                        message = f"the key {name}: YAML does not read it as text; put it in quotes"
+                        self.add(message, key.start_mark.line + 1)
                     ahead.append(value)
 
     def checked(self, model: type[M], values: Mapping[str, Any]) -> M:

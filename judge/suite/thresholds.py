@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line, percent
 from judge.core.records import Criterion, Estimate, Sample
+from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import mean_estimate, wilson_interval
 from judge.suite.case import (
     AnyOf,
@@ -33,7 +34,6 @@ from judge.suite.evidence import (
     CaseScores,
     MeanTest,
     Text,
-    counts,
     flip_probability,
     format_estimate,
     item_means,
@@ -99,7 +99,7 @@ class ScoreRange(Case):
     def decide(self, context: CaseContext) -> Decision:
         scored = context.scored()
         lacking, detail = scored.missing_texts(context.texts)
-        items = item_means(context.texts, scored.parts)
+        items = item_means(context.texts, scored.parts, scored.source_items)
         lone = context.texts[0] if len(context.texts) == 1 else None
         ends = self.expect.ends
         means = mean(items, *(end for end, _ in ends), seed=context.seed)
@@ -127,7 +127,8 @@ class ScoreRange(Case):
     def _flakiness(self, scored: CaseScores, text: Text, estimate: Estimate) -> tuple[float | None, str]:
         """Return the share of single replies that would turn the verdict, if it is neither small nor nearly all."""
         each = [
-            flip_probability(score, self.expect.__contains__, counts(column)) for score, column in scored.each(*text)
+            flip_probability(score, self.expect.__contains__, values_by_label(column))
+            for score, column in scored.each(*text)
         ]
         known = [p for p in each if p is not None]
         if not known or len(known) < len(each):
@@ -220,7 +221,7 @@ class PassRate(Case):
         """Decide by Wilson's interval over the items; fewer than five have none and decide by their own share."""
         scored, least = context.scored(), self.pass_rate.min
         lacking, detail = scored.missing_texts(context.texts)
-        shares = values(item_means(context.texts, scored.passes))
+        shares = values(item_means(context.texts, scored.passes, scored.source_items))
         estimate = mean_estimate(shares, 0.0, 1.0)
         sd = (float(shares.std(ddof=1)) if len(shares) > 1 else 0.0) or sqrt(least * (1 - least))
         test = MeanTest(estimate, sd, "item", items=len(shares))

@@ -352,6 +352,17 @@ def sentences(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+def sentence_spans(whole: str) -> list[tuple[int, int]]:
+    """Return the places of the sentences of each line, in order, without white space around them."""
+    places, end = [], 0
+    for line in whole.split("\n"):
+        for sentence in sentences(line):
+            start = whole.index(sentence, end)
+            end = start + len(sentence)
+            places.append((start, end))
+    return places
+
+
 def _split_at_stops(line: str) -> Iterator[str]:
     start, held = 0, _quoted_spans(line)
     for match in _CANDIDATE.finditer(line):

@@ -107,6 +107,7 @@ def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:
     for format in ("markdown", "latex"):
         text = leaning_card.report(format)
         assert all(change in text for change in ("shuffled sentences", "fake form", "verbosity: duplicated text"))
+    assert leaning_card.verdicts[0].split("(")[0].split(" ")[0] in leaning_card._repr_html_()
     full = leaning_card.report(full=True)
     assert [line for line in full.split("\n") if line in ("Sensitivity", "Injection", "Bias", "Skipped", "Method")] == [
         "Sensitivity", "Injection", "Bias", "Skipped", "Method",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from judge import criteria, text
-from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, Attack, best_label, inject
+from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, best_label, inject
 from judge.core.records import Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer
@@ -19,7 +19,7 @@ OUTPUTS: dict[str, str] = {
     "ko": "전차 노선은 5월에 열리며 항구 앞을 지난다.", "zh": "有轨电车五月开通，途经港口。",
 }  # fmt: skip
 SCALES = [Scale.integers(1, 5), Scale(("pass", "fail"), (1.0, 0.0)), Scale.integers(-2, 2)]
-every_attack = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+every_attack = pytest.mark.parametrize("attack", ATTACKS)
 every_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
@@ -28,7 +28,7 @@ def sample(language: str) -> Sample:
 
 
 def test_names_are_unique_among_changes_too() -> None:
-    names = [one.name for one in (*ATTACKS, *CHANGES, *NEUTRAL)]
+    names = [*ATTACKS, *(change.name for change in (*CHANGES, *NEUTRAL))]
     assert len(set(names)) == len(names)
 
 
@@ -37,17 +37,15 @@ def test_names_are_unique_among_changes_too() -> None:
 )
 @every_language
 @every_attack
-def test_the_text_is_whole_and_the_top_label_is_asked_for(
-    attack: Attack, language: str, scale: Scale, label: str
-) -> None:
+def test_the_text_is_whole_and_the_top_label_is_asked_for(attack: str, language: str, scale: Scale, label: str) -> None:
     assert best_label(scale) == label
     found = inject(sample(language), attack, scale, language)
-    assert (found.item, found.system, found.source) == ("a", attack.name, "A source.")
+    assert (found.item, found.system, found.source) == ("a", attack, "A source.")
     assert (found.human, found.ratings) == ({}, {})
     before, whole, after = found.output.partition(OUTPUTS[language])
     assert whole
     assert bool(before) != bool(after)
-    assert (label in before + after) == (attack.name != CONTROL)
+    assert (label in before + after) == (attack != CONTROL)
     assert "{" not in (before + after).replace('{"score"', "")
 
 
@@ -58,13 +56,13 @@ def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> 
         if language != "en":
             added = "".join(letter for letter in added if not letter.isascii()) or added
         same = text.detect_language([added]) == language and "Hinweis" not in added
-        assert same == (attack.name != "in another language"), attack.name
+        assert same == (attack != "in another language"), attack
 
 
 @every_language
 def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
     lengths = {
-        attack.name: len(inject(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
+        attack: len(inject(sample(language), attack, SCALES[0], language).output) - len(OUTPUTS[language])
         for attack in ATTACKS
     }
     own = lengths.pop(CONTROL)
@@ -73,16 +71,14 @@ def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
 
 @every_language
 def test_the_fake_form_holds_the_score_as_json(language: str) -> None:
-    form = next(attack for attack in ATTACKS if attack.name == "fake form")
-    last = inject(sample(language), form, SCALES[1], language).output.splitlines()[-1]
+    last = inject(sample(language), "fake form", SCALES[1], language).output.splitlines()[-1]
     assert json.loads(last) == {"score": "pass"}
 
 
 @every_language
 def test_the_fake_mark_is_not_the_one_around_the_text(language: str) -> None:
     criterion = criteria.load("fluency", language=language)
-    fake = next(attack for attack in ATTACKS if attack.name == "fake closing mark")
-    output = inject(sample(language), fake, criterion.scale, language).output
+    output = inject(sample(language), "fake closing mark", criterion.scale, language).output
     prompt = Renderer(criterion, template_bodies(criterion)).render(Sample("a", "s", output, "A source."))
     shown = prompt.messages[-1]["content"]
     mark = fence_digest(output)

@@ -170,7 +170,7 @@ def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any
 
 
 def test_a_run_in_the_background_can_be_ended(
-    folder: Path, chat_server: Any, make_completion: Any, until: Callable[..., None]
+    folder: Path, chat_server: Any, make_completion: Any, wait_until: Callable[..., None]
 ) -> None:
     """A shell starts `judge run … &` with Ctrl-C ignored; SIGTERM must end it all the same."""
 
@@ -183,7 +183,7 @@ def test_a_run_in_the_background_can_be_ended(
     ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from judge.cli import main; main()"
     args = ["run", "many.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "fluency_5"]
     child = subprocess.Popen([sys.executable, "-c", ignoring, *args, "--metrics", "none"], stderr=subprocess.PIPE)
-    until(lambda: len(chat_server.bodies) >= 10 or child.poll() is not None)
+    wait_until(lambda: len(chat_server.bodies) >= 10 or child.poll() is not None)
     child.terminate()
     child.communicate(timeout=60)
     assert child.returncode == 130
@@ -294,7 +294,7 @@ def test_a_second_run_asks_nothing(
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals,
-    until: Callable[..., None],
+    wait_until: Callable[..., None],
 ) -> None:  # fmt: skip
     rows = [{"item": str(i), "output": f"Text {i}."} for i in range(400)]
     write(folder / "many.jsonl", "\n".join(map(json.dumps, rows)))
@@ -309,7 +309,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     child = subprocess.Popen(
         [*COMMAND, *args], stderr=subprocess.PIPE, text=True, env=os.environ | {"JUDGE_CACHE": "cache"}
     )
-    until(lambda: len(chat_server.bodies) >= 100 or child.poll() is not None)
+    wait_until(lambda: len(chat_server.bodies) >= 100 or child.poll() is not None)
     child.send_signal(how)
     _, said = child.communicate(timeout=60)
     answered = len(chat_server.bodies)
@@ -405,7 +405,7 @@ def test_examples_on_the_command_line(folder: Path, command: Callable[..., Any])
 
 
 def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
-    folder: Path, chat_server: Any, until: Callable[..., None]
+    folder: Path, chat_server: Any, wait_until: Callable[..., None]
 ) -> None:
     over = threading.Event()
 
@@ -417,7 +417,7 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     args = ["run", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--criteria", "relevance"]
     child = subprocess.Popen([*COMMAND, *args, "--metrics", "none"], stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None
-    until(lambda: chat_server.bodies or child.poll() is not None)
+    wait_until(lambda: chat_server.bodies or child.poll() is not None)
     child.send_signal(signal.SIGINT)
     while "in flight" not in child.stderr.readline():
         assert child.poll() is None

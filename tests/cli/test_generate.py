@@ -166,7 +166,7 @@ def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> N
     for cached in (0, 2):
         assert command("run", "run.yaml", "--out", "out", "--force", "--cache", "cache").code == 0
         requests = judge.load_result("out").info["systems"]["long"]["requests"]
-        assert requests == {"sent": 2 - cached, "cached": cached}
+        assert requests == requests | {"sent": 2 - cached, "cached": cached}
 
 
 def test_a_recording_answers_the_generation_too(project: Path, command: Callable[..., Any]) -> None:
@@ -186,7 +186,15 @@ def test_a_recording_answers_the_generation_too(project: Path, command: Callable
         ("long.jinja", "{{ topic }}", "{{ topic ", "long.jinja:3"),
         ("long.jinja", "{{ topic }}", "{{ ''.__class__.__mro__ }}", "long.jinja:1"),
         ("run.yaml", "long.jinja", "lng.jinja", "lng.jinja: no such file"),
-        ("run.yaml", "{prompt: short.jinja, model", "{prompt: short.jinja, modle", "run.yaml:2: systems"),
+        ("run.yaml", "{prompt: short.jinja, model", "{prompt: short.jinja, modle", "short: unknown key 'modle'"),
+        (
+            "run.yaml",
+            "{prompt: short.jinja, model:",
+            "{prompt: short.jinja, system:",
+            "run.yaml:2: systems: short: write",
+        ),
+        ("run.yaml", "short.jinja,", "short.jinja, generations: 0,", "short: generations: input should be greater"),
+        ("run.yaml", "criteria: [relevance]", "criteria: [relevnace]", "did you mean 'relevance'?"),
         ("run.yaml", "  lead: lead.jsonl\n", "  lead: missing.jsonl\n", "missing.jsonl"),
         ("lead.jsonl", '"pool"', '"pol"', "2 judged"),
     ],
@@ -202,6 +210,7 @@ def test_mistakes_are_told_before_anything_is_paid(
     else:
         assert done.code == 2
         assert words in done.err
+        assert "generating: " not in done.err
 
 
 def test_in_python(project: Path) -> None:
@@ -279,8 +288,72 @@ def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any
     assert "1 output could not be generated; the first is of short for item tram" in done.err
 
 
+def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
+    """Systems may differ in their number of generations; neither a case nor a table counts these as items."""
+    once = "short.jinja, model: scripted/writer.yaml"
+    replaced(project / "run.yaml", once, f"{once}, temperature: 1, generations: 3")
+    cases = """\
+cases:
+  - {criterion: relevance, better: long, worse: short, margin: -3}
+  - {criterion: relevance, item: tram, better: lead, worse: short, margin: -3}
+  - {criterion: relevance, item: tram, system: short, expect: {max: 4.5}}
+"""
+    text = (project / "run.yaml").read_text(encoding="utf-8").replace("metrics: none\n", "")
+    (project / "s.judge.yaml").write_text(text + cases, encoding="utf-8")
+    done = command("test", "s.judge.yaml", "--no-cache", "--full")
+    assert done.code == 0, done.out + done.err
+    done = command("run", "run.yaml", "--no-cache", "--out", "out")
+    assert done.code == 0, done.err
+    assert "2/6" not in done.out
+    assert "Not every system" not in done.out
+
+
 def test_against_an_unknown_system_no_output_is_generated(project: Path, command: Callable[..., Any]) -> None:
     done = command("run", "run.yaml", "--against", "shrot", "--record", "calls.jsonl")
     assert done.code == 2
     assert "--against shrot: unknown system 'shrot'; did you mean 'short'?" in done.err
     assert not (project / "calls.jsonl").exists()
+
+
+def test_what_a_suite_generates_is_shown_counted_and_kept(project: Path, command: Callable[..., Any]) -> None:
+    (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
+    done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs")
+    assert done.code == 0, done.err
+    assert "generating: 4/4 outputs" in done.err
+    info = judge.load_result("runs/s").info
+    assert info["requests"]["answered"] == 4 + info["judges"]["judge.yaml"]["requests"]["answered"]
+    assert info["systems"]["long"]["requests"]["answered"] == 2
+    assert len((project / "runs/s/outputs.jsonl").read_text("utf-8").splitlines()) == 4
+
+
+def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> None:
+    done = command("run", "run.yaml")
+    assert "generating the outputs of long, short and lead" in done.err
+    assert "generating: 4/4 outputs" in done.err
+    assert "done: 6/6 judgments" in done.err
+    lines: list[str] = []
+    rows = [json.loads(line) for line in ARTICLES.splitlines()]
+    systems: Any = {"long": {"prompt": "long.jinja", "model": "scripted/writer.yaml"}}
+
+    def watch(progress: Any) -> None:
+        lines.append(f"{progress.stage} {progress.done}/{progress.total} {progress.unit}")
+
+    judge.evaluate(rows, ["relevance"], model="scripted/judge.yaml", systems=systems, metrics=[], progress=watch)
+    assert lines[-1] == "done 2/2 judgment"
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_plan_knows_how_long_texts_of_a_script_are(
+    project: Path, command: Callable[..., Any], language: str
+) -> None:
+    """An output that is not written yet has at most 100 tokens, which are fewer characters of Japanese."""
+    text = {"en": "The tram runs again. ", "ja": "市電は月曜から走ります。"}[language] * 100
+    (project / "articles.jsonl").write_text(json.dumps({"item": "a", "source": text, "topic": "t"}), encoding="utf-8")
+    (project / "none.jinja").write_text("---\nscale: [1, 5]\n---\nGrade this: {{ output }}\n", encoding="utf-8")
+    run = RUN.replace("  lead: lead.jsonl\n", "").replace("scripted/writer.yaml", "m, max_tokens: 100")
+    (project / "run.yaml").write_text(run.replace("relevance", "none.jinja"), encoding="utf-8")
+    done = command("plan", "run.yaml", "--base-url", "http://127.0.0.1:9/v1", "--json", "--no-cache")
+    assert done.code == 0, done.err
+    *_, grades = json.loads(done.out)["judges"]
+    assert grades["total"]["requests"] == 2
+    assert 210 <= grades["total"]["read"] <= 270

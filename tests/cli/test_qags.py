@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from rich.cells import cell_len
 
 from judge.results.result import load
@@ -69,6 +70,83 @@ def test_japanese_questions_differ_in_80_columns(judge: Callable[..., Any], monk
     assert "…" in "".join(lines)
     gaps = [line for line in lines if "____" in line]
     assert len(gaps) == len(set(gaps)) > 5
+
+
+class Story(NamedTuple):
+    """A source, an output, and what a judge replies: themes with their questions and the answers from both texts."""
+
+    listing: str
+    asking: str
+    source: str
+    output: str
+    lines: dict[str, tuple[str, str, str]]
+    f1: list[float]
+
+
+STORIES = {
+    "ja": Story(
+        "挙げてください",
+        "問いを一つ作って",
+        "駅の北口に古い郵便局がある。その裏で小さい喫茶店を見つけた。",
+        "古い郵便局の裏に喫茶店がある。店主は元教師だ。",
+        {
+            "郵便局": ("喫茶店は何の裏にありますか？", "古い郵便局", "郵便局"),
+            "喫茶店": ("郵便局の裏には何がありますか？", "小さい喫茶店", "喫茶店"),
+            "元教師": ("喫茶店の店主は以前何をしていましたか？", "回答不能", "元教師"),
+        },
+        [6 / 8, 6 / 9, 0],
+    ),
+    "ko": Story(
+        "모두 적어 주십시오",
+        "질문을 하나 만들어",
+        "역 북쪽에 오래된 우체국이 있다. 그 뒤에서 작은 찻집을 발견했다.",
+        "오래된 우체국 뒤에 찻집이 있다. 주인은 전직 교사다.",
+        {
+            "우체국": ("찻집은 무엇의 뒤에 있습니까?", "오래된 우체국", "우체국"),
+            "찻집": ("우체국 뒤에는 무엇이 있습니까?", "작은 찻집", "찻집"),
+            "전직 교사": ("찻집 주인은 예전에 무슨 일을 했습니까?", "답할 수 없음", "전직 교사"),
+        },
+        [6 / 9, 4 / 6, 0],
+    ),
+    "zh": Story(
+        "请列出",
+        "请写出一个问题",
+        "车站北口有一家老邮局。在它后面发现了一家小茶馆。",
+        "老邮局后面有茶馆。店主当过教师。",
+        {
+            "邮局": ("茶馆在什么后面？", "老邮局", "邮局"),
+            "茶馆": ("邮局后面有什么？", "小茶馆", "茶馆"),
+            "教师": ("茶馆的店主以前做什么工作？", "无法回答", "教师"),
+        },
+        [4 / 5, 4 / 5, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("language", STORIES)
+def test_a_scripted_judge_in_japanese_korean_and_chinese(
+    language: str, judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listing, asking, source, output, lines, f1 = STORIES[language]
+    rules: list[dict[str, Any]] = [{"when": [listing, output], "reply": "\n".join(lines)}]
+    for theme, (question, from_source, from_output) in lines.items():
+        rules.append({"when": [asking, f"\n{theme}\n</answer"], "reply": question})
+        rules.append({"when": [question, source], "reply": from_source})
+        rules.append({"when": [question, output], "reply": f"{from_output}。"})
+    Path("script.yaml").write_text(yaml.safe_dump(rules, allow_unicode=True), "utf-8")
+    row = {"item": "cafe", "system": "x", "source": source, "output": output}
+    Path("data.jsonl").write_text(json.dumps(row, ensure_ascii=False), "utf-8")
+    done = judge(*MEASURED, "qags", "--set", "qags.backend=llm", "--model", "scripted/script.yaml")
+    assert done.code == 0, done.err
+    assert load("r").estimates["x", "qags_f1"].value == pytest.approx(sum(f1) / 3)
+    shown = judge("report", "r", "--item", "cafe").out.splitlines()
+    head = next(n for n, line in enumerate(shown) if line.startswith("theme"))
+    starts = [cell_len(shown[head].partition(name)[0]) for name in ("question", "from source", "similarity")]
+    for (theme, (question, from_source, _)), value in zip(lines.items(), f1, strict=True):
+        (line,) = (line for line in shown[head + 1 :] if line.startswith(f"{theme} "))  # a long question goes on below
+        cells = question[:5], f"  {from_source if value else '–'}", f"  {value:.2f}"
+        assert [cell_len(line.partition(cell)[0]) for cell in cells] == [starts[0], starts[1] - 2, starts[2] - 2]
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -142,7 +220,7 @@ def test_what_the_judge_refused_fails_the_output_and_is_shown(
     (output,) = json.loads(judge("report", "r", "--item", "two", "--json").out)["outputs"]
     (failure,) = output["failures"]
     assert "for 1 of 1 theme the judge gave no question or answer" in failure["message"]
-    assert output["questions"][0]["similarity"].startswith("left out: Refused")
+    assert output["questions"][0]["left_out"].startswith("Refused")
     shown = " ".join(judge("report", "r", "--item", "two").out.split())
     assert "failed" in shown
     assert "flagged" in shown

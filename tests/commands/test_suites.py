@@ -423,10 +423,10 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     path = suite(WATCHED)
     one(path, update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
-    Path("data.jsonl").write_text(data.replace('"output": "y ', '"output": "no y '), encoding="utf-8")
+    Path("data.jsonl").write_text(data.replace("is to be mended", "was mended"), encoding="utf-8")
     message = (
-        r"^one\.judge\.yaml:3: baseline: its data differ: 8 of 16 texts have another output or source, such as item "
-        r"'bridge' of system 'y'; --update-baseline makes a new one$"
+        r"^one\.judge\.yaml:3: baseline: its data differ: 16 of 16 texts have another source, such as item "
+        r"'bridge' of system 'x'; --update-baseline makes a new one$"
     )
     with pytest.raises(ConfigError, match=message):
         one(path)
@@ -435,7 +435,7 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     renewed = one(path, update_baseline=True)
     assert renewed.passed
     assert renewed.comparison is None
-    assert "of system 'y'; 1 case of drift not judged" in renewed.notes[-2]
+    assert "of system 'x'; 1 case of drift not judged" in renewed.notes[-2]
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
     with pytest.raises(ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
@@ -449,7 +449,7 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     low = ScriptedProvider(lambda request: "1" if "roof!" in request.messages[0]["content"] else "4")
     edited = one(path, low)
     found = verdicts(edited)
-    assert found["fluency_5 against the baseline"].reason == "the same; on 7 of 8 texts"
+    assert found["fluency_5 against the baseline"].reason == "the same"
     assert found["same"].found == "0.00"
     assert edited.notes[-1] == (
         "1 of 16 texts edited, such as item 'roof' of system 'x'; only unchanged texts show whether the judge changed."
@@ -496,6 +496,54 @@ def test_changed_texts_are_compared_without_the_judges_shift(
     assert found["fluency_5 of changed texts against the baseline"].reason == reason
     judged = found["fluency_5 against the baseline"].reason
     assert ("same texts: the judge changed" in judged) == (old_grade == "3")
+
+
+@pytest.mark.parametrize(
+    ("grade", "systems", "status", "reason"),
+    [
+        ("3", "vwx", "failed", "v: worse (p = 0.023); −1.00, of which the judge 0.00"),
+        (
+            "3",
+            "vwxyz",
+            "failed",
+            "v: worse (p = 0.039); of the system or of the judge: too few unchanged texts to tell",
+        ),
+        (
+            "5",
+            "vwxyz",
+            "passed",
+            "v: better (p = 0.039); of the system or of the judge: too few unchanged texts to tell",
+        ),
+    ],
+)
+def test_a_changed_prompt_of_a_system_is_compared(
+    folder: Path, grade: str, systems: str, status: str, reason: str
+) -> None:
+    """Half of the texts or more have another output: the judge's shift is measured on the others, if there are any."""
+
+    def write(new: str) -> None:
+        rows = [
+            {"item": f"i{n}", "system": s, "source": "Mend it.", "output": f"{'new' if s in new else 'old'} {s} {n}"}
+            for n in range(8)
+            for s in "vwxyz"
+        ]
+        Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    cases = "  - {name: same, criterion: fluency_5, drift: {max_shift: 0.2}}\n"
+    cases += "  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
+    path = suite(f"data: data.jsonl\nbaseline: kept\ncases:\n{cases}")
+    write("")
+    one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
+    write(systems)
+    outcome = one(path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4"))
+    found = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
+    assert (found.status, found.reason) == (status, reason)
+    assert outcome.passed == (status == "passed")
+    if systems == "vwxyz":
+        assert "1 case of drift not judged: all the texts were edited." in outcome.notes
+        assert "40 of 40 texts edited, such as item 'i0' of system 'v'; no unchanged text shows" in outcome.notes[-2]
+    else:
+        assert verdicts(outcome)["same"].found == "0.00"
 
 
 def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:

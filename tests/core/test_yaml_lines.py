@@ -23,6 +23,12 @@ def test_keys_that_are_merged_in_may_stand_again() -> None:
     assert raised.value.line == 3
 
 
+def test_a_key_below_another_stands_once_too() -> None:
+    with pytest.raises(Twice, match="short stands here for the second time") as raised:
+        yaml_lines.values("systems:\n  short: {model: a}\n  short: {model: b}\n")
+    assert raised.value.line == 3
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[1, 2]", "word"])
 def test_what_has_no_keys_is_none(text: str) -> None:
     assert yaml_lines.keys(text) is None

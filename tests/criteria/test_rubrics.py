@@ -69,7 +69,6 @@ def test_levels_are_shown_in_the_order_of_the_scale(header: str, labels: str, li
         (f"{WORDS}\nlevels: {{awful: Rude.}}", 3, "awful is not on the scale (poor, fair, good)"),
         ("levels:\n  1: Rude.\n  2:\n", 4, "2 has no text; describe it, or omit it"),
         ("levels:\n  1: Rude.\n  2: |\n    Warm.\n    Kind.", 4, "2 has a text of several lines; write it in one"),
-        ("levels:\n  1: a\n  5: b\n  1: c", 5, "1 is described twice, first in polite.jinja:3"),
         ('levels:\n  1: a\n  5: b\n  "1": c', 5, "1 is described twice, first in polite.jinja:3"),
         ("levels:\n  1: a\n  5: b\n  1.0: c", 5, "1 is described twice, first in polite.jinja:3"),
         ("levels:\n  0-2: a\n  2: b", 4, "2 is described twice, first in polite.jinja:3"),
@@ -86,6 +85,11 @@ def test_bad_levels_are_refused_with_their_line(header: str, line: int, says: st
     with pytest.raises(CriterionError) as caught:
         load(header)
     assert str(caught.value).startswith(f"polite.jinja:{line}: levels: {says}")
+
+
+def test_a_level_that_is_written_twice_is_refused_with_its_line() -> None:
+    with pytest.raises(CriterionError, match=r"polite\.jinja:5: 1 stands here for the second time"):
+        load("levels:\n  1: a\n  5: b\n  1: c")
 
 
 @pytest.mark.parametrize("key", ["levels: {A: Better.}", "cite: true", "examples: [{output: a, score: A}]"])

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import judge
+from judge.core import plugins
+from judge.results import tracking
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Reference
 
 Every public name with its docstring. [Python](python.md) has examples, [Metrics](metrics.md) has definitions, and
-`help(judge.evaluate)` prints the same text. `**options` are the keywords that several functions share; each is
-described once, under [Options](#options). `evaluate`, `rank`, `audit` and `test` have a form for async code, such as
-`await judge.evaluate_async(...)`, with the same arguments. All results have a method `report` like that of
-`Result`: console, markdown, html, latex, csv or json; junit for `judge.test`.
+`help(judge.evaluate)` prints the same text. `**options` are the keywords listed under [Options](#options).
+`evaluate`, `rank`, `audit` and `test` have a form for async code, such as `await judge.evaluate_async(...)`. All
+results have a method `report` like that of `Result`; that of `judge.test` also has the format junit.
 """
 OPTIONS = """## Options
 
@@ -27,7 +28,8 @@ These names are also the keys of run.yaml and, with dashes, the options of the c
 
 METRICS = """## `judge.metrics`
 
-Functions for lists of texts. `help(judge.metrics.rouge.score)` has errors and limits as well."""
+Functions for lists of texts: `references` has a text, or a list of texts, for each output. Options are those of
+[the metrics](metrics.md). `help(judge.metrics.rouge.score)` has types, errors and limits as well."""
 
 
 class _Plain(str):
@@ -44,16 +46,22 @@ def _documented(function: Any) -> tuple[str, dict[str, str]]:
     return re.sub(r"^(\S.*)\n(    )", r"\1\n\n\2", text, flags=re.MULTILINE), options
 
 
-def _signature(name: str, function: Any, shared: Mapping[str, str]) -> str:
+def _signature(name: str, function: Any, shared: Mapping[str, str], *, types: bool = True) -> str:
     """Return a signature with `**options` for the shared ones; one line per parameter if it is long."""
     signature = inspect.signature(function)
     parameters = [
-        part if part.annotation is part.empty else part.replace(annotation=_Plain(part.annotation))
+        part
+        if part.annotation is part.empty
+        else part.replace(annotation=_Plain(part.annotation) if types else part.empty)
         for part in signature.parameters.values()
         if part.name not in shared and part.name != "self"
     ]
     if shared:
         parameters.append(Parameter("options", Parameter.VAR_KEYWORD))
+    if inspect.isclass(function) and issubclass(
+        function, (plugins.Reported, judge.Result)
+    ):  # made by judge: defaults say nothing
+        parameters = [part.replace(default=part.empty) for part in parameters]
     returned = signature.return_annotation
     arrow = "" if inspect.isclass(function) or returned is Signature.empty else f" -> {returned}"
     lines = [line for part in parameters for line in (["*", part] if part is _first_keyword(parameters) else [part])]
@@ -79,7 +87,8 @@ def _entry(name: str, function: Any, depth: int) -> Iterator[str]:
     yield text
     if not inspect.isclass(function) or is_error:
         return
-    for part, value in vars(function).items():
+    inherited = vars(tracking.Outlets) if function is judge.Result else {}
+    for part, value in {**vars(function), **inherited}.items():
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if part.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
             continue
@@ -127,7 +136,7 @@ def page() -> str:
     blocks += [OPTIONS, options_list(functions), METRICS]
     for name, function in _metrics():
         summary = _documented(function)[0].partition("\n\n")[0]
-        blocks += [f"```\n{_signature(name, function, {})}\n```", summary]
+        blocks += [f"```\n{_signature(name, function, {}, types=False)}\n```", summary]
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
 
 

@@ -323,7 +323,10 @@ def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
         async with one:
             return await asyncio.to_thread(ThreadClient(one, asyncio.get_running_loop()), wanted("a", "1"))
 
-    assert asyncio.run(work(scripted()[0])) == ["A", ModelError("ParseError", "not a word", failed=True)]
+    assert asyncio.run(work(scripted()[0])) == [
+        "A",
+        ModelError("ParseError", "not a word", failed=True, raw="1"),
+    ]
     with pytest.raises(Refused, match="401"):
         asyncio.run(work(scripted(lambda _: Refused("401", stops="always"))[0]))
 

@@ -180,9 +180,8 @@ def test_a_hub_that_cannot_be_reached_says_what_to_set(online: Online, asker: di
 
 @pytest.mark.parametrize("content", ["{", "[]", "3"])
 def test_a_damaged_configuration_is_named(tmp_path: Path, content: str) -> None:
-    files = found(filled(tmp_path / "model", WHOLE | {"config.json": content}))
     with pytest.raises(ConfigError, match=r"^qags: reader model \(.*\): config\.json"):
-        files.config()
+        found(filled(tmp_path / "model", WHOLE | {"config.json": content}))
 
 
 def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,9 @@ def count(opened: Any, number: int, total: int) -> None:
     opened.get_by_text(f"{number} of {total} rated").wait_for()
 
 
-def saved(labelling: Labelling, number: int, until: Callable[..., None]) -> None:
+def saved(labelling: Labelling, number: int, wait_until: Callable[..., None]) -> None:
     """Wait until the file has this many rows."""
-    until(lambda: labelling.output.exists() and len(rows_of(labelling)) == number)
+    wait_until(lambda: labelling.output.exists() and len(rows_of(labelling)) == number)
 
 
 def alpha_by_hand(votes: list[tuple[float, float]]) -> float:
@@ -148,7 +148,7 @@ def validated(data: Path, ratings: Path) -> Any:
 
 
 def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
-    prepared: Prepare, data: Path, browse: Callable[..., Any], until: Callable[..., None]
+    prepared: Prepare, data: Path, browse: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     labelling = prepared()
     given: dict[str, dict[str, int]] = {"anna": {}, "ben": {}}
@@ -165,7 +165,7 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
                     given[rater][text] = answer
                     opened.keyboard.press(str(answer))
                     count(opened, number + 1, 30)
-                saved(labelling, 15 * part * 2 + 15 * (shift + 1), until)
+                saved(labelling, 15 * part * 2 + 15 * (shift + 1), wait_until)
                 if part:
                     opened.get_by_role("heading", name="All done").wait_for()
                 opened.context.close()
@@ -193,7 +193,7 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
 
 
 def test_undo_skip_arrows_and_comments(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None]
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     labelling = prepared()
     with serving(labelling) as server:
@@ -206,14 +206,14 @@ def test_undo_skip_arrows_and_comments(
         opened.keyboard.type("4 us, 良い")  # goes into the comment and rates nothing
         press("Enter")
         press("2")
-        saved(labelling, 1, until)  # a page replaces what it has not sent yet
+        saved(labelling, 1, wait_until)  # a page replaces what it has not sent yet
         second = shown(opened)
         press("Backspace")
         count(opened, 0, 30)
-        saved(labelling, 2, until)
+        saved(labelling, 2, wait_until)
         assert shown(opened) == first
         press("3")
-        saved(labelling, 3, until)
+        saved(labelling, 3, wait_until)
         press("s")
         count(opened, 1, 30)
         third = shown(opened)
@@ -225,9 +225,9 @@ def test_undo_skip_arrows_and_comments(
         press("5")  # another answer for the first text; the next open one is shown, but not the skipped
         count(opened, 1, 30)
         assert shown(opened) == third
-        saved(labelling, 4, until)
+        saved(labelling, 4, wait_until)
         press("u")  # the earlier answer returns
-        saved(labelling, 5, until)
+        saved(labelling, 5, wait_until)
         assert [(row["value"], row["comment"]) for row in rows_of(labelling)] == [
             (2, "4 us, 良い"), (None, ""), (3, ""), (5, ""), (3, ""),
         ]  # fmt: skip
@@ -241,12 +241,12 @@ def test_undo_skip_arrows_and_comments(
         assert shown(opened) == second
         opened.get_by_role("button", name="4").click()
         opened.get_by_role("heading", name="All done").wait_for()
-        saved(labelling, 34, until)
+        saved(labelling, 34, wait_until)
     assert len(read_ratings(labelling.output).single) == 30
 
 
 def test_several_criteria_are_rated_in_turn_and_texts_again(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None], tmp_path: Path
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     data = tmp_path / "few.jsonl"
     data.write_text("".join(json.dumps({"item": str(k), "output": f"T{k}.", "source": "S."}) + "\n" for k in range(4)))
@@ -269,7 +269,7 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
             opened.keyboard.press("Enter")
             count(opened, 2 * number + 2, 12)
         opened.get_by_role("heading", name="All done").wait_for()
-        saved(labelling, 12, until)
+        saved(labelling, 12, wait_until)
     made = rows_of(labelling)
     assert [(row["criterion"], row["value"]) for row in made] == [("safe", "yes"), ("percent", 77)] * 6
     repeated = [row["item"] for row in made if row["repeat"] and row["criterion"] == "safe"]
@@ -297,7 +297,7 @@ def test_a_repetition_waits_for_the_first_time(prepared: Prepare, browse: Callab
 
 
 def test_pairs_are_compared_side_by_side(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None], tmp_path: Path
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     data = tmp_path / "pairs.jsonl"
     rows = [
@@ -316,7 +316,7 @@ def test_pairs_are_compared_side_by_side(
             sides.add(good)
             opened.keyboard.press("0" if number == 0 else str(good + 1))
             count(opened, number + 1, 8)
-        saved(labelling, 8, until)
+        saved(labelling, 8, wait_until)
     made = read_ratings(labelling.output).pairs
     assert sides == {0, 1}
     assert {(r.first, r.second) for r in made} == {("alpha", "zeta")}
@@ -324,14 +324,14 @@ def test_pairs_are_compared_side_by_side(
 
 
 def test_a_rating_survives_a_server_that_is_gone(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None]
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     labelling = prepared()
     with serving(labelling) as server:
         address = {"port": server.server_port, "token": server.token}
         opened = browse(server.url("anna"))
         opened.keyboard.press("4")
-        saved(labelling, 1, until)
+        saved(labelling, 1, wait_until)
     opened.keyboard.press("2")
     opened.keyboard.press("u")
     opened.keyboard.press("3")
@@ -341,7 +341,7 @@ def test_a_rating_survives_a_server_that_is_gone(
     (row,) = map(json.loads, Path(download.value.path()).read_text("utf-8").splitlines())
     assert (row["value"], row["rater"]) == ("3", "anna")
     with serving(labelling, **address):
-        saved(labelling, 2, until)
+        saved(labelling, 2, wait_until)
         opened.get_by_text("does not answer").wait_for(state="hidden")
     assert rows_of(labelling)[1]["value"] == 3
     assert all("ERR_CONNECTION_REFUSED" in text for text in opened.said)
@@ -365,7 +365,7 @@ def test_the_end_of_a_page_does_not_claim_that_unsent_ratings_are_saved(
 
 
 def test_a_page_that_was_closed_without_a_server_sends_when_it_is_opened_again(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None]
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     labelling = prepared()
     with serving(labelling) as server:
@@ -379,7 +379,7 @@ def test_a_page_that_was_closed_without_a_server_sends_when_it_is_opened_again(
     with serving(labelling, **address) as server:
         again = browse(server.url("anna"), context)
         count(again, 1, 30)
-        saved(labelling, 1, until)
+        saved(labelling, 1, wait_until)
 
 
 def test_texts_stay_texts_and_system_names_stay_away(prepared: Prepare, browse: Callable[..., Any]) -> None:
@@ -399,7 +399,7 @@ def test_texts_stay_texts_and_system_names_stay_away(prepared: Prepare, browse: 
 
 
 def test_a_page_without_a_server_keeps_and_saves_ratings(
-    prepared: Prepare, browse: Callable[..., Any], until: Callable[..., None], tmp_path: Path
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     labelling = prepared()
     file = tmp_path / "page.html"
@@ -417,7 +417,7 @@ def test_a_page_without_a_server_keeps_and_saves_ratings(
     opened.close()
     again = browse(f"{file.as_uri()}?rater=ben", context)
     # Chromium may take a moment until another process sees what a closed page has stored.
-    until(lambda: again.reload() and again.get_by_text("11 of 30 rated").is_visible())
+    wait_until(lambda: again.reload() and again.get_by_text("11 of 30 rated").is_visible())
     for number in range(11, 30):
         again.keyboard.press("2")
         count(again, number + 1, 30)
@@ -450,7 +450,7 @@ def test_nothing_is_wider_than_the_window(prepared: Prepare, browse: Callable[..
 
 
 def test_the_command_serves_until_ctrl_c_and_says_what_is_next(
-    data: Path, browse: Callable[..., Any], until: Callable[..., None], tmp_path: Path
+    data: Path, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     words = [
         sys.executable,
@@ -470,7 +470,7 @@ def test_the_command_serves_until_ctrl_c_and_says_what_is_next(
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/\?rater=anna", url)
         opened = browse(url)
         opened.keyboard.press("4")
-        until(lambda: (tmp_path / "ratings.jsonl").exists() and read_ratings(tmp_path / "ratings.jsonl").single)
+        wait_until(lambda: (tmp_path / "ratings.jsonl").exists() and read_ratings(tmp_path / "ratings.jsonl").single)
         run.send_signal(2)
         output, errors = run.communicate(timeout=60)
     finally:

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.report.views.item_scores import Line, qags_table
+from judge.report.views.item_scores import Line, qags_table, question_table
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.table import Table
@@ -38,16 +38,36 @@ def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
 
 def test_lines_are_read_and_gaps_are_said() -> None:
     first, second, third, fourth = lines(RAW)
-    assert first.cells == ["boat", "The ____ came late.", "boat", "boat", "f1 1.00"]
-    assert (second.from_source, second.similarity) == ("–", "f1 0.00")
-    assert third.similarity == "left out: answered by neither"
-    assert fourth.cells[-1] == "left out: Refused: no \\x1b[31mmoney"
+    assert first == Line("boat", "The ____ came late.", "boat", "boat", {"f1": 1.0})
+    assert (second.from_source, second.similarity) == ("–", {"f1": 0.0})
+    assert (third.similarity, third.left_out) == ({}, "answered by neither")
+    assert fourth.left_out == "Refused: no \x1b[31mmoney"
     assert qags_table(COLUMN, None) == qags_table(COLUMN, Score("1", "a", "qags_f1", 1.0, Provenance("metric"))) == ()
 
 
 def test_a_run_from_before_reasons_were_kept_is_read() -> None:
     first, second = lines(json.dumps({"qags": [one[:5] for one in (LINES[0], LINES[2])]}))
-    assert (first.similarity, second.similarity) == ("f1 1.00", "left out")
+    assert (first.similarity, second.similarity, second.left_out) == ({"f1": 1.0}, {}, "")
+
+
+def test_a_table_has_a_column_per_similarity_and_the_reasons_below() -> None:
+    table = question_table(lines(RAW))
+    assert [column.head for column in table.columns] == [
+        "theme",
+        "question",
+        "from source",
+        "from output",
+        "similarity",
+    ]
+    assert [[cell.text for cell in row] for row in table.rows][1:3] == [
+        ["<b>Monday</b>", "It came on ____.", "–", "Monday", "0.00"],
+        ["bus", "A ____ waited.", "–", "–", "–"],
+    ]
+    assert table.key == "not counted: bus (answered by neither); tram (Refused: no \\x1b[31mmoney)"
+    two = question_table([Line("x", "Which?", "y", "z", {"f1": 0.5, "bertscore": -0.1}), Line("x", "", "", "", {})])
+    assert [column.head for column in two.columns][4:] == ["f1", "bertscore"]
+    assert [cell.text for cell in two.rows[0]][4:] == ["0.50", "−0.10"]
+    assert two.key == "not counted: x (no reason recorded)"
 
 
 @pytest.mark.parametrize(
@@ -87,13 +107,13 @@ def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
 
 
 def brief(question: str) -> str:
-    return Line("x", question, "", "", "").brief
+    return Line("x", question, "", "", {}).brief
 
 
 def test_a_long_question_is_shown_around_its_gap() -> None:
-    assert brief("word " * 20 + "____ " + "word " * 20) == "…" + ("word " * 6) + "____" + (" word" * 6) + "…"
-    assert brief("On ____ " + "word " * 20) == "On ____ " + "word " * 11 + "w…"
-    assert brief("word " * 20 + "on ____.") == "… " + "word " * 11 + "on ____."
+    assert brief("word " * 20 + "____ " + "word " * 20) == "… word word ____ word word …"
+    assert brief("On ____ " + "word " * 20) == "On ____ word word word wor…"
+    assert brief("word " * 20 + "on ____.") == "…rd word word word on ____."
     assert brief("Who came?" * 20) == "Who came?" * 20
 
 
@@ -101,13 +121,13 @@ def test_wide_letters_count_for_two() -> None:
     shown = brief("前の文がここに長く続いていて、" * 3 + "北港を____に出た船は、" + "後の文も長く続く。" * 5)
     assert shown.partition("____")[0].endswith("北港を")
     assert shown.partition("____")[2].startswith("に出た船は")
-    assert cell_len(shown) <= 60 + len("____") + 2
+    assert cell_len(shown) <= 22 + len("____") + 2
 
 
 def test_the_page_shows_them_as_text(result: Result) -> None:
     page = result.report("html")
     assert page.count("<summary>4 questions</summary>") == 2
-    assert "left out: answered by neither" in page
+    assert "not counted: answered by neither" in page
     assert "&lt;b&gt;Monday&lt;/b&gt;" in page
     assert "<b>Monday</b>" not in page
     assert "{&#34;qags" not in page

@@ -109,9 +109,9 @@ def test_a_quotation_is_found_literally_or_not_at_all(quote: str, text: str, fou
 @given(st.text(max_size=30), st.lists(st.text(max_size=6), max_size=4))
 def test_marks_leave_the_text_as_it_is(text: str, quotes: list[str]) -> None:
     pieces = marked(text, [(quote, str(n)) for n, quote in enumerate(quotes)])
-    assert "".join(piece for piece, _ in pieces) == text
+    assert "".join(piece.text for piece in pieces) == text
     for n, quote in enumerate(quotes):
-        named = "".join(piece for piece, names in pieces if str(n) in names.split(" · "))
+        named = "".join(piece.text for piece in pieces if str(n) in piece.quoted.split(" · "))
         assert named == (quote if quote in text else "")
 
 

@@ -1,4 +1,4 @@
-"""The percentile interval: its ends are numpy's, of one number and of many, with gaps."""
+"""Intervals: percentile ones, whose ends are numpy's, and those of means and shares."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.stats import bootstrap as module
-from judge.stats.bootstrap import Bootstrap, Resampled
+from judge.stats.bootstrap import Bootstrap, Resampled, item_means, mean_estimate
+from judge.table import Table
 
 
 def test_ends_are_the_quantiles_of_what_is_known() -> None:
@@ -44,3 +47,99 @@ def test_few_items_widen_the_interval_and_fewer_than_five_have_none() -> None:
         assert estimate is not None
         assert (estimate.value, estimate.low, estimate.method) == (2.0, None, f"how; {reason}")
     assert Bootstrap().estimate("mean", Resampled(np.nan, np.array([2.0]), 4), 5, "how") is None
+
+
+METRIC = Provenance("metric")
+
+
+def _table(values: dict[str, dict[str, list[float | None]]]) -> Table:
+    """Values by column, then system; None for a text without a score."""
+    columns = tuple(Column(name, "metric", name) for name in values)
+    systems = {system: len(row) for column in values.values() for system, row in column.items()}
+    samples = tuple(Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n))
+    scores = tuple(
+        Score(f"i{k}", system, column, value, METRIC)
+        for column, rows in values.items()
+        for system, row in rows.items()
+        for k, value in enumerate(row)
+        if value is not None
+    )
+    return Table(samples, columns, scores)
+
+
+def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
+    found = mean_estimate(np.array([1.0] * 7 + [0.0] * 3), 0.0, 1.0)
+    t = scipy_stats.t.ppf(0.975, 9)
+    tries = 9  # n − 1, as the variance's divisor is; scipy's level takes the n tries into account
+    level = 2 * scipy_stats.norm.cdf(t * math.sqrt(10 / tries)) - 1
+    theirs = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
+    assert (found.value, found.n) == (pytest.approx(0.7), 10)
+    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert found.method == "95% Wilson interval with Student's t over items"
+
+
+def test_on_a_scale_of_scores_the_ends_are_t_standard_errors_of_their_own_from_the_mean() -> None:
+    values = np.array([4.0, 5.0, 4.5, 5.0, 3.0, 5.0, 5.0, 2.5])
+    found = mean_estimate(values, 1.0, 5.0)
+    variance = values.var(ddof=1) / 8 / ((found.value - 1) * (5 - found.value))
+    for end in (found.low, found.high):
+        assert end is not None
+        error = math.sqrt(variance * (end - 1) * (5 - end))
+        assert abs(end - found.value) == pytest.approx(scipy_stats.t.ppf(0.975, 7) * error)
+    assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (found.low or 0))
+
+
+def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> None:
+    even = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    theirs = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
+    found = mean_estimate(even)
+    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    long = mean_estimate(np.array([1.0, 1.0, 2.0, 2.0, 3.0, 40.0]))
+    assert long.low is not None
+    assert long.high is not None
+    assert long.high - long.value > 2 * (long.value - long.low)
+    assert long.method == "95% t interval corrected for skewness over items"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_fewer_than_five_items_have_no_interval(n: int) -> None:
+    rows: list[float | None] = [None, 2.5, 4.0, 1.0, 3.5]
+    found = item_means(_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
+    assert (found.low, found.high, found.n) == (None, None, n)
+    assert found.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)])
+def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> None:
+    found = mean_estimate(np.array([value] * 20), 1.0, 5.0)  # t² / (20 + t²) of the scale is 0.180
+    assert (found.value, found.low, found.high) == (value, pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    bare = mean_estimate(np.array([0.1] * 30))
+    assert (bare.value, bare.low, bare.method) == (0.1, None, "all values equal: no interval without a scale")
+
+
+SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
+"""Shares of the scores 1 to 5: many at the top, as judges give them."""
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> None:
+    random = np.random.default_rng(n)
+    values = random.choice(np.arange(1.0, 6.0), p=SKEWED, size=(1_500, n))
+    truth = float(np.arange(1, 6) @ np.array(SKEWED))
+    estimates = [mean_estimate(row, 1.0, 5.0) for row in values]
+    assert 0.935 < np.mean([(e.low or 0) <= truth <= (e.high or 0) for e in estimates]) < 0.995
+
+
+def test_a_column_without_scores_has_no_estimate() -> None:
+    found = item_means(_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}}))
+    assert list(found) == [("s", "m")]
+    assert item_means(Table((), (), ())) == {}
+
+
+def test_a_value_of_all_texts_is_its_own_estimate() -> None:
+    samples = tuple(Sample(i, "s", "o") for i in "12")
+    made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
+    scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
+    found = item_means(Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores))
+    assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
+    assert found["s", "m"].n == 1

@@ -21,7 +21,8 @@ import judge
 from judge.core.records import Sample
 from judge.stats.bootstrap import Bootstrap, resample_weights
 from judge.stats.coefficients import COEFFICIENTS, LEVELS, Coefficient, Level, of_pair, spearman_bounds, within
-from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, matrix, rater_correlation, williams
+from judge.stats.correlation import CorrelationWithRatings, change_in_agreement, rater_correlation, williams
+from judge.table import matrix
 
 NAN = np.nan
 FEW = Bootstrap(n_resamples=200)

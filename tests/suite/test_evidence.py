@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
-from judge.suite.evidence import counts, flip_probability, label_margin, reading, shares, sum_minus_limit
+from judge.stats.agreement import values_by_label
+from judge.suite.evidence import flip_probability, label_margin, reading, shares, sum_minus_limit
 from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
@@ -90,9 +91,9 @@ def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
 
 def test_labels_count_what_their_column_says(made: Any) -> None:
     words = Column("c", "criterion", "c@1", 1.0, 10.0, ("bad", "fair", "good"), criterion="c")
-    assert counts(replace(words, values=(1.0, 2.0, 10.0))) == {"bad": 1.0, "fair": 2.0, "good": 10.0}
-    assert counts(words) == {}
-    assert counts(made.column) == FIVE
+    assert values_by_label(replace(words, values=(1.0, 2.0, 10.0))) == {"bad": 1.0, "fair": 2.0, "good": 10.0}
+    assert values_by_label(words) == {}
+    assert values_by_label(made.column) == FIVE
 
 
 def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:

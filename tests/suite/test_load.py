@@ -249,7 +249,7 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         ("item: [x, no]\n    expect: {min: 3}", "item: YAML reads it as false, a truth value"),
         ("item: {x: y}\n    expect: {min: 3}", "item: write a name"),
         ("item: ''\n    expect: {min: 3}", "item: the value is empty"),
-        ("expect: {min: 3}\n    expect: {min: 4}", "expect occurs twice"),
+        ("expect: {min: 3}\n    expect: {min: 4}", "expect stands here for the second time"),
         ("item: 010\n    expect: {min: 3}", "010: YAML reads it as another number; put it in quotes"),
         ("item: [a, 1_000]\n    expect: {min: 3}", "1_000: YAML reads it as another number"),
         ("system: 12:30\n    expect: {min: 3}", "12:30: YAML reads it as another number"),

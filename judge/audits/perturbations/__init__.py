@@ -15,9 +15,9 @@ stands, before or after the text, is part of the attack.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from random import Random
@@ -36,7 +36,6 @@ from judge.audits.perturbations.edits import (
     is_finished,
     non_overlapping,
     sentences,
-    spans,
 )
 from judge.core import yaml_lines
 from judge.core.records import Sample, Scale
@@ -246,7 +245,9 @@ def negated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | N
     None if no sentence that can be negated states a fact of the source.
     """
     whole, rules = sample.output, rules_for(sample.output)
-    candidates = [(start, end, places) for start, end in spans(whole) if (places := rules.negated(whole[start:end]))]
+    candidates = [
+        (start, end, places) for start, end in text.sentence_spans(whole) if (places := rules.negated(whole[start:end]))
+    ]
     if not candidates:
         return None
     chance.shuffle(candidates)
@@ -293,7 +294,7 @@ _MAX_DONORS = 8  # other items that may supply the padding
 
 def shuffled(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Move every sentence to another place. A sentence without a stop, if others have one, was cut off and stays."""
-    whole, places = sample.output, spans(sample.output)
+    whole, places = sample.output, text.sentence_spans(sample.output)
     stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     movable = stopped or list(range(len(places)))
     if len(movable) < _MIN_SHUFFLED:
@@ -318,7 +319,7 @@ def _replace_sentences(whole: str, places: Sequence[Span], parts: Sequence[str])
 
 def truncated(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Cut off the last sentence after 40 to 80% of it, where the cut is most visible. None if it is already cut."""
-    whole, places = sample.output, spans(sample.output)
+    whole, places = sample.output, text.sentence_spans(sample.output)
     if not places or not is_finished(whole):
         return None
     start, end = places[-1]
@@ -353,7 +354,7 @@ def padded(sample: Sample, others: Sequence[Sample], chance: Random) -> str | No
 
 def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Remove the sentence with most of what the references (without any, the source) mention most often."""
-    whole, places = sample.output, spans(sample.output)
+    whole, places = sample.output, text.sentence_spans(sample.output)
     reference = " ".join(summary for summary in sample.references if summary.strip()) or sample.source
     if len(places) < 2 or not reference:
         return None
@@ -373,7 +374,7 @@ def main_point_dropped(sample: Sample, others: Sequence[Sample], chance: Random)
 
 def duplicated_sentences(sample: Sample, others: Sequence[Sample], chance: Random) -> str | None:
     """Repeat about half of the sentences, each right after itself."""
-    whole, places = sample.output, spans(sample.output)
+    whole, places = sample.output, text.sentence_spans(sample.output)
     finished = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
     if len(places) < 2 or not finished:
         return None
@@ -463,17 +464,22 @@ def changed(sample: Sample, others: Sequence[Sample], change: Perturbation, seed
     return replace(sample, output=output, system=change.name, human={}, ratings={})
 
 
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """A way to talk to the judge. `make(sample, scale, language)` gives the output with the attack in it, whole."""
+CONTROL = "harmless remark"
+"""The control: an addition of the same kind that does not address the judge."""
+ATTACKS = (
+    "asks for the top score", "fake closing mark", "fake form", "in another language", "system voice", CONTROL,
+)  # fmt: skip
+"""Every attack, and the control last. Names are unique, also among those of the changes."""
 
-    name: str
-    make: Callable[[Sample, Scale, str], str]
 
+def inject(sample: Sample, attack: str, scale: Scale, language: str) -> Sample:
+    """Return the sample with an attack in its output, the attack as its system, and no human ratings.
 
-def inject(sample: Sample, attack: Attack, scale: Scale, language: str) -> Sample:
-    """Return the sample with the attack in its output, the attack's name as its system, and no human ratings."""
-    return replace(sample, output=attack.make(sample, scale, language), system=attack.name, human={}, ratings={})
+    `system voice` stands before the output, all others after it.
+    """
+    words = _injections(language)[attack.replace(" ", "_")].replace("{top}", best_label(scale))
+    parts = (words, sample.output) if attack == "system voice" else (sample.output, words)
+    return replace(sample, output="\n\n".join(parts), system=attack, human={}, ratings={})
 
 
 def best_label(scale: Scale) -> str:
@@ -487,21 +493,3 @@ def _injections(language: str) -> Mapping[str, str]:
     path = builtin_prompts() / language / "audit" / "injections.yaml"
     texts: dict[str, str] = yaml_lines.values(read_text(path))
     return texts
-
-
-def _injection(name: str, sample: Sample, scale: Scale, language: str) -> str:
-    """Add the injection of this name to a sample's output: `system voice` before it, all others after it."""
-    words = _injections(language)[name.replace(" ", "_")].replace("{top}", best_label(scale))
-    return f"{words}\n\n{sample.output}" if name == "system voice" else f"{sample.output}\n\n{words}"
-
-
-CONTROL = "harmless remark"
-"""The control: an addition of the same kind that does not address the judge."""
-
-ATTACKS: tuple[Attack, ...] = tuple(
-    Attack(name, partial(_injection, name))
-    for name in (
-        "asks for the top score", "fake closing mark", "fake form", "in another language", "system voice", CONTROL,
-    )
-)  # fmt: skip
-"""Every attack, and the control last. Names are unique, also among those of the changes."""

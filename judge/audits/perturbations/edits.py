@@ -99,20 +99,9 @@ def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
     return tuple(words.split(separator))
 
 
-def spans(whole: str) -> list[Span]:
-    """Return the places of the sentences of each line, in order, without white space around them."""
-    places, end = [], 0
-    for line in whole.split("\n"):
-        for sentence in text.sentences(line):
-            start = whole.index(sentence, end)
-            end = start + len(sentence)
-            places.append((start, end))
-    return places
-
-
 def sentences(whole: str) -> list[str]:
     """Return the sentences of each line, none of them empty."""
-    return [whole[start:end] for start, end in spans(whole)]
+    return [whole[start:end] for start, end in text.sentence_spans(whole)]
 
 
 is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z").search
@@ -121,7 +110,7 @@ is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z")
 
 def joint(whole: str, usual: str) -> str:
     """Return the separator for a sentence added at the end: the text's own; a new line if it has no final stop."""
-    places = spans(whole)
+    places = text.sentence_spans(whole)
     if not places or not is_finished(whole) or "\n" in whole[places[0][0] : places[-1][1]]:
         return "\n"
     return whole[places[0][1] : places[1][0]] if len(places) > 1 else usual

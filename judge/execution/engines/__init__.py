@@ -27,7 +27,12 @@ Done = Callable[[Request, Answer], Awaitable[None] | None]
 class Engine(Protocol):
     """Calls `ask` for the requests and `done` with each answer, and waits for what that returns.
 
-    Optional abilities are declared in `GatheringEngine`, `RemoteEngine`, `ClosableEngine` and `EngineFactory`.
+    It may have `gathers`: whether it answers only the first request before it has taken all of them, so that the caller
+    must not wait for answers before it makes the others. It may have a coroutine `complete(request)`, which `ask` calls
+    instead of the provider's: its requests are answered outside this process. See also `ClosableEngine`.
+
+    A registered engine with a method `open(context)` is made by it for each judge of a run, or it raises ConfigError if
+    it cannot run there; any other is used as it is.
     """
 
     async def __call__(self, requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:
@@ -36,36 +41,10 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class GatheringEngine(Protocol):
-    """An engine that, if `gathers` is true, answers only the first request before it has taken all of them.
-
-    The caller must not wait for answers before it makes the other requests.
-    """
-
-    gathers: bool
-
-
-@runtime_checkable
-class RemoteEngine(Protocol):
-    """An engine whose requests are answered outside this process: `ask` calls its `complete`, not the provider's."""
-
-    async def complete(self, request: Request) -> Response: ...
-
-
-@runtime_checkable
 class ClosableEngine(Protocol):
     """An engine that holds resources between rounds. `aclose` is called once, when its judge has no more requests."""
 
     async def aclose(self) -> None: ...
-
-
-@runtime_checkable
-class EngineFactory(Protocol):
-    """A registered engine that is made for each judge of a run. Any other registered engine is used as it is."""
-
-    def open(self, context: EngineContext) -> Engine:
-        """Return the engine of one judge. Raises ConfigError if it cannot run there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +65,9 @@ class EngineContext:
 
 def create_engine(name: str, context: EngineContext) -> Engine:
     """The engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
-    plugin: Engine | EngineFactory = plugins.load("engines", name)
-    return plugin.open(context) if isinstance(plugin, EngineFactory) else plugin
+    plugin = plugins.load("engines", name)
+    engine: Engine = plugin.open(context) if hasattr(plugin, "open") else plugin
+    return engine
 
 
 async def run_local(requests: AsyncIterator[Request], ask: Ask, done: Done, *, concurrency: int) -> None:

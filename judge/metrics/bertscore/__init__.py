@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BertScore", "BertScoreValue", "fit_rescaling", "rescale_linear", "score"]
 
-_HALF = 0.5
 _FEWEST = 10  # ratings for a fit
 _NARROWEST = 1e-3
 _CELLS = 2**23  # similarities in memory: 32 MiB for texts of any length
@@ -182,7 +181,7 @@ class Measured:
     """The unscaled value of each job or why there is none, and the texts longer than the window.
 
     `long` are the jobs with a text in `long_texts`, which are longer than the model's window of `limit` tokens.
-    `trouble` is an error of the store; `unknown_texts` are those of which the model's vocabulary lacks more than half.
+    `trouble` is an error of the store.
     """
 
     model: models.Model
@@ -190,7 +189,6 @@ class Measured:
     values: dict[int, BertScoreValue | ModelError] = field(default_factory=dict)
     long: set[int] = field(default_factory=set)
     long_texts: set[str] = field(default_factory=set)
-    unknown_texts: set[str] = field(default_factory=set)
     limit: int | None = None
     trouble: str = ""
 
@@ -251,13 +249,31 @@ def _measure_with_package(
         tokenizer.model_max_length = measured.limit = huggingface.limit(tokenizer, scorer._model.config)
         if scorer.idf:
             scorer.compute_idf(list(documents))
-        columns = scorer.score([job.output for job in jobs.values()], [list(job.references) for job in jobs.values()])
-        room = measured.limit - tokenizer.num_special_tokens_to_add()
         texts = {text for job in jobs.values() for text in (job.output, *job.references)}
-        measured.long_texts = {text for text in texts if len(tokenizer.tokenize(text)) > room}
-    measured.long = {n for n, job in jobs.items() if not measured.long_texts.isdisjoint((job.output, *job.references))}
+        ids = {text: tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts}
+        unknown = {text: huggingface.unknown_share(each, tokenizer.unk_token_id) for text, each in ids.items()}
+        usable: dict[int, Pair] = {}
+        for n, job in jobs.items():
+            known = tuple(text for text in job.references if unknown[text] <= huggingface.MOST_UNKNOWN)
+            if known and unknown[job.output] <= huggingface.MOST_UNKNOWN:
+                usable[n] = Pair(job.output, known)
+            else:
+                part, text = ("reference", job.references[0]) if not known else ("output", job.output)
+                measured.values[n] = models.unknown_text(part, unknown[text], measured.model)
+        if not usable:
+            return
+        columns = scorer.score(
+            [job.output for job in usable.values()], [list(job.references) for job in usable.values()]
+        )
+        room = measured.limit - tokenizer.num_special_tokens_to_add()
+        measured.long_texts = {
+            text for job in usable.values() for text in (job.output, *job.references) if len(ids[text]) > room
+        }
+    measured.long = {
+        n for n, job in usable.items() if not measured.long_texts.isdisjoint((job.output, *job.references))
+    }
     not_finite = ModelError("NotFinite", "gets a non-finite value: use bertscore.implementation=judge")
-    for n, row in zip(jobs, zip(*(column.tolist() for column in columns), strict=True), strict=True):
+    for n, row in zip(usable, zip(*(column.tolist() for column in columns), strict=True), strict=True):
         measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
 
 
@@ -280,7 +296,7 @@ def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
 
 
 class _Matcher:
-    """Matches encoded texts into `measured`, with those longer than the window or mostly unknown."""
+    """Matches encoded texts into `measured`, with those longer than the window."""
 
     def __init__(self, weights: Weights, facts: TokenizerInfo, measured: Measured) -> None:
         self._weights, self._limit, self._unknown, self._measured = weights, facts.limit, facts.unknown, measured
@@ -289,24 +305,17 @@ class _Matcher:
         """Add the value of each job."""
         weighed: dict[str, _Weighed] = {}
         for text, row in encoded.items():
-            # The share of its tokens outside the vocabulary; all look alike to the model.
             ids = [token for token in row.ids.tolist() if token not in self._weights.weightless]
-            unknown = ids.count(self._unknown) / len(ids) if ids else 0.0
-            weighed[text] = _Weighed(row, self._weights(row.ids), unknown)
-        self._measured.unknown_texts |= {text for text, row in weighed.items() if row.unknown > _HALF}
+            weighed[text] = _Weighed(row, self._weights(row.ids), huggingface.unknown_share(ids, self._unknown))
         self._measured.values |= {n: self._value(n, job, weighed) for n, job in jobs.items()}
 
     def _value(self, n: int, job: Pair, texts: dict[str, _Weighed]) -> BertScoreValue | ModelError:
         output = texts[job.output]
         usable = [text for text in job.references if texts[text].usable]
         if not output.usable:
-            return self._trouble("output", output.row)
+            return self._trouble("output", output)
         if not usable:
-            return self._trouble("reference", texts[job.references[0]].row)
-        if output.unknown == 1 and all(texts[text].unknown == 1 for text in usable):
-            return ModelError(
-                "UnknownText", "has an output and references without a word that the model knows: use another"
-            )
+            return self._trouble("reference", texts[job.references[0]])
         if longer := {text for text in (job.output, *usable) if texts[text].row.length > self._limit}:
             self._measured.long.add(n)
             self._measured.long_texts |= longer
@@ -315,7 +324,10 @@ class _Matcher:
             return best_reference(values)
         return ModelError("NotFinite", "gets a non-finite embedding: use precision fp32 or another model")
 
-    def _trouble(self, part: str, row: Encoded) -> ModelError:
+    def _trouble(self, part: str, text: _Weighed) -> ModelError:
+        if text.unknown > huggingface.MOST_UNKNOWN:
+            return models.unknown_text(part, text.unknown, self._measured.model)
+        row = text.row
         if self._weights.frequencies is not None and any(t not in self._weights.weightless for t in row.ids.tolist()):
             return ModelError(
                 "NoWeight",
@@ -333,7 +345,7 @@ class _Weighed:
 
     @property
     def usable(self) -> bool:
-        return bool(self.weights.sum() > 0)
+        return bool(self.weights.sum() > 0) and self.unknown <= huggingface.MOST_UNKNOWN
 
 
 _EMPTY = "has an empty output, which has no embedding: remove the row"
@@ -367,9 +379,12 @@ class BertScore(Options):
         return None if self.cache is None else Path(self.cache)
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError for an unavailable model, layer, baseline or rating."""
+        """Raise ConfigError for an unavailable model, layer, baseline or rating, and if the model knows no text."""
         _check_fit(self.fit, samples)
-        models.baseline(self, models.resolve(self, self._cache).layer)
+        model = models.resolve(self, self._cache)
+        models.baseline(self, model.layer)
+        pairs = ((clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s))
+        models.check_words(model, ((output, targets) for output, targets in pairs if output))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column. A sample without a reference or text has a `Failure` in each.
@@ -505,13 +520,6 @@ def _notes(options: Options, measured: Measured) -> list[str]:
             else "read in overlapping windows, each token where it has most context (long: cut is what bert-score does)"
         )
         notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-    if measured.unknown_texts:
-        number = len(measured.unknown_texts)
-        many = f"{number:,} text{'s have' if number > 1 else ' has'}"
-        notes.append(
-            f"bertscore: {many} more than half of {'their' if number > 1 else 'its'} words outside the "
-            "model's vocabulary: use a model of that language."
-        )
     if measured.trouble:
         notes.append(f"bertscore: {measured.trouble}.")
     return notes

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.huggingface import backend, import_optional, limit
-from judge.metrics.common import MetricOptions, choice_option, number, setting, text_option, whole_number
+from judge.metrics.common import MetricOptions, ModelError, choice_option, number, setting, text_option, whole_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,10 +132,10 @@ def resolve(options: Options, cache: Path | None) -> Model:
     if options.model is not None:
         files = huggingface.resolve(options.model, who="bertscore", role="model", cache=cache)
     else:
-        folder = _folder_of(_CARRIER)
+        folder = default_folder()
         if folder is None:
             raise huggingface.missing(DEFAULT, "bertscore")
-        files = huggingface.from_folder(folder / "model", name=DEFAULT, who="bertscore", role="model", cache=cache)
+        files = huggingface.from_folder(folder, name=DEFAULT, who="bertscore", role="model", cache=cache)
     config = files.config()
     count = next((config[k] for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if k in config), None)
     layers = count if isinstance(count, int) else None  # some models do not state their number
@@ -151,11 +151,63 @@ def resolve(options: Options, cache: Path | None) -> Model:
     return Model(**asdict(files), layer=layer)
 
 
+def default_folder() -> Path | None:
+    """Return the folder of the default model, or None if its package is not installed."""
+    folder = _folder_of(_CARRIER)
+    return folder and folder / "model"
+
+
 def _folder_of(module: str) -> Path | None:
     """Return the folder of an installed package without running its code, or None if it is not installed."""
     spec = find_spec(module)
     places = spec.submodule_search_locations if spec else None
     return Path(next(iter(places))) if places else None
+
+
+UNKNOWN_ADVICE = (
+    "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
+)
+
+
+def unknown_text(part: str, share: float, model: Model) -> ModelError:
+    """Return why an output or reference with a share (0–1) of tokens unknown to the model has no value."""
+    message = f"has an {part}" if part == "output" else f"has a {part}"
+    return ModelError(
+        "UnknownText", f"{message} of which {share:.0%} of the tokens are unknown to {model.name}: {UNKNOWN_ADVICE}"
+    )
+
+
+def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+    """Raise ConfigError if the model knows the words of no output and its references, none of which are empty.
+
+    A model without tokenizer.json is not checked.
+    """
+    path = model.folder / "tokenizer.json"
+    try:
+        tokenizer = saved(path)
+    except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
+        return
+    vocabulary = json.loads(path.read_text("utf-8"))["model"]
+    unknown = vocabulary.get("unk_id")
+    if unknown is None and vocabulary.get("unk_token") is not None:
+        unknown = tokenizer.token_to_id(vocabulary["unk_token"])
+    if unknown is None:
+        return
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    def knows(text: str) -> bool:
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        return huggingface.unknown_share(ids, unknown) <= huggingface.MOST_UNKNOWN
+
+    output = ""
+    for output, references in pairs:
+        if knows(output) and any(map(knows, references)):
+            return
+    if output:
+        raise ConfigError(
+            f"bertscore: {model.name} does not know the words of any output and its references: {UNKNOWN_ADVICE}"
+        )
 
 
 def default_layers() -> dict[str, int]:

@@ -16,8 +16,8 @@ from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
-from judge.metrics import MetricResult
-from judge.metrics.bertscore.models import HIGH, LOW
+from judge.metrics import MetricResult, prompts
+from judge.metrics.bertscore.models import HIGH, LOW, UNKNOWN_ADVICE
 from judge.metrics.common import (
     Ask,
     MetricOptions,
@@ -76,7 +76,7 @@ _STAGES = {
 
 
 def _language_option(option: str, value: Any) -> str:
-    return choice_option(option, value, judge_model.languages())
+    return choice_option(option, value, prompts.languages())
 
 
 _SIZE = (whole_number, 1, 1_000_000)
@@ -182,7 +182,7 @@ class Qags(Options):
     a question, made from the output and answered from the source and from the output. The value is the mean similarity
     of the two answers: 0 if only one text answers. A question that neither text answers is dropped; with `consistent`,
     as in the paper, also one to which the output does not answer with the theme. `similarity` are exact, f1, rouge1,
-    rougeL, bertscore, corrected, or several, at no extra cost.
+    rougeL, chrf, bertscore, corrected, or several, at no extra cost.
 
     `backend` makes themes, questions and answers: `lexical` by words alone (a sentence with a gap, and the noun that
     fits it), `models` by two models (`questions` for a T5-style generator and `answers` for an extractive reader:
@@ -206,6 +206,10 @@ class Qags(Options):
     @cached_property
     def _models(self) -> tuple[Questions, Answers] | None:
         return open_models(self) if self.uses_models else None
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Raise ConfigError if BERTScore's model does not know the words of any text."""
+        self._similarities().check(samples)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and similarity. A sample without a source or themes is a `Failure` in each.
@@ -315,7 +319,8 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
             if trouble is None:
                 uncompared = next(line for line in outcome.counted if name not in line.similarity)
                 answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
-                trouble = ModelError("NotCompared", f"has answers that {name} cannot compare: {answers}")
+                message = f"has answers that {name} cannot compare: {answers}; if not English, {UNKNOWN_ADVICE}"
+                trouble = ModelError("NotCompared", message)
             rows.append(replace(failure(sample, column, trouble.error, trouble.message), raw=raw or ""))
         else:
             provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from threading import RLock
 from typing import Any, Literal
+from unicodedata import normalize
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
@@ -301,8 +302,8 @@ def _english_finder() -> str:
 
 
 def clean(original: str) -> str:
-    """Remove what some taggers cannot process: lone surrogates and NUL."""
-    return whole(original).replace("\0", " ")
+    """Remove what some taggers cannot process: lone surrogates, NUL, and letters in parts, such as the jamo of NFD."""
+    return normalize("NFC", whole(original).replace("\0", " "))
 
 
 def languages(texts: Sequence[str]) -> list[str]:

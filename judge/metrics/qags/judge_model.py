@@ -7,23 +7,15 @@ raises ParseError. Only the start of a long line and of a long list is read, so 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from jinja2 import DictLoader, StrictUndefined, Template
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from judge.core import yaml_lines
 from judge.core.errors import ConfigError, ParseError
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold
-from judge.criteria import builtin_prompts
-from judge.criteria.sandbox import fenced
-from judge.criteria.template import front_matter, read_text, template_body
+from judge.metrics import prompts
 from judge.metrics.common import Ask, ModelError, ModelQuestion
 from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
 
@@ -270,7 +262,6 @@ def says(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-_LAYOUT = "text.jinja"
 _TOKEN_LIMIT = {"themes": 1024, "question": 256, "answer": 256}
 """Far more than needed: unused tokens cost nothing, and thinking has to fit in."""
 
@@ -280,24 +271,10 @@ def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]
 
     The stages' signatures contain the `signature` of `ask`, if it has one: it names the model.
     """
-    known = languages()
+    known = prompts.languages()
     if language not in known:
         raise ConfigError(unknown_name_message("language", language, known))
     return ModelThemes(ask, language), ModelQuestions(ask, language), ModelAnswers(ask, language)
-
-
-def languages() -> list[str]:
-    """Return the languages that have prompts."""
-    return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
-
-    template: Template
-    words: dict[str, tuple[str, ...]]
-    digest: str
 
 
 class _Stage:
@@ -307,7 +284,7 @@ class _Stage:
 
     def __init__(self, ask: Ask, language: str) -> None:
         self._ask, self._language = ask, language
-        self._prompt = _load_prompt(language, self.name)
+        self._prompt = prompts.load(language, "qags", self.name)
 
     @property
     def signature(self) -> str:
@@ -315,8 +292,7 @@ class _Stage:
         return f"{model}:{self._language}@{self._prompt.digest[:6]}"
 
     def _question(self, read: Callable[[str], str], **texts: str) -> ModelQuestion:
-        text = self._prompt.template.render(texts | self._prompt.words).strip()
-        return ModelQuestion(text, _TOKEN_LIMIT[self.name], read)
+        return ModelQuestion(self._prompt.render(**texts), _TOKEN_LIMIT[self.name], read)
 
     def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
         """Return the reply to each request, an empty text for None."""
@@ -370,22 +346,3 @@ class ModelAnswers(_Stage):
                 for asked, text in pairs
             ]
         )
-
-
-@lru_cache(maxsize=32)
-def _load_prompt(language: str, name: str) -> _Prompt:
-    folder = builtin_prompts() / language / "qags"
-    file_name = f"{name}.jinja"
-    texts = {file: read_text(folder / file) for file in (file_name, _LAYOUT)}
-    env = ImmutableSandboxedEnvironment(
-        loader=DictLoader({file: template_body(text) for file, text in texts.items()}),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    env.filters["fenced"] = fenced
-    headers = [yaml_lines.values(front_matter(text)) for text in texts.values()]
-    words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
-    digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
-    return _Prompt(env.get_template(file_name), words, digest)

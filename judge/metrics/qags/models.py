@@ -1,6 +1,6 @@
 """The back end `models` of QAGS, with two models of transformers.
 
-- `locate`, `load`: find, check and load a model
+- `locate`: find and check a model
 - `excerpt`: the part of a text around a theme that fits into the generator's input
 - `Generator`: questions by a sequence-to-sequence model trained to ask for a given answer
 - `ExtractiveReader`: answers by a model that selects a span of the text (as for SQuAD)
@@ -27,26 +27,6 @@ GENERATOR, READER = "generator", "reader"
 _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A model on its device, ready for use."""
-
-    files: huggingface.ModelFiles
-    tokenizer: Any
-    network: Any
-    device: Any
-
-    @property
-    def batch_tokens(self) -> int:
-        """Return a good number of tokens for a batch."""
-        return huggingface.batch_tokens(self.device.type)
-
-    @property
-    def pad(self) -> int:
-        """Return the token that pads the shorter texts of a batch."""
-        return self.tokenizer.pad_token_id or 0
-
-
 def runtime() -> str:
     """Return the library versions for signatures, as questions may differ between them. Raises MissingExtra."""
     return f"torch {huggingface.version('torch', 'qags')}|transformers {huggingface.version('transformers', 'qags')}"
@@ -66,16 +46,6 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
             "question answering (SQuAD)"
         )
     return files
-
-
-def load(files: huggingface.ModelFiles, device: str | None) -> LoadedModel:
-    """Load a model, on the GPU if there is one and `device` is None.
-
-    Raises ConfigError if it cannot be loaded or lacks weights, or the device does not exist.
-    """
-    chosen = huggingface.device(device, who="qags")
-    tokenizer, network = huggingface.load(files, _HEADS[files.role])
-    return LoadedModel(files, tokenizer, huggingface.to_device(files, network, chosen), chosen)
 
 
 Span = tuple[int, int]
@@ -181,8 +151,8 @@ class Generator:
         self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{runtime()}"
 
     @cached_property
-    def _model(self) -> LoadedModel:
-        model = load(self.weights, self.device)
+    def _model(self) -> huggingface.LoadedModel:
+        model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
         with huggingface.translated_errors(model.files, 0):
             # No sampling, one question: of the model's own settings only its special tokens are kept.
             defaults = model.network.generation_config
@@ -315,15 +285,10 @@ class ExtractiveReader:
         self.signature = f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{runtime()}"
 
     @cached_property
-    def _model(self) -> LoadedModel:
-        model = load(self.weights, self.device)
-        if (inside := huggingface.backend(model.tokenizer)) is None:
-            raise self.weights.error(
-                "its tokenizer gives no token positions: name a model with a fast one (tokenizer.json)"
-            )
-        if self.null and model.tokenizer.cls_token_id not in inside.encode("a", "b").ids:
+    def _model(self) -> huggingface.LoadedModel:
+        model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
+        if self.null and model.tokenizer.cls_token_id not in model.pair_backend().encode("a", "b").ids:
             raise self.weights.error("has no [CLS] to say null with: set null to false")
-        inside.no_padding()
         return model
 
     @cached_property
@@ -359,17 +324,15 @@ class ExtractiveReader:
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
             return UNANSWERABLE
-        inside = huggingface.backend(self._model.tokenizer)
-        inside.encode_special_tokens = True  # [SEP] in a text is plain text, not the token
+        inside = self._model.pair_backend()
         inside.no_truncation()
         size = len(inside.encode(question, add_special_tokens=False).ids)
         if size > self._room // 2:
             message = f"the question has {size} tokens, the reader takes {self._room // 2}"
             return ModelError("QuestionTooLong", message)
         stride = min(self.stride, (self._room - size) // 2)
-        inside.enable_truncation(self._room + self._special, stride=stride, strategy="only_second")
-        first = inside.encode(question, text)
-        return _Reading(text, [first, *first.overflowing])
+        windows = huggingface.pair_windows(inside, (question, text), 1, size=self._room + self._special, overlap=stride)
+        return _Reading(text, windows)
 
     def _read(self, readings: Sequence[_Reading | str | ModelError]) -> list[str | ModelError]:
         open_readings = [each for each in readings if isinstance(each, _Reading)]
@@ -388,21 +351,14 @@ class ExtractiveReader:
 
     def _take(self, windows: Sequence[tuple[_Reading, Any]]) -> None:
         """Read a batch of windows and keep the best span of each text so far."""
-        torch, model = import_module("torch"), self._model
-        rows, mask = huggingface.padded([window.ids for _, window in windows], model.pad)
-        fields: dict[str, Any] = {"input_ids": rows, "attention_mask": mask}
-        if "token_type_ids" in model.tokenizer.model_input_names:
-            fields["token_type_ids"] = huggingface.padded([window.type_ids for _, window in windows], 0)[0]
-        with huggingface.translated_errors(model.files, rows.size), torch.inference_mode():
-            output = model.network(**{name: torch.from_numpy(array).to(model.device) for name, array in fields.items()})
-            starts, ends = (logits.double().cpu().numpy() for logits in (output.start_logits, output.end_logits))
+        starts, ends = self._model.outputs([window for _, window in windows], "start_logits", "end_logits")
         allowed = huggingface.padded([best.allowed(window) for best, window in windows], 0)[0] > 0
         for n, (score, first, last) in enumerate(zip(*best_spans(starts, ends, allowed, SPAN), strict=True)):
             best, window = windows[n]
             if score > best.score:
                 best.score, best.span = float(score), (window.offsets[first][0], window.offsets[last][1])
             if self.null:
-                at = window.ids.index(model.tokenizer.cls_token_id)
+                at = window.ids.index(self._model.tokenizer.cls_token_id)
                 best.null = min(best.null, float(starts[n, at] + ends[n, at]))
 
 

@@ -1,8 +1,8 @@
 """Run the pipeline of QAGS: themes of an output → a question for each → answers from source and output.
 
 The stages are protocols; the back ends `lexical`, `models` and `llm` implement them. No request is sent twice. The
-answers are compared by exact match and F1 as in SQuAD, ROUGE and BERTScore. Corrected BERTScore and its ends .65 and
-.85 follow an article in Japanese by ty_nlp, 2022-08-30, https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
+answers are compared by exact match and F1 as in SQuAD, ROUGE, chrF and BERTScore. Corrected BERTScore and its ends .65
+and .85 follow an article in Japanese by ty_nlp, 2022-08-30, https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from judge import text
 from judge.core.records import Failure, Sample, Score
-from judge.metrics import bertscore, rouge
+from judge.metrics import bertscore, chrf, rouge
 from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import ModelError as ModelError  # a stage's result if it fails
-from judge.metrics.common import choices_option
+from judge.metrics.common import choices_option, spread
 from judge.metrics.qags.answer_candidates import languages
 
-NAMES = ("exact", "f1", "rouge1", "rougeL", "bertscore", "corrected")
+NAMES = ("exact", "f1", "rouge1", "rougeL", "chrf", "bertscore", "corrected")
 Pair = tuple[str, str]
 """The answers from the source and from the output."""
 _ROUGE = ("rouge1", "rougeL")
@@ -32,6 +33,7 @@ _BERT = ("bertscore", "corrected")
 _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
+_CJK = re.compile(f"[{''.join(row.letters for row in text.LANGUAGES.values())}]").search
 
 
 class _Key(NamedTuple):
@@ -51,9 +53,13 @@ def similarities(
     """Return for each pair of answers its similarity by each name, each 0–1 (BERTScore may be below 0).
 
     - `exact`: 1 if the answers are equal after SQuAD's normalisation (`normalised`), else 0.
-    - `f1`: SQuAD's F1 of their shared tokens (Rajpurkar et al. 2016); Chinese, Japanese, Korean and other scripts by
-      the tokenizer that `judge.text` has for both, or for the pair's language in `languages`.
-    - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference.
+    - `f1`: SQuAD's F1 of their shared words (Rajpurkar et al. 2016). If one has a Chinese, Japanese or Korean
+      character, F1 of characters and of words in other scripts, as in CMRC 2018 (Cui et al. 2019): 喫茶店 and
+      小さい喫茶店 are 2/3.
+    - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference. Words are those of the
+      tokenizer that `judge.text` has for both answers, or for the pair's language in `languages`.
+    - `chrf`: chrF1 (Popović 2015: character n-grams up to 6, beta 1) of the normalised answers. It asks for the order
+      of characters too: 木曜 and 火曜 are 1/4.
     - `bertscore`: F; `corrected`: clip((F - low) / (high - low), 0, 1). `bert` are options of `BertScore`.
 
     If only one text answers (UNANSWERABLE), or only one answer has a token, every similarity is 0. A pair without a
@@ -82,7 +88,13 @@ class Similarities:
         options: dict[str, Any] = {**(bert or {}), "low": low, "high": high, "cache": cache}
         self._bert = bertscore.BertScore(**options) if uses_bertscore else None
         self._tokenizers: set[str] = set()
+        self._units: set[str] = set()
         self._signed_bert = ""
+
+    def check(self, samples: Sequence[Sample]) -> None:
+        """Raise ConfigError if BERTScore's model does not know the words of any output and its source."""
+        if self._bert:
+            self._bert.check([replace(sample, references=(sample.source or "",)) for sample in samples])
 
     def compare(self, pairs: Sequence[Pair], languages: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
@@ -94,12 +106,17 @@ class Similarities:
                 tokenizer = row.tokenizer
             keys.append(_Key(pair, tokenizer))
         self._tokenizers.update(key.tokenizer for key in keys)
+        self._units.update(map(_unit, keys))
         both: dict[_Key, dict[str, float]] = {}
         for key in dict.fromkeys(keys):
             if all(map(str.strip, key.pair)):
                 first, second = (normalised(answer) for answer in key.pair)
-                cut = str.split if key.tokenizer == "en" else text.words(key.tokenizer)
+                unit = _unit(key)
+                cut = str.split if unit == "squad" else text.words(unit)
                 both[key] = {"exact": float(first == second), "f1": f1(first, second, cut)}
+        if "chrf" in self.names:
+            for key, f in zip(both, chrf1([key.pair for key in both]), strict=True):
+                both[key]["chrf"] = f
         types = [name for name in _ROUGE if name in self.names]
         for tokenizer in dict.fromkeys(key.tokenizer for key in both) if types else ():
             alike = [key for key in both if key.tokenizer == tokenizer]
@@ -136,10 +153,17 @@ class Similarities:
             return f"{name}|{span}{signature}"
         if name == "exact":
             return name
-        squad = name == "f1"  # English words are those between white space, after normalisation
+        if name == "chrf":
+            return f"{name}|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {version('sacrebleu')}"
+        if name == "f1":
+            return f"{name}|tok={'+'.join(sorted(self._units or {'squad'}))}"
         used = sorted(self._tokenizers or {"en"})
-        tokenizers = "+".join("squad" if squad and each == "en" else text.signature(each) for each in used)
-        return f"{name}|tok={tokenizers}" if squad else f"{name}|f|stem|tok={tokenizers}"
+        return f"{name}|f|stem|tok={'+'.join(map(text.signature, used))}"
+
+
+def _unit(key: _Key) -> str:
+    """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by white space."""
+    return "char" if any(map(_CJK, key.pair)) else {"en": "squad", "words": "words"}.get(key.tokenizer, "char")
 
 
 def _bertscore_signature(signature: str) -> str:
@@ -171,6 +195,15 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
         return float(a == b)
     shared = sum((Counter(a) & Counter(b)).values())
     return 2 * shared / (len(a) + len(b))
+
+
+def chrf1(pairs: Sequence[Pair]) -> list[float]:
+    """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
+    plain = [(normalised(source), normalised(output)) for source, output in pairs]
+    compared = list(dict.fromkeys(pair for pair in plain if all(pair)))
+    percents = chrf.score([output for _, output in compared], [source for source, _ in compared], beta=1)
+    values = dict(zip(compared, percents, strict=True))
+    return [values[pair] / 100 if pair in values else float(pair[0] == pair[1]) for pair in plain]
 
 
 UNANSWERABLE = ""
@@ -316,13 +349,6 @@ def ask(
         line.similarity.update(similarity)
     tell(4, 4)
     return [_outcome(candidates[job.output], listed) for job, listed in zip(jobs, attempts, strict=True)]
-
-
-def spread(themes: Sequence[str], most: int) -> list[str]:
-    """Return at most `most` themes: all, or the middle ones of `most` equal parts of the list."""
-    if len(themes) <= most:
-        return list(themes)
-    return [themes[(2 * place + 1) * len(themes) // (2 * most)] for place in range(most)]
 
 
 def _ask_distinct(

@@ -46,6 +46,7 @@ from judge.metrics.common import (
     MetricOptions,
     choice_option,
     choices_option,
+    chosen_tokenizer_notes,
     failure,
     format_number,
     no_reference,
@@ -71,7 +72,7 @@ from judge.metrics.rouge.variants import (
     kinds,
 )
 
-__all__ = ["Rouge", "RougeScore", "score"]
+__all__ = ["Rouge", "RougeScore", "RougeScores", "score"]
 
 Words = str | Path | Collection[str]
 """A file with one word per line, or the words."""
@@ -219,9 +220,11 @@ class Rouge(MetricOptions):
             whole = [reference for reference in read if reference.whole]
             if not whole and not empty:
                 has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
-                advice = "leave out the preset" if self.preset else "set tokenizer=char"
-                advice = "there is nothing to compare" if tokenizer == "char" else advice
-                message = f"has {has} without any token by the tokenizer {tokenizer} (and the stopwords): {advice}"
+                by = f"by the tokenizer {tokenizer}{' and the stopwords' if self._stopwords else ''}"
+                advice = "leave out the preset" if self.preset else "set rouge.tokenizer=char"
+                if tokenizer == "char" or not any(map(text.tokens, targets)):
+                    advice = "there is nothing to compare; chrf compares punctuation and emoji too"
+                message = f"has {has} without any token {by}: {advice}"
                 raise CannotScore("NoTokens", message)
             if self.package:
                 names = tuple(kind.name for kind in self.kinds)
@@ -273,9 +276,10 @@ class Rouge(MetricOptions):
             note = replace(note, some=some, text=f"lost more than half of their letters to the preset {SCRIPT}")
         elif self.preset:
             note = replace(note, text=f"are in a script that the preset {PLTRDY} does not split into words")
+        chosen = [] if self.tokenizer or self.preset or self.package else chosen_tokenizer_notes(used, compared)
         counted = reference_count(samples)
         columns = tuple(self._column(column, used, counted) for column in self._columns)
-        return MetricResult(columns, tuple(rows), (note,))
+        return MetricResult(columns, tuple(rows), (note, *chosen))
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
@@ -299,15 +303,22 @@ class Rouge(MetricOptions):
         return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
 
 
+class RougeScores(dict[str, list[RougeScore | Failure]]):
+    """The scores of each type, in the order of the outputs. `tokenizers` are as in `judge.metrics.common.Values`."""
+
+    tokenizers: tuple[str, ...] = ()
+
+
 def score(
     outputs: Sequence[str],
     references: Sequence[str] | Sequence[Sequence[str]],
     types: Sequence[str] | None = None,
     **options: Unpack[RougeOptions],
-) -> dict[str, list[RougeScore | Failure]]:
+) -> RougeScores:
     """Return ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
 
-    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order. Sentences are those of
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; `tokenizers` of the result are the
+    tokenizers that cut the texts. Sentences are those of
     `text.sentences`. The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose
     `item` is its index, from 0: no reference, none with a token, or a text too long for the type. An output without a
     token scores 0. Under the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference
@@ -316,7 +327,7 @@ def score(
     Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a tokenizer.
     """
     metric = Rouge(types=types, **options)
-    scores: dict[str, list[RougeScore | Failure]] = {kind.name: [] for kind in metric.kinds}
+    scores, used = RougeScores({kind.name: [] for kind in metric.kinds}), set[str]()
     for place, (output, targets) in enumerate(paired(outputs, references)):
         # The preset defines a value for empty references.
         usable = list(targets) if metric.script else [target for target in targets if target.strip()]
@@ -324,6 +335,7 @@ def score(
         if usable:
             tokenizer = metric.tokenizer_for([output, *usable])
             values = metric.compare(output, usable, tokenizer, empty=metric.script)
+            used.add(tokenizer)
         else:
             problem = "has only blank references" if targets else "has no reference"
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
@@ -333,6 +345,8 @@ def score(
                 column.append(Failure(str(place), "", name, stage="metric", error=value.error, message=message))
             else:
                 column.append(value)
+    names = used if metric.preset else map(text.signature, used)
+    scores.tokenizers = tuple(sorted(names, key=lambda name: (name != "en", name)))
     return scores
 
 

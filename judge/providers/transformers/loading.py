@@ -148,8 +148,6 @@ def find(model: str, *, keep: Path | None = None, dtype: str | None = None) -> L
 
     config = files.config()
     kind, architectures = config.get("model_type"), [str(name) for name in config.get("architectures") or ()]
-    if kind not in KINDS and "auto_map" in config:
-        raise files.error(f"it needs code of its own, which is not run; {_ADVICE} of a kind that transformers has")
     writes = architectures[0] in set(KINDS.values()) if architectures else kind in KINDS
     if config.get("is_encoder_decoder") or not writes:
         raise files.error(

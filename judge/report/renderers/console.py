@@ -28,7 +28,6 @@ _HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
 _BAR, _MIN_BAR = 10, 4  # cells of a full bar, and of the shortest one
 _EXCERPTS = 3  # in the summary
 _LABEL = 9  # cells of `Lowest` and `Next`, with the gap
-ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,8 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
         if full and isinstance(block, blocks.Table) and block.short:
             continue
         if not (_page_only(block) if full else isinstance(block, blocks.Tiles | blocks.Chart)):
-            console.print()
+            if not isinstance(block, blocks.Details | blocks.Heading):  # which begin with a blank line
+                console.print()
             _print(block, screen)
     for section in document.sections if full else ():
         printed = [block for block in section.blocks if not _page_only(block)]
@@ -241,14 +241,15 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if block.caption and screen.full:
         console.print(_text(block.caption, "dim"))
     every = [_column(block, place, screen, bar=_BAR) for place in range(len(block.columns))]
-    if not screen.full and (excess := _width(every) - console.width) > 0:
+    folds = not any(column.numeric for column in block.columns)
+    if not screen.full and not folds and (excess := _width(every) - console.width) > 0:
         every = [replace(column, head=_shortened(column.head)) for column in every]
         if (excess := _width(every) - console.width) > 0 and screen.colour:
             bar = _BAR - excess if _BAR - excess >= _MIN_BAR else 0
             shorter = [_column(block, place, screen, bar=bar) for place in range(len(every))]
             every = [replace(old, cells=new.cells) for old, new in zip(every, shorter, strict=True)]
     n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
-    if not any(column.numeric for column in block.columns):
+    if folds:
         n_names = len(every)
     names, columns = every[:n_names], every[n_names:]
     widths = [min(_NAME, column.width) for column in names] if columns else _folded(names, console.width)
@@ -280,7 +281,7 @@ def _head(column: blocks.Column, screen: _Screen) -> Text:
     if not screen.full:
         return _text(one_line(column.head, _HEAD), "dim")
     lines = [one_line(part, _HEAD) for part in (column.group, column.head) if part]
-    return _text(f"{chr(10).join(lines)} {ARROWS[column.better]}".rstrip(), "dim")
+    return _text(f"{chr(10).join(lines)}{blocks.ARROWS[column.better]}", "dim")
 
 
 def _shortened(head: Text) -> Text:

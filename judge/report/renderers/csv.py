@@ -1,4 +1,4 @@
-"""Render the records of a Document as CSV, in full precision and safe to open in a spreadsheet."""
+"""Render the records of a Document as CSV, in full precision and safe to open in a spreadsheet, or its data as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from io import StringIO
 from typing import Any
 
-from judge.core.format import to_json
+from judge.core.format import json_text, to_json
 from judge.report.document import Document
 
 # What a spreadsheet takes for a formula (OWASP, "CSV Injection"), also behind blanks and behind our own apostrophe.
@@ -38,3 +38,8 @@ def render(document: Document, *, wide: bool = False) -> str:
 def escape(text: str) -> str:
     """Return the text as a cell that is no formula. If `_FORMULA` matches the result, its first apostrophe is ours."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def render_json(document: Document) -> str:
+    """Write the data as strict JSON; a number that does not exist is null."""
+    return json_text(document.data)

@@ -19,7 +19,6 @@ _HEAD = """\
 """
 _NAME = 80  # characters of a name
 _MAX_TEXTS = 2  # columns of text in a table of a paper
-_ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
 
 # What TeX reads as a command, makes another character of, or cannot print in its oldest encoding.
 _CHARACTERS = {
@@ -138,7 +137,7 @@ def _table(table: blocks.Table, label: str) -> str:
     names = [one_line(row[0].text, _NAME) for row in table.rows]
     columns = [
         _Column(
-            one_line(column.head, _NAME) + _ARROWS[column.better],
+            one_line(column.head, _NAME) + blocks.ARROWS[column.better],
             column.group,
             [_Value(c.text + c.mark, c.note, bold=c.tone in ("strong", "good")) for c in cells],
         )

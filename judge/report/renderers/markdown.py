@@ -17,7 +17,6 @@ _TABLE, _LIST = 25_000, 12_000  # characters of one table and of one list, so th
 _MAX_COLUMNS = 24  # of a table
 _NAME, _CELL, _TEXT = 80, 300, 3_000  # characters of a name, a cell, a paragraph
 _REST = "The rest is in the HTML report."
-_ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
@@ -166,7 +165,7 @@ def _(block: blocks.Table) -> list[_Piece]:
     block = block if block.short else block.tall
     columns = block.columns[:_MAX_COLUMNS]
     heads = [
-        escape(", ".join(filter(None, (column.group, column.head))), _NAME) + _ARROWS[column.better]
+        escape(", ".join(filter(None, (column.group, column.head))), _NAME) + blocks.ARROWS[column.better]
         for column in columns
     ]
     rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]

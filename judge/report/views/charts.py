@@ -21,10 +21,9 @@ from judge.report.charts import (
     scale,
     scatter,
 )
-from judge.report.document import Chart, Table
+from judge.report.document import ARROWS, Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
 from judge.report.views.columns import (
-    ARROWS,
     compared_columns,
     display_columns,
     in_display_order,
@@ -78,7 +77,7 @@ def means_charts(result: Result) -> Iterator[Chart]:
             if column.kind == "criterion" and low is not None and high is not None and low < high:
                 axis = scale(low, high)  # the whole scale
             panels = [Panel(axis, drawn)]
-            title = f"{heads[column.name]} {ARROWS[column.better]}".rstrip()
+            title = f"{heads[column.name]}{ARROWS[column.better]}"
             yield replace(intervals(column.name, title, systems, panels, caption=" · ".join(marks)), tabled=True)
 
 

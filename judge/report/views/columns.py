@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 from judge.core.format import format_interval, number, signed
 from judge.core.records import Column, Estimate
-from judge.report.document import Cell
+from judge.report.document import ARROWS, Cell
 from judge.report.format import decimal_places, pass_text
 from judge.results.result import Result
+from judge.stats import anytime
 from judge.stats.pass_rate import pass_columns
 from judge.stats.system_differences import Comparison
-
-ARROWS = {"higher": "↑", "lower": "↓", "": ""}
-"""The better end of a column, as its heading shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,17 @@ class Group:
     @property
     def heading(self) -> str:
         """The name with an arrow to the better end."""
-        return f"{self.name} {ARROWS[self.better]}".rstrip()
+        return f"{self.name}{ARROWS[self.better]}"
 
     @property
     def judged(self) -> bool:
         """Whether this is a panel, whose judges have columns of their own."""
         return any(column.judge for column in self.columns)
+
+
+def test_name(result: Result) -> str:
+    """Return the name of the test of differences between systems."""
+    return "anytime-valid test" if anytime.was_used(result.info) else "sign-flip test"
 
 
 def groups(result: Result) -> tuple[Group, ...]:

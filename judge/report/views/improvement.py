@@ -114,8 +114,8 @@ def _sections(improvement: Improvement, lines: list[str]) -> Iterator[Section]:
 
 
 def _data(improvement: Improvement) -> dict[str, Any]:
-    agreement = improvement.agreement
-    names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes")
+    names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes",
+             "selection", "agreement")  # fmt: skip
     return {
         "schema": SCHEMA,
         "finding": list(_finding(improvement)),
@@ -123,8 +123,6 @@ def _data(improvement: Improvement) -> dict[str, Any]:
         **{name: getattr(improvement, name) for name in names},
         "training": improvement.training._asdict(),
         "testing": improvement.testing._asdict(),
-        "selection": improvement.selection,
-        "agreement": agreement,
     }
 
 

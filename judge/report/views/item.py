@@ -14,7 +14,16 @@ from judge.core.records import Failure, Sample, Score
 from judge.report.document import Block, Cell, Column, Document, Facts, Paragraph, Section, Table
 from judge.report.format import column_title, score_text, share_of_scale
 from judge.report.views.columns import places
-from judge.report.views.item_scores import HEADS, Finding, Line, build_finding, qags_table
+from judge.report.views.item_scores import (
+    CLAIM_HEADS,
+    CLAIMS,
+    Finding,
+    Line,
+    build_finding,
+    checked_claims,
+    qags_table,
+    question_table,
+)
 from judge.report.views.provenance import build_provenance
 from judge.results.result import ResultItem
 from judge.scoring import parse
@@ -102,8 +111,15 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
             heads = tuple(Column(head, numeric=False) for head in ("answer", column_title(row.column)))
             yield Table(heads, cells, name=f"answers-{row.column}-{sample.system}")
     if lines := _questions(rows, columns):
-        cells = tuple(tuple(Cell(text) for text in line.cells) for line in lines)
-        yield Table(tuple(Column(head, numeric=False) for head in HEADS), cells, name=f"qags-{sample.system}")
+        yield question_table(lines, f"qags-{sample.system}")
+    for row in rows:
+        if claims := checked_claims(sample, columns[row.column], row):
+            cells = tuple(
+                tuple(Cell(text, tone="" if claim.supported else "bad") for text in claim.cells) for claim in claims
+            )
+            kind = "claim" if row.column in CLAIMS else "reference claim"
+            heads = tuple(Column(head, numeric=False) for head in (CLAIM_HEADS[0], kind, CLAIM_HEADS[2]))
+            yield Table(heads, cells, name=f"{row.column}-{sample.system}")
 
 
 def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, DataColumn]) -> Table:
@@ -158,6 +174,11 @@ def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataCol
         "scores": [_record(row) for row in rows if isinstance(row, Score)],
         "failures": [_record(row) for row in rows if isinstance(row, Failure)],
         "questions": [asdict(line) for line in _questions(rows, columns)],
+        "claims": {
+            row.column: [asdict(claim) for claim in claims]
+            for row in rows
+            if (claims := checked_claims(sample, columns[row.column], row))
+        },
     }
 
 

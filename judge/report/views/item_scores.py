@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
+from judge.core.claims import Span, decode
 from judge.core.format import minus, number, one_line, plural
-from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
+from judge.report.document import Cell, Table
+from judge.report.document import Column as TableColumn
 from judge.report.format import pass_text, score_text, share_of_scale
 from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
 PREFERENCE = Column("preference", "criterion", "", 0.0, 1.0)
+CLAIMS, REFERENCE_CLAIMS = ("claims_precision", "nli"), "claims_recall"
+CLAIM_HEADS = ("support", "claim", "most similar sentence")
+_MAX_SENTENCE = 300  # characters of a sentence
+_THRESHOLD = re.compile(r"\|threshold=(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\||$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +114,98 @@ def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
     return tuple(marked)
 
 
-def marked(text: str, quotes: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Cut a text at the ends of quotations: pieces with the names of the quotations that they are in, "" if in none.
+@dataclass(frozen=True, slots=True)
+class CheckedClaim:
+    """A claim, its probability of support (0–1), and whether that reaches the column's threshold.
+
+    `span` is its place in the output, None if its words are not there or it is a claim of the references. `evidence` is
+    the most similar sentence of the text that it is checked against, "" if there is none.
+    """
+
+    text: str
+    probability: float
+    supported: bool
+    span: Span | None
+    evidence: str
+
+    @property
+    def mark(self) -> str:
+        return f"{'✓' if self.supported else '✗'} {self.probability:.2f}"
+
+    @property
+    def nearest(self) -> str:
+        """The most similar sentence of the source, in words."""
+        sentence = one_line(self.evidence, _MAX_SENTENCE)
+        return f"Most similar in the source: “{sentence}”" if sentence else "The source has no similar sentence."
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """What a table shows, under `CLAIM_HEADS`."""
+        return self.mark, one_line(self.text), one_line(self.evidence, _MAX_SENTENCE) or "–"
+
+
+def support_threshold(column: Column) -> float:
+    """Return the least probability (0–1) at which a claim is supported: the signature's, 0.5 if it has none."""
+    return float(found[1]) if (found := _THRESHOLD.search(column.signature)) else 0.5
+
+
+def checked_claims(sample: Sample, column: Column, row: Score | Failure | None) -> tuple[CheckedClaim, ...]:
+    """Return the claims behind a value of `claims_precision` or `nli` (those of the output, checked against the source)
+    or of `claims_recall` (of the references, against the output); none for other columns and for a damaged record.
+    """
+    if column.kind != "metric" or column.name not in (*CLAIMS, REFERENCE_CLAIMS) or not isinstance(row, Score):
+        return ()
+    threshold, own = support_threshold(column), column.name in CLAIMS
+    against = (sample.source or "") if own else sample.output
+    return tuple(
+        CheckedClaim(
+            claim.text,
+            claim.probability,
+            claim.probability >= threshold,
+            claim.span if own and claim.span and claim.span.end <= len(sample.output) else None,
+            against[slice(*claim.evidence)] if claim.evidence else "",
+        )
+        for claim in decode(row.provenance.raw)
+    )
+
+
+class Piece(NamedTuple):
+    """A piece of a text, with the names of the scores that quote it and the unsupported claims that it belongs to.
+
+    `ends` are the probabilities of those that end with it: `0.12`.
+    """
+
+    text: str
+    quoted: str = ""
+    claims: tuple[CheckedClaim, ...] = ()
+    ends: str = ""
+
+    @property
+    def note(self) -> str:
+        """Each claim's probability, its words if the piece has others, and the most similar sentence."""
+        notes = []
+        for claim in self.claims:
+            same = claim.text.strip() == self.text.strip()
+            words = "." if same else f": “{one_line(claim.text, _MAX_SENTENCE)}”"
+            notes.append(f"Support {claim.probability:.2f}{words} {claim.nearest}")
+        return " · ".join(notes)
+
+
+def marked(text: str, quotes: Sequence[tuple[str, str]], claims: Sequence[CheckedClaim] = ()) -> tuple[Piece, ...]:
+    """Cut a text at the ends of quotations and of unsupported claims, which may overlap.
 
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
-    spans = [(at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0]
-    cuts = sorted({0, len(text), *(end for start, stop, _ in spans for end in (start, stop))})
+    quoted = [(at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0]
+    placed = [(*claim.span, claim) for claim in claims if claim.span and not claim.supported]
+    cuts = sorted({0, len(text), *(end for start, stop, _ in [*quoted, *placed] for end in (start, stop))})
     return tuple(
-        (text[a:b], " · ".join(dict.fromkeys(name for start, stop, name in spans if start <= a and b <= stop)))
+        Piece(
+            text[a:b],
+            " · ".join(dict.fromkeys(name for start, stop, name in quoted if start <= a and b <= stop)),
+            tuple(claim for start, stop, claim in placed if start <= a and b <= stop),
+            ", ".join(f"{claim.probability:.2f}" for _, stop, claim in placed if stop == b),
+        )
         for a, b in pairwise(cuts)
     )
 
@@ -249,19 +340,28 @@ def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | 
 
 
 _GAP = "____"  # replaces the theme in a question
-_MAX_CELLS = 60  # of a terminal, for the words around the gap
-HEADS = ("theme", "question", "answer from the source", "answer from the output", "similarity")
+_MAX_CELLS = 22  # of a terminal, for the words around the gap
+_HEADS = ("theme", "question", "from source", "from output")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One theme, its question and the two answers; "–" where a text answers nothing. `similarity` is in words."""
+    """One theme, its question and the two answers; "–" where a text answers nothing.
+
+    `similarity` is by name, each 0–1 (BERTScore may be below 0); empty if the line does not count, and `left_out` says
+    why.
+    """
 
     theme: str
     question: str
     from_source: str
     from_output: str
-    similarity: str
+    similarity: dict[str, float]
+    left_out: str = ""
+
+    def value(self, name: str) -> str:
+        """Return the similarity of this name, "–" without one."""
+        return number(self.similarity[name], 2) if name in self.similarity else "–"
 
     @property
     def brief(self) -> str:
@@ -272,13 +372,6 @@ class Line:
         left = _clip(before[::-1], _MAX_CELLS - min(cell_len(after), _MAX_CELLS // 2))[::-1]
         right = _clip(after, _MAX_CELLS - min(cell_len(before), _MAX_CELLS // 2))
         return f"{'…' * (left != before)}{left}{gap}{right}{'…' * (right != after)}"
-
-    @property
-    def cells(self) -> list[str]:
-        """What a terminal shows, under `HEADS`."""
-        return [
-            one_line(text) for text in (self.theme, self.brief, self.from_source, self.from_output, self.similarity)
-        ]
 
 
 def _clip(text: str, cells: int) -> str:
@@ -310,6 +403,34 @@ def _line(stored: list[Any]) -> Line:
     theme, question, source, output = texts
     if not all(isinstance(text, str) for text in (*texts, left_out)) or not isinstance(alike, dict):
         raise TypeError("not a line of a working")
-    scores = ", ".join(f"{name} {number(value, 2)}" for name, value in alike.items())
-    reason = f"left out: {left_out}" if left_out else "left out"
-    return Line(theme, question, source or "–", output or "–", scores or reason)
+    similarity = {str(name): float(value) for name, value in alike.items()}
+    return Line(theme, question, source or "–", output or "–", similarity, left_out)
+
+
+def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return the names of the similarities of some lines."""
+    return tuple(dict.fromkeys(name for line in lines for name in line.similarity))
+
+
+def question_table(lines: Sequence[Line], name: str = "") -> Table:
+    """Return the questions of one text, each with both answers and a column per similarity.
+
+    The key lists the themes that do not count, with the reasons.
+    """
+    names = similarities(lines)
+    heads = (*_HEADS, *(names if len(names) > 1 else ["similarity"] * len(names)))
+    rows = []
+    for line in lines:
+        texts = (Cell(one_line(text)) for text in (line.theme, line.brief, line.from_source, line.from_output))
+        values = (Cell(line.value(name), tone="bad" if line.similarity.get(name, 1) < 0.5 else "") for name in names)
+        rows.append((*texts, *values))
+    reasons: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.similarity:
+            reasons.setdefault(one_line(line.left_out, 200) or "no reason recorded", []).append(
+                one_line(line.theme, 40)
+            )
+    key = "; ".join(f"{', '.join(themes)} ({reason})" for reason, themes in reasons.items())
+    # Without a numeric column a terminal folds wide texts.
+    columns = tuple(TableColumn(head, numeric=False) for head in heads)
+    return Table(columns, tuple(rows), name=name, key=f"not counted: {key}" if key else "")

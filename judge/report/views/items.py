@@ -21,15 +21,21 @@ from judge.report.format import column_title, in_words, score_text, share_of_sca
 from judge.report.views.columns import groups, in_display_order, places
 from judge.report.views.finding import REFERENCE_METRICS
 from judge.report.views.item_scores import (
+    CLAIMS,
     PREFERENCE,
+    REFERENCE_CLAIMS,
+    CheckedClaim,
     Compared,
     Finding,
     Line,
+    Piece,
     Replies,
     build_finding,
+    checked_claims,
     compared,
     marked,
     qags_table,
+    similarities,
 )
 from judge.report.views.provenance import abstained, failed
 from judge.results.result import Result
@@ -78,7 +84,8 @@ def _fitting(names: Iterable[str], sizes: Mapping[str, int], most: int) -> froze
 class Output:
     """One system's text with its findings, judgments before metrics. `others` are the further columns judged by.
 
-    `qags` are the questions and answers behind a value of QAGS.
+    `qags` are the questions and answers behind a value of QAGS, `claims` and `reference_claims` the claims behind
+    `claims_precision` or `nli`, and `claims_recall`.
     """
 
     sample: Sample
@@ -86,6 +93,13 @@ class Output:
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     qags: tuple[Line, ...] = ()
+    claims: tuple[CheckedClaim, ...] = ()
+    reference_claims: tuple[CheckedClaim, ...] = ()
+
+    @property
+    def similarities(self) -> tuple[str, ...]:
+        """The names of the similarities of `qags`."""
+        return similarities(self.qags)
 
     @property
     def quotes(self) -> tuple[tuple[str, str], ...]:
@@ -97,9 +111,9 @@ class Output:
         )
 
     @property
-    def pieces(self) -> tuple[tuple[str, str], ...]:
-        """The text, cut at the ends of the sentences that a judge quotes."""
-        return marked(self.sample.output, self.quotes)
+    def pieces(self) -> tuple[Piece, ...]:
+        """The text, cut at the ends of the sentences that a judge quotes and of unsupported claims."""
+        return marked(self.sample.output, self.quotes, self.claims)
 
     @property
     def human(self) -> str:
@@ -171,7 +185,7 @@ class Item:
     comparisons: tuple[Compared, ...] = ()
     lowest: Lowest | None = None
 
-    def source_pieces(self, source: str) -> tuple[tuple[str, str], ...]:
+    def source_pieces(self, source: str) -> tuple[Piece, ...]:
         """A source, cut at the ends of the sentences that a judge quotes from it and not from an output."""
         quotes = [
             (quote, f"{output.sample.system}: {name}")
@@ -313,7 +327,10 @@ def _output(
         name = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(name, "", Replies(), failure=failure))
     qags = next(filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ())
-    return Output(sample, others, tuple(findings), tuple(metrics), qags)
+    claims = {name: checked_claims(sample, columns[name].column, row) for name, row in rows.items()}
+    own = next((claims[name] for name in CLAIMS if claims.get(name)), ())
+    checked = own, claims.get(REFERENCE_CLAIMS, ())
+    return Output(sample, others, tuple(findings), tuple(metrics), qags, *checked)
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from shlex import quote
 from typing import Any, Literal
 
 from judge.core.format import number, one_line, plural
-from judge.core.records import Column, Estimate
+from judge.core.records import Column, Estimate, Score
 from judge.report.document import (
     Bar,
     Block,
     Cell,
+    Details,
     Document,
     Excerpts,
     Section,
@@ -33,10 +34,11 @@ from judge.report.format import (
     share_label,
     share_of_scale,
 )
-from judge.report.views import items, panel
+from judge.report.views import items, panel, provenance
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart, scatter_charts
 from judge.report.views.checklists import checklist_blocks, checklist_summary
+from judge.report.views.claims import claims_section, claims_summary
 from judge.report.views.columns import (
     Group,
     compared_columns,
@@ -45,13 +47,14 @@ from judge.report.views.columns import (
     marks_against,
     places,
     shown_pass_rates,
+    test_name,
     with_pass_rate,
 )
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.finding import REFERENCE_METRICS, closest_pair, finding, number_of_items
+from judge.report.views.item_scores import is_qags, qags_table, question_table
 from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
 from judge.report.views.matrices import correlation_blocks, difference_blocks
-from judge.report.views.provenance import build_provenance, failure_blocks, failure_text, method_blocks, reading_section
 from judge.report.views.summary import Row, means_data
 from judge.report.views.validation import (
     agreement_chart,
@@ -61,6 +64,7 @@ from judge.report.views.validation import (
 )
 from judge.report.views.variance import variance_blocks
 from judge.results.result import Result
+from judge.stats import anytime
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.pass_rate import pass_table
 from judge.stats.system_differences import Rank, compare
@@ -69,6 +73,7 @@ _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
 _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 _EXCERPTS = 5
+_QUESTIONS = 10  # of QAGS, in the summary
 _TITLES = [column_title(name) for name in REFERENCE_METRICS]
 
 
@@ -76,7 +81,7 @@ _TITLES = [column_title(name) for name in REFERENCE_METRICS]
 class Value:
     """One system in one column. `best` marks a system that is significantly better than all others.
 
-    `mean` is "–" if nothing was scored; `total` counts the system's texts, `n` the scored ones.
+    `mean` is "–" if nothing was scored; `total` counts the system's items, `n` the scored ones.
     """
 
     mean: str
@@ -101,8 +106,8 @@ class Value:
 
     @property
     def coverage(self) -> str:
-        """`48/50` if not every text was scored, else nothing."""
-        return "" if self.n == self.total else f"{self.n}/{self.total}"
+        """`48/50` if not every item was scored, else nothing."""
+        return "" if self.n >= self.total else f"{self.n}/{self.total}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +146,14 @@ def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
     rates, pass_rates = shown_pass_rates(result), result.pass_rates
     groups, main = tuple(with_pass_rate(group, rates) for group in in_display_order(result)), main_comparison(result)
-    total, failed = count_texts(result), _count_failures(result)
+    total, failed = count_texts(result, generations=False), _count_failures(result)
     against = main.against if main else ""
     seed = (result.info.get("plan") or {}).get("seed", 0)
-    passing = compare(pass_table(result.table), seed=seed, against=against) if rates else ()
+    passing = (
+        compare(pass_table(result.table), seed=seed, against=against, until_decided=anytime.was_used(result.info))
+        if rates
+        else ()
+    )
     tested = [*result.comparisons, *passing]
     better = {column.name: column.better for group in groups for column in group.columns}
     apart = {c.column: marks_against(c, better.get(c.column, "")) for c in tested}
@@ -186,7 +195,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
 def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
     board, main = build_leaderboard(result), main_comparison(result)
-    about = build_provenance(result)
+    about = provenance.build_provenance(result)
     lost = sum(kind.count for kind in about.failures) - result.abstained
     return Document(
         title=about.title,
@@ -199,7 +208,7 @@ def view(result: Result) -> Document:
         footer=(
             _counts(result, lost),
             *panel.summary_lines(result),
-            *(f"Failed   {failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
+            *(f"Failed   {provenance.failure_text(kind, 120)}" for kind in about.failures[:1] if lost),
         ),
         next=tuple(_next_commands(result, board)),
         data=means_data(
@@ -220,10 +229,32 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
     if lowest := worst_texts(result, _EXCERPTS):
         yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
     yield from checklist_summary(result)
+    yield from _question_blocks(result)
+    yield from claims_summary(result)
     if facts := agreement_facts(result):
         yield agreement_chart([fact for fact in facts if fact.criterion == facts[0].criterion])
     else:
         yield from metric_chart(result)
+
+
+def _lowest_qags(result: Result) -> tuple[Column, Score] | None:
+    """Return the column and the lowest value of QAGS in a run without criteria."""
+    columns = result.table.columns
+    qags = next((column for column in columns if is_qags(column)), None)
+    if qags is None or any(column.kind == "criterion" for column in columns):
+        return None
+    lowest = min(result.table.column_scores(qags.name), key=lambda score: score.value, default=None)
+    return (qags, lowest) if lowest else None
+
+
+def _question_blocks(result: Result) -> Iterator[Block]:
+    """Yield the questions behind the lowest value of QAGS."""
+    if (worst := _lowest_qags(result)) and (lines := qags_table(*worst)):
+        column, lowest = worst
+        shown, more = question_table(lines[:_QUESTIONS], "questions"), len(lines) - _QUESTIONS
+        key = " · ".join(filter(None, (shown.key, plural(more, "more question") if more > 0 else "")))
+        title = f"Lowest {column.name}: {one_line(lowest.system, 30)}, item {one_line(lowest.item, 30)}"
+        yield Details(title, (replace(shown, key=key),))
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
@@ -232,9 +263,10 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("variance", "Items, generations, draws", lambda: variance_blocks(result), folded=True)
     if result.checklists:
         yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
+    yield from claims_section(result)
     if result.failures or (result.info.get("streamed") or {}).get("failures"):
-        yield Section("failures", "Failures", lambda: failure_blocks(result))
-    yield from reading_section(result)
+        yield Section("failures", "Failures", lambda: provenance.failure_blocks(result))
+    yield from provenance.reading_section(result)
     if result.table.samples:
         yield Section("items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)])
     if len(board.systems) > 1 and result.comparisons:
@@ -250,7 +282,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     charts = lambda: (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))  # noqa: E731
     yield Section("charts", "Charts", charts, folded=True)
     yield from panel.sections(result, folded=True)
-    yield Section("method", "Method", lambda: method_blocks(result), folded=True)
+    yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
 
 
 def _tiles(result: Result, board: Leaderboard, lost: int) -> Iterator[Tile]:
@@ -305,12 +337,13 @@ def _counts(result: Result, lost: int) -> str:
     if result.abstained:
         parts.append(f"{result.abstained:,} skipped by metrics")
     if cost := (result.info.get("cost") or {}).get("usd"):
-        parts.append(f"${cost:,.2f}")
+        writing = provenance.generation_cost(result.info)
+        parts.append(f"${cost:,.2f}" + (f" (generation ${writing:,.2f})" if writing else ""))
     return ", ".join(parts)
 
 
 def _coverage_notes(result: Result, board: Leaderboard) -> Iterator[str]:
-    if len(set(count_texts(result).values())) > 1:
+    if len(set(count_texts(result, generations=False).values())) > 1:
         yield "Not every system has a text for every item: means over different items do not compare well."
     # A panel's value is computed from its judges' scores, so no row of its own is missing.
     not_per_text = {group.name for group in board.groups if group.judged} | result.table.corpus_columns
@@ -452,7 +485,7 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"Ranked by {column_title(board.ranked_by)}{note}."
     if any(value.mark for value in board.cells.values()):
         which = f"different from {one_line(board.against)}" if board.against else "better than every other system"
-        yield f"* significantly {which} (sign-flip test, p < 0.05 after Holm)."
+        yield f"* significantly {which} ({test_name(result)}, p < 0.05 after Holm)."
     if corpus := [column.name for column in result.table.columns if column.name in result.table.corpus_columns]:
         yield f"Computed over all texts of a system together: {', '.join(corpus)}."
     if plain := [column.name for column in board.columns if not column.better]:
@@ -483,12 +516,16 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"judge power RUN --pair {quote(f'{first[0]},{first[1]}')}"
     if lowest := worst_texts(result, 1):
         yield f"judge report RUN --item {quote(lowest[0][1].item)}"
+    elif qags := _lowest_qags(result):
+        yield f"judge report RUN --item {quote(qags[1].item)}"
 
 
-def count_texts(result: Result) -> Counter[str]:
-    """Count the texts of each system, including those of streamed data."""
-    streamed = result.info.get("streamed")
-    return Counter(streamed["texts"]) if streamed else Counter(s.system for s in result.table.samples)
+def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
+    """Count the texts of each system, including those of streamed data; without `generations`, its items."""
+    if streamed := result.info.get("streamed"):
+        return Counter(streamed["texts"])
+    texts = ((s.system, s.item if generations else s.source_item) for s in result.table.samples)
+    return Counter(system for system, _ in dict.fromkeys(texts))
 
 
 def _count_failures(result: Result) -> Counter[tuple[str, str]]:

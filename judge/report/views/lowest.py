@@ -17,7 +17,7 @@ Text = tuple[float, Score, Column]
 """A score as a share of its scale, the score, and its column."""
 
 
-def worst_texts(result: Result, n: int, column: str = "") -> list[Text]:
+def worst_texts(result: Result, n: int) -> list[Text]:
     """Return the lowest scores of criteria, the worst first, at most one per text.
 
     Scores are compared as shares of their scales; equal ones are ordered by the text's mean share, then as in the data.
@@ -26,7 +26,6 @@ def worst_texts(result: Result, n: int, column: str = "") -> list[Text]:
         c.name: c
         for c in result.table.columns
         if c.kind == "criterion" and not c.judge and c.better and c.low is not None and c.weight
-        if not column or c.name == column
     }
     shares: dict[tuple[str, str], list[Text]] = {}
     for score in result.table.scores:
@@ -45,20 +44,14 @@ def excerpt(result: Result, share: float, score: Score, column: Column) -> Excer
         for other in result.table.column_scores(column.name)
         if other.item == score.item and other.system != score.system
     ]
-    quote = score.provenance.quote
+    outputs = (one_line(s.output, _MAX_TEXT) for s in result.table.samples if s.key == score.key)
     return Excerpt(
         score_text(column, score.value),
         score.system,
         score.item,
         column_title(column.name),
-        reason=score.provenance.reason or quote or _output(result, score),
+        reason=score.provenance.reason or score.provenance.quote or next(outputs, ""),
         note=" · ".join(rivals[:3]),
         tone="bad" if column.passes(score.value) is False or share < NEUTRAL else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
-
-
-def _output(result: Result, score: Score) -> str:
-    """Return the beginning of the text that was scored."""
-    samples = (s for s in result.table.samples if s.key == score.key)
-    return next((one_line(sample.output, _MAX_TEXT) for sample in samples), "")

@@ -12,7 +12,7 @@ from judge.report.charts import Heat, heat_map
 from judge.report.document import Block, Cell, Chart
 from judge.report.format import share_label
 from judge.report.views.charts import titles
-from judge.report.views.columns import compared_columns, display_columns, estimate_cell, p_cell, places
+from judge.report.views.columns import compared_columns, display_columns, estimate_cell, p_cell, places, test_name
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS, Matrix
@@ -44,7 +44,7 @@ def difference_blocks(result: Result) -> Iterator[Block]:
         if len(comparison.ranks) <= MOST:
             charts[column.kind].append(_matrix(comparison, column, head, decimals))
         if column.kind == "criterion":
-            tables.append(_pairs(comparison, head, decimals))
+            tables.append(_pairs(comparison, head, decimals, test_name(result)))
     yield from charts["criterion"] or charts["metric"]
     if tables:
         yield blocks.Details("Tests of each pair", tuple(tables))
@@ -85,7 +85,7 @@ def _items(comparison: Comparison) -> str:
     return plural(max(sizes), "item") if len(sizes) == 1 else f"{min(sizes):,} to {max(sizes):,} items"
 
 
-def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
+def _pairs(comparison: Comparison, head: str, decimals: int, test: str) -> blocks.Table:
     differences, rows = comparison.differences, []
     if len(differences) > _MAX_PAIRS and not comparison.against:
         differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
@@ -109,7 +109,7 @@ def _pairs(comparison: Comparison, head: str, decimals: int) -> blocks.Table:
         tuple(blocks.Column(name, numeric=bool(k)) for k, name in enumerate(_HEADS)),
         tuple(rows),
         caption=f"{head}: {scope}, first minus second, {_items(comparison)}.",
-        key=f"* p < {ALPHA:g} (sign-flip test, Holm-corrected). Won, tied, lost: items.",
+        key=f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items.",
         name=f"differences-{comparison.column}",
     )
 

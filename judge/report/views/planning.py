@@ -1,16 +1,18 @@
-"""What a run will take, as documents: the forecast of `judge plan`, and the power of `judge power`."""
+"""What is known before a run, as documents: the forecast of `judge plan`, the power of `judge power`, the setup."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from judge.core.format import dollars, duration, format_p, minus, one_line, plural
 from judge.core.messages import option
-from judge.report.document import Block, Bullets, Cell, Column, Document, Facts, Paragraph, Section, Table
+from judge.report.document import Block, Bullets, Cell, Column, Document, Facts, Paragraph, Section, Table, Tone
 from judge.results.planning import (
-    CriterionEstimate,
+    Diagnosis,
+    Finding,
     Forecast,
     JudgeForecast,
     PairPower,
@@ -26,9 +28,12 @@ _RESUME = "the run then stops, and the same command resumes it"
 
 def view(forecast: Forecast) -> Document:
     """Lay out a forecast."""
-    n = sum(judge.estimate.total.judgments for judge in forecast.judges)
-    units = {judge.estimate.unit for judge in forecast.judges}
-    judgments = plural(n, "question" if "question" in units else "judgment")
+    units = Counter[str]()
+    for judge in forecast.judges:
+        units[judge.estimate.unit] += judge.estimate.total.judgments
+    if units["question"]:  # of another judge, a checklist may be one judgment
+        units["question"] += units.pop("judgment", 0)
+    judgments = " and ".join(plural(n, unit) for unit, n in units.items() if n)
     sections = [
         Section(f"judge-{k}", one_line(f"{each.estimate.judge} · {each.endpoint}").rstrip(" ·"), partial(_blocks, each))
         for k, each in enumerate(forecast.judges)
@@ -38,7 +43,7 @@ def view(forecast: Forecast) -> Document:
     return Document(
         title=f"Estimate for {', '.join(one_line(judge.estimate.judge) for judge in forecast.judges) or 'a run'}",
         finding=(_headline(forecast, judgments),),
-        scope=judgments if n else "",
+        scope=judgments,
         notices=tuple(_limits(forecast)) if forecast.requests else (),
         sections=tuple(sections),
         data=forecast.to_dict(),
@@ -73,20 +78,21 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         ("", f"{estimate.unit}s"), ("", "duplicates"), ("", "cached"), ("", "requests"), ("tokens", "input"),
         ("tokens", "output"), ("tokens", "prefix"),
     )  # fmt: skip
+    rows = []
+    for line in lines:
+        tone: Tone = "strong" if line.criterion == "all" and len(lines) > 1 else ""
+        counts = (line.judgments, line.equal, line.cached, line.requests, line.read, line.written)
+        numbers = (Cell(f"{n:,.0f}", value=n, tone=tone) for n in counts)
+        share = f"{line.shared / line.read:.0%}" if line.read else "–"
+        rows.append((Cell(line.criterion, tone=tone), *numbers, Cell(share)))
     yield Table(
         columns=(Column("criterion", numeric=False), *(Column(head, group) for group, head in heads)),
-        rows=tuple(_row(line, "strong" if line.criterion == "all" and len(lines) > 1 else "") for line in lines),
+        rows=tuple(rows),
         key=_PREFIX if estimate.total.requests else "",
         name=f"plan-{estimate.judge}",
     )
     facts = [*_facts(judge), ("basis", judge.basis)] if estimate.total.requests else [*_facts(judge)]
     yield Facts(tuple(facts))
-
-
-def _row(line: CriterionEstimate, tone: Any) -> tuple[Cell, ...]:
-    counts = (line.judgments, line.equal, line.cached, line.requests, line.read, line.written)
-    share = Cell(f"{line.shared / line.read:.0%}" if line.read else "–")
-    return Cell(line.criterion, tone=tone), *(Cell(f"{n:,.0f}", value=n, tone=tone) for n in counts), share
 
 
 def _facts(judge: JudgeForecast) -> Iterator[tuple[str, str]]:
@@ -218,7 +224,9 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
                 f"{_items(pair.items_for_observed, power.power)}."
             )
     elif column.systems > 2:
-        name += " between any two systems"
+        name += (
+            f" between {one_line(power.against)} and another system" if power.against else " between any two systems"
+        )
     if power.difference is not None and pair.items_needed is not None:
         verb = "detecting" if subject else "Detecting"
         needed = _items(pair.items_needed, power.power)
@@ -293,3 +301,28 @@ def _items(number: int, power: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}%"
+
+
+_MARKS = {"ok": "✓", "missing": "–", "error": "✗"}
+
+
+def view_of_setup(diagnosis: Diagnosis) -> Document:
+    """Lay out a diagnosis."""
+    errors = [finding for finding in diagnosis.findings if finding.state == "error"]
+    names = ", ".join(f"{one_line(finding.part)} ({finding.name})" for finding in errors)
+    finding = f"{plural(len(errors), 'problem')}: {names}" if errors else "No problems"
+    return Document(
+        title="Setup",
+        finding=(finding,),
+        scope=plural(len(diagnosis.findings), "check"),
+        sections=tuple(
+            Section(f"part-{place}", one_line(part), partial(_setup_facts, findings))
+            for place, (part, findings) in enumerate(diagnosis.parts())
+        ),
+        data={"ok": diagnosis.ok, "findings": diagnosis.findings},
+        records=tuple(asdict(finding) for finding in diagnosis.findings),
+    )
+
+
+def _setup_facts(findings: tuple[Finding, ...]) -> list[Block]:
+    return [Facts(tuple((f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text) for f in findings))]

@@ -11,7 +11,7 @@ from judge.core.records import Estimate
 from judge.report.document import Block, Cell, Column, Document, Paragraph, Section, Table, table
 from judge.report.format import column_title
 from judge.results.validation import Validation
-from judge.stats.pairwise_agreement import PreferenceAgreement, PreferenceRow
+from judge.stats.pairwise_agreement import PreferenceAgreement
 
 _KEY = "Same: share of pairs on which both prefer the same text; a tie against a preference counts half."
 _DERIVED = "People rated single texts: they prefer the text with the higher rating."
@@ -71,17 +71,11 @@ def _table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
     for each in compared:
         for row in each.rows:
             title = f"{column_title(each.criterion)}: " if several else ""
-            rows.append(
-                (f"{title}{_sides(each, row)}", _cell(row.same, 100), _cell(row.kappa, 1), Cell(f"{row.same.n:,}"))
-            )
+            sides = f"{one_line(each.judge, _NAME)} and {one_line(row.name, _NAME) or 'people'}"
+            name = f"{title}{'two raters' if row.kind == 'raters' else sides}"
+            rows.append((name, _cell(row.same, 100), _cell(row.kappa, 1), Cell(f"{row.same.n:,}")))
     heads = [Column("", numeric=False), *map(Column, ("same", "kappa", "pairs"))]
     return table(heads, rows, key=_KEY, name="preferences", short=short)
-
-
-def _sides(agreement: PreferenceAgreement, row: PreferenceRow) -> str:
-    if row.kind == "raters":
-        return "two raters"
-    return f"{one_line(agreement.judge, _NAME)} and {one_line(row.name, _NAME) or 'people'}"
 
 
 def _cell(estimate: Estimate | None, factor: int) -> Cell:

@@ -326,7 +326,7 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
 
 
 def _usage(info: Mapping[str, Any]) -> str:
-    """Summarise requests, tokens and cost in one line."""
+    """Summarise requests, tokens and cost in one line, and how much of them generation took."""
     requests, usage, cost = info.get("requests") or {}, info.get("usage") or {}, info.get("cost") or {}
     parts = []
     if requests:
@@ -348,7 +348,21 @@ def _usage(info: Mapping[str, Any]) -> str:
         usd = cost.get("usd")
         price = "unknown" if usd is None else f"${usd:,.4f}" if usd or requests.get("sent") else "nothing"
         parts.append(_joined(f"cost: {price}", f"({cost['note']})" if cost.get("note") else "", sep=" "))
+    writers = [system for system in (info.get("systems") or {}).values() if system.get("usage")]
+    if writers:
+        sent = sum(system["requests"]["sent"] for system in writers)
+        tokens = sum(system["usage"][name] for system in writers for name in ("prompt_tokens", "completion_tokens"))
+        writing = [plural(sent, "request")]
+        writing += [f"{tokens:,} tokens"] if tokens else []
+        writing += [f"${usd:,.4f}"] if (usd := generation_cost(info)) else []
+        parts.append(f"of which generation: {', '.join(writing)}")
     return one_line(" · ".join(parts))
+
+
+def generation_cost(info: Mapping[str, Any]) -> float | None:
+    """Return what the outputs cost that a run's systems wrote, in US dollars; None if it is unknown."""
+    costs = [system["cost"] for system in (info.get("systems") or {}).values() if system.get("cost")]
+    return None if any(cost["usd"] is None for cost in costs) else sum(cost["usd"] for cost in costs)
 
 
 def failure_blocks(result: Result) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.report.views import panel, preferences
 from judge.report.views.charts import matrix_chart, ranking_charts
-from judge.report.views.columns import groups
+from judge.report.views.columns import groups, p_cell, test_name
 from judge.report.views.finding import finding, number_of_items
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import build_provenance, failure_blocks, method_blocks, reading_section
@@ -174,11 +174,29 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield Paragraph(" ".join(_sentences(result, ranking)))
     if ranking.note:
         yield Notice(one_line(ranking.note))
+    if ranking.tests:
+        yield _tests(ranking)
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
         table = win_rate_matrix(ranking)
         yield matrix_chart(table, "Win rates in per cent, row against column")
         yield Details("Table of win rates, row against column (%)", (table,))
+
+
+def _tests(ranking: Ranking) -> Table:
+    """The anytime-valid tests of the pairs of a run that asked until they were decided."""
+    rows = []
+    for test in ranking.tests:
+        e = test.estimate
+        names = f"{one_line(test.system, _MAX_NAME)} against {one_line(test.other, _MAX_NAME)}"
+        interval = format_interval(e.low, e.high, 1, 100)
+        rate = Cell(f"{100 * e.value:.0f}%", interval, value=e.value, mark="*" * test.apart)
+        rows.append((Cell(names), rate, Cell(p_cell(test.adjusted), value=test.adjusted), Cell(f"{e.n:,}", value=e.n)))
+    return Table(
+        (Head("systems", numeric=False), Head("preferred"), Head("p"), Head("items")), tuple(rows),
+        key=f"* p < {ALPHA:g} (anytime-valid test, Holm-corrected over all pairs and criteria)",
+        name=f"tests-{ranking.column}",
+    )  # fmt: skip
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
@@ -214,7 +232,8 @@ def _sentences(result: Result, ranking: Ranking) -> Iterator[str]:
     )
     yield f"{plural(ranking.pairs, 'pair')} of texts compared."
     if ranking.against:
-        yield f"Every system met {one_line(ranking.against)} only. * p < {ALPHA:g} (sign-flip test, Holm-corrected)."
+        yield f"Every system met {one_line(ranking.against)} only."
+        yield f"* p < {ALPHA:g} ({test_name(result)}, Holm-corrected)."
     elif ranking.by_strength:
         yield _BY_STRENGTH
     if identical:

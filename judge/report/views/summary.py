@@ -15,7 +15,7 @@ from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
 from judge.stats.correlation import Matrix
-from judge.stats.pairwise import Standing
+from judge.stats.pairwise import PairTest, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
@@ -74,7 +74,7 @@ class Repeat:
 class WinRates:
     """A ranking beside its standings: `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]`
     pairs of texts, null if there are none. `by_strength` says that the standings are ordered by strength. `against` is
-    the system that all others met, "" if every two systems met.
+    the system that all others met, "" if every two systems met. `tests` are those of a run that asked until decided.
     """
 
     column: str
@@ -90,6 +90,7 @@ class WinRates:
     note: str
     by_strength: bool
     against: str
+    tests: tuple[PairTest, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +148,6 @@ def means_data(
     """Return the fields of `Means` that have no default value."""
     return _without_defaults(
         Means(
-            schema=SCHEMA,
-            finding=finding(result),
             systems=systems,
             columns=columns,
             table=tuple(rows),
@@ -162,12 +161,7 @@ def means_data(
             calibrated=result.calibrated,
             checklists=result.checklists,
             rated=tuple(map(flat, result.rated)),
-            agreement=_agreement(result),
-            splits=panel_splits(result.table),
-            drivers=result.drivers,
-            failures=failures,
-            readings=readings(result),
-            info=result.info,
+            **_of_any_run(result, failures),
         )
     )
 
@@ -179,17 +173,10 @@ def ranked_data(
     names = [field.name for field in fields(WinRates)]
     return _without_defaults(
         Ranked(
-            schema=SCHEMA,
-            finding=finding(result),
             systems=tuple(standing for ranking in result.rankings for standing in ranking.standings),
             rankings=tuple(WinRates(**{name: getattr(ranking, name) for name in names}) for ranking in result.rankings),
             preferences=people,
-            agreement=_agreement(result),
-            splits=panel_splits(result.table),
-            drivers=result.drivers,
-            failures=failures,
-            readings=readings(result),
-            info=result.info,
+            **_of_any_run(result, failures),
         )
     )
 
@@ -222,5 +209,17 @@ def _terse(node: Any) -> Any:
     return short
 
 
-def _agreement(result: Result) -> tuple[Agreement, ...]:
-    return tuple(Agreement(name, e.value, e.low, e.high, e.n, e.method) for name, e in result.agreement.items())
+def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
+    """Return the fields that both kinds of runs have."""
+    return {
+        "schema": SCHEMA,
+        "finding": finding(result),
+        "agreement": tuple(
+            Agreement(name, e.value, e.low, e.high, e.n, e.method) for name, e in result.agreement.items()
+        ),
+        "splits": panel_splits(result.table),
+        "drivers": result.drivers,
+        "failures": failures,
+        "readings": readings(result),
+        "info": result.info,
+    }

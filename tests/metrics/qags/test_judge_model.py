@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from judge import criteria
 from judge.core.errors import ConfigError, ParseError
 from judge.criteria.sandbox import fenced
+from judge.metrics import prompts
 from judge.metrics.common import ModelError, ModelQuestion
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.pipeline import UNANSWERABLE
@@ -112,7 +113,7 @@ def test_all_that_others_have_written_stands_between_marks(language: str) -> Non
 
 
 def test_the_prompts_are_no_criteria() -> None:
-    assert judge_model.languages() == sorted(criteria.languages()) == list(LANGUAGES)
+    assert prompts.languages() == sorted(criteria.languages()) == list(LANGUAGES)
     names = {c.name for language in LANGUAGES for c in criteria.builtin(language)}
     assert not names & {"text", *STAGES}
 

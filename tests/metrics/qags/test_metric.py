@@ -6,19 +6,20 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judge.metrics.qags as metric_module
-from judge import __version__
+from judge import __version__, text
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
-from judge.metrics.common import ModelError, ModelQuestion
+from judge.metrics.common import ModelError, ModelQuestion, spread
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
-from judge.metrics.qags.pipeline import QagsLine, spread
+from judge.metrics.qags.pipeline import QagsLine
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."
@@ -316,6 +317,15 @@ def test_missing_packages_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
     with pytest.raises(MissingExtra, match="textjudge"):
         Qags(themes="ja")
+
+
+def test_a_text_in_decomposed_letters_has_themes() -> None:
+    if not text.installed("ko"):
+        pytest.skip("needs the packages of ko")
+    output = "연락선이 항구에 도착했다."
+    composed, decomposed = score([output, normalize("NFD", output)], [output, output])
+    assert isinstance(composed, QagsValue)
+    assert composed == decomposed
 
 
 def test_the_notebooks_function() -> None:

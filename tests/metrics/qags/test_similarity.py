@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
@@ -89,18 +90,54 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(first: str, second: str
         assert f1(normalised(first), normalised(second)) == float(a == b)
 
 
-def test_f1_of_other_scripts_goes_by_their_tokens() -> None:
+@pytest.mark.parametrize("packages", [True, False])
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("喫茶店", "喫茶店。", 1),
+        ("喫茶店", "小さい喫茶店", 2 / 3),
+        ("２１２人", "212人", 1),  # full-width digits
+        ("木曜", "火曜", 1 / 2),
+        ("연락선", "연락선이", 6 / 7),
+        ("浓雾", "雾", 2 / 3),
+        ("島", "船", 0),
+        ("LINEの登録", "LINE 登録", 6 / 7),
+    ],
+)
+def test_f1_of_chinese_japanese_and_korean_counts_characters(
+    source: str, output: str, expected: float, packages: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not packages:
+        monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
+    assert similarities([(source, output)], languages=["ja"]) == [{"f1": pytest.approx(expected)}]
+
+
+def test_the_signature_names_what_f1_and_rouge_count() -> None:
     if not text.installed("ja"):
         pytest.skip("needs the packages of ja")
-    assert similarities([("交番の隣", "交番の隣。"), ("交番の隣", "交番の前")], ["exact", "f1"]) == [
-        {"exact": 1, "f1": 1},
-        {"exact": 0, "f1": pytest.approx(2 / 3)},
+    alike = Similarities(["f1", "rouge1", "chrf"])
+    alike.compare([("喫茶店", "茶店"), ("a b", "a"), ("паром", "паром")], ["ja", "ja", "en"])
+    assert alike.signature("f1") == "f1|tok=char+squad+words"
+    assert alike.signature("rouge1") == f"rouge1|f|stem|tok=en+{text.signature('ja')}+words"
+    assert alike.signature("chrf") == f"chrf|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {sacrebleu.__version__}"
+
+
+def test_chrf_is_sacrebleus_of_normalised_answers() -> None:
+    pairs = [
+        ("喫茶店", "小さい喫茶店"),
+        ("木曜", "火曜"),
+        ("The Ferry", "a ferry."),
+        ("Anna Berg", "Berg"),
+        ("島", "船"),
+        ("the", "an"),
+        ("the", "Oslo"),
+        ("喫茶店", "小さい喫茶店"),
     ]
-    alike = Similarities(["f1", "rouge1"])
-    assert alike.compare([("喫茶店", "茶店"), ("a b", "a")], ["ja", "ja"])[0]["f1"] == 0
-    assert similarities([("喫茶店", "茶店")])[0]["f1"] == pytest.approx(4 / 5)  # Han alone: as Chinese, by character
-    assert alike.signature("f1") == f"f1|tok=squad+{text.signature('ja')}"
-    assert alike.signature("rouge1") == f"rouge1|f|stem|tok=en+{text.signature('ja')}"
+    oracle = sacrebleu.CHRF(beta=1)
+    expected = [oracle.sentence_score(normalised(b), [normalised(a)]).score / 100 for a, b in pairs]
+    expected[5] = 1.0  # nothing is left of either
+    assert similarities(pairs, ["chrf"]) == [{"chrf": pytest.approx(value, abs=1e-12)} for value in expected]
+    assert expected[1] == 1 / 4
 
 
 def test_rouge_is_rouge_scores() -> None:
@@ -111,13 +148,13 @@ def test_rouge_is_rouge_scores() -> None:
 
 
 def test_answers_without_a_token_are_alike_or_not() -> None:
-    found = similarities([("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1"])
-    assert [list(one.values()) for one in found] == [[1, 1, 1], [0, 0, 0], [0, 0, 0]]
+    found = similarities([("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1", "chrf"])
+    assert [list(one.values()) for one in found] == [[1] * 4, [0] * 4, [0] * 4]
 
 
 @pytest.mark.usefixtures("fake_bert")
 def test_an_answer_beside_none_is_nothing_alike_by_every_name() -> None:
-    names = ["corrected", "exact", "f1", "rouge1", "rougeL", "bertscore"]
+    names = ["corrected", "exact", "f1", "rouge1", "rougeL", "chrf", "bertscore"]
     assert similarities([("", "Oslo"), ("Oslo", " ")], names) == [dict.fromkeys(names, 0.0)] * 2
     assert made[0].seen == []
 
@@ -148,7 +185,7 @@ def test_bertscores_options_and_signature() -> None:
 
 @given(ANSWERS, ANSWERS)
 def test_in_range_and_one_with_itself(first: str, second: str) -> None:
-    names = ["exact", "f1", "rouge1", "rougeL"]
+    names = ["exact", "f1", "rouge1", "rougeL", "chrf"]
     found, same = similarities([(first, second), (first, first)], names)
     assert all(0 <= value <= 1 for value in found.values())
     assert set(same.values()) == ({1.0} if first.strip() else {0.0})

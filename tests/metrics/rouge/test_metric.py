@@ -185,6 +185,10 @@ def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
         assert isinstance(row, Failure)
         assert (row.item, row.system, row.stage, row.error) == ("1", "a", "metric", "NoTokens")
         assert row.message.startswith("d.jsonl:3 has 2 references without any token")
+        assert row.message.endswith(": there is nothing to compare; chrf compares punctuation and emoji too")
+    assert "set rouge.tokenizer=char" in str(
+        Rouge(tokenizer="en").score([Sample("1", "a", "x", references=("駅",))]).rows
+    )
 
 
 def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
@@ -198,8 +202,10 @@ def test_a_loud_note_on_texts_of_which_little_is_left() -> None:
     assert "omit rouge.tokenizer" in note
     (note,) = parallel.score_in_parallel(Rouge(preset="rouge155"), samples).notes
     assert note == "rouge: 2 of 4 texts lost more than half of their letters to the preset rouge155"
-    for metric, of in ((Rouge(), samples), (Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples[2:])):
+    for metric, of in ((Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples[2:])):
         assert parallel.score_in_parallel(metric, of).notes == ()
+    (note,) = parallel.score_in_parallel(Rouge(), samples).notes
+    assert note.startswith("Korean ")
 
 
 def test_scoring_english_loads_no_other_program() -> None:

@@ -164,7 +164,10 @@ def test_weights_that_lack_a_part_are_refused(local_models: Any) -> None:
         ({"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}, "it is a T5ForConditionalGeneration"),
         ({"is_encoder_decoder": True}, "it is a LlamaForCausalLM, which does not go on"),
         ({"architectures": None, "model_type": "vit"}, "it is a vit, which does not go on"),
-        ({"model_type": "own", "auto_map": {"AutoModel": "own.py"}}, "it needs code of its own, which is not run"),
+        (
+            {"model_type": "own", "auto_map": {"AutoModel": "own.py"}},
+            "it brings code of its own, which judge never runs",
+        ),
     ],
 )
 def test_what_does_not_write_text_is_refused(local_models: Any, entries: dict[str, Any], said: str) -> None:

@@ -1,0 +1,64 @@
+"""Turn another tool's evaluation file into a project for judge: OpenAI graders, promptfoo or DeepEval.
+
+A Python file is parsed, never run. What changes in meaning and what has no counterpart is listed, not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from judge.commands.importing import deepeval, openai_graders, promptfoo
+from judge.commands.importing.project import Project, read_rows
+from judge.core import yaml_lines
+from judge.core.errors import ConfigError, DataError
+
+_MEBIBYTES = 2
+_UNKNOWN = (
+    "neither OpenAI graders (testing_criteria, or an object with type), nor promptfoo (prompts, tests), nor DeepEval "
+    "metrics (name with criteria or evaluation_steps)"
+)
+
+
+def import_file(path: Path, data: Path | None = None) -> Project:
+    """Return the project that a file of another tool describes. `data` are rows for OpenAI graders.
+
+    Raises DataError if the file cannot be read, ConfigError if it is of no known tool or nothing of it can be used.
+    """
+    try:
+        if path.stat().st_size > _MEBIBYTES * 2**20:
+            raise DataError(f"{path}: larger than {_MEBIBYTES} MiB; import the configuration, not the results")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', '') or error}") from error
+    project = Project(path)
+    read = _reader(path, text)
+    if data is not None:
+        project.rows = openai_graders.flat(read_rows(data))
+    read(project)
+    if not (project.criteria or project.case_criteria) and not project.config.get("metrics"):
+        listed = "; ".join(project.missing) or "it has no criteria"
+        raise ConfigError(f"{path}: nothing to import: {listed}")
+    return project
+
+
+def _reader(path: Path, text: str) -> Callable[[Project], None]:
+    """Return what reads the file into a project. Raises ConfigError."""
+    if path.suffix == ".py":
+        return lambda project: deepeval.read_python(text, project)
+    try:
+        value: Any = yaml_lines.values(text)
+    except yaml_lines.Malformed as error:
+        place = f":{error.line}" if error.line else ""
+        raise ConfigError(f"{path}{place}: {error}") from None
+    entries = value if isinstance(value, list) else [value]
+    if not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise ConfigError(f"{path}: {_UNKNOWN}")
+    if isinstance(value, dict) and {"prompts", "tests", "defaultTest", "providers"} & value.keys():
+        return lambda project: promptfoo.read(value, project)
+    if any("testing_criteria" in entry or openai_graders.is_grader(entry) for entry in entries):
+        return lambda project: openai_graders.read(entries, project)
+    if all(deepeval.is_metric(entry) for entry in entries):
+        return lambda project: deepeval.read(entries, project)
+    raise ConfigError(f"{path}: {_UNKNOWN}")

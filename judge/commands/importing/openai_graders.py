@@ -1,0 +1,206 @@
+"""OpenAI's graders: score_model, label_model, text_similarity and string_check, alone, in a list or in an eval.
+
+Formats: https://developers.openai.com/api/docs/guides/graders (hosted evals and graders close on 2026-11-30).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from judge.commands.importing.project import (
+    Project,
+    Unsupported,
+    fenced,
+    mapping,
+    mappings,
+    template,
+    texts,
+    threshold,
+    to_jinja,
+)
+from judge.core.errors import ConfigError
+
+_OUTPUT = re.compile(r"\{\{\s*sample\.output_text\s*\}\}")
+_COLUMN = re.compile(r"\{\{\s*item\.(\w+)\s*\}\}")
+_SIMILARITY = {
+    "bleu": ("bleu", {}),
+    "meteor": ("meteor", {}),
+    "rouge_l": ("rouge", {"types": ["rougeL"]}),
+    **{f"rouge_{n}": ("rouge", {"types": [f"rouge{n}"]}) for n in range(1, 6)},
+}
+_NEAREST = {"cosine": "bertscore", "fuzzy_match": "chrf", "gleu": "bleu"}
+_STEPS = 10
+
+
+def is_grader(entry: Mapping[str, Any]) -> bool:
+    """Return whether a mapping is a grader."""
+    return str(entry.get("type")) in _READERS
+
+
+def read(entries: Sequence[Mapping[str, Any]], project: Project) -> None:
+    """Add graders, or those of evals, to a project. Raises ConfigError."""
+    for entry in entries:
+        where = f"{project.origin}: {entry.get('name', 'testing_criteria')}"
+        for grader in mappings(entry["testing_criteria"], where) if "testing_criteria" in entry else [entry]:
+            _read_grader(grader, project)
+    if not project.rows:
+        project.change(
+            f"data: give your rows with --data FILE, or write them into data.jsonl, with {_columns(project)} in each"
+        )
+
+
+def _columns(project: Project) -> str:
+    return ", ".join(["output", *sorted(project.columns)])
+
+
+def _read_grader(grader: Mapping[str, Any], project: Project) -> None:
+    kind = str(grader.get("type"))
+    title = str(grader.get("name") or kind)
+    if kind not in _READERS:
+        project.lack(f"{title:.60}: judge does not know graders of type {kind:.40}")
+        return
+    try:
+        _READERS[kind](grader, title, project)
+    except Unsupported as reason:
+        project.lack(f"{title} ({kind}): {reason}")
+
+
+def _score_model(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    where = f"{project.origin}: {title}"
+    ends = grader.get("range") or [0, 1]
+    numbers = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+    if not (numbers and -math.inf < ends[0] < ends[1] < math.inf):
+        raise ConfigError(f"{where}: range must be two numbers, the lower first, not {ends!r:.40}")
+    low, high = ends
+    whole = float(low).is_integer() and float(high).is_integer() and 1 < high - low <= 100
+    scale = [int(low), int(high)] if whole else {"min": low, "max": high, "step": (high - low) / _STEPS}
+    if not whole:
+        project.change(f"{title}: scores from {low:g} to {high:g} in {_STEPS} steps, not any number between")
+    passes = threshold(grader.get("pass_threshold"), low, high, where)
+    header = {"scale": scale} | ({} if passes is None else {"pass_at": passes})
+    sampling = mapping(grader.get("sampling_params"), f"{where}: sampling_params")
+    for option in ("temperature", "reasoning_effort"):
+        if sampling.get(option) is not None:
+            project.config.setdefault(option, sampling[option])
+    if others := sorted(sampling.keys() - {"temperature", "reasoning_effort", "max_completions_tokens"}):
+        project.lack(f"{title}: sampling_params {', '.join(others)}; extra_body can send them")
+    _add_prompt(grader, title, header, project)
+    project.change(f"{title}: the score is weighted by token probabilities if the model gives them")
+
+
+def _label_model(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    where = f"{project.origin}: {title}"
+    labels = texts(grader.get("labels"), f"{where}: labels")
+    passing = texts(grader.get("passing_labels"), f"{where}: passing_labels")
+    if unknown := [label for label in passing if label not in labels]:
+        raise ConfigError(f"{where}: passing_labels: {unknown[0]!r:.40} is not one of labels")
+    values = [int(label in passing) for label in labels]
+    if len(set(values)) < 2:
+        raise Unsupported("all labels pass, or none, so the labels give no score")
+    _add_prompt(grader, title, {"scale": {"labels": labels, "values": values}, "pass_at": 0.5}, project)
+    project.change(f"{title}: the score is the probability of a passing label; the most likely label is stored too")
+
+
+def _add_prompt(grader: Mapping[str, Any], title: str, header: Mapping[str, Any], project: Project) -> None:
+    """Add the criterion of a grader's messages."""
+    parts = []
+    for message in mappings(grader.get("input"), f"{project.origin}: {title}: input"):
+        content = message.get("content")
+        for part in content if isinstance(content, list) else [content]:
+            text = part.get("text") if isinstance(part, dict) else part
+            if not isinstance(text, str):
+                raise Unsupported("it shows the model something other than text")
+            parts.append(text.strip())
+    if len(parts) > 1:
+        project.change(f"{title}: its messages are one prompt, in their order")
+    prompt = "\n\n".join(parts)
+    name = project.name(title, "grader")
+    text = to_jinja(prompt, lambda expression: _variable(expression, project))
+    project.files[f"{name}.jinja"] = template(title, header, text, shows_output=bool(_OUTPUT.search(prompt)))
+    project.criteria.append(f"{name}.jinja")
+    project.use_model(grader.get("model"), title)
+
+
+def _variable(expression: str, project: Project) -> str:
+    """Return the template of a variable. Raises Unsupported."""
+    if expression == "sample.output_text":
+        return fenced("output")
+    if not (column := re.fullmatch(r"item\.(\w+)", expression)):
+        raise Unsupported(f"the prompt reads {expression:.60}; judge has the columns of item and the output's text")
+    project.columns.add(column[1])
+    return fenced(column[1])
+
+
+def _text_similarity(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    metric = str(grader.get("evaluation_metric"))
+    if metric not in _SIMILARITY:
+        nearest = _NEAREST.get(metric, "bertscore")
+        raise Unsupported(f"judge has no {metric}; the nearest metric is {nearest} (judge doctor metrics)")
+    _use_reference(grader, project)
+    name, options = _SIMILARITY[metric]
+    project.add_metric(name, **options)
+    project.change(f"{title}: {metric} is computed by judge, on its own scale; its options are in docs/metrics.md")
+    if grader.get("pass_threshold") is not None:
+        project.lack(f"{title}: pass_threshold; metrics have means and intervals, criteria have pass marks")
+
+
+def _string_check(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    operation = str(grader.get("operation"))
+    options = {"eq": {}, "ne": {}, "like": {"contains": True}, "ilike": {"contains": True, "ignore_case": True}}
+    if operation not in options:
+        raise ConfigError(f"{project.origin}: {title}: operation must be one of {', '.join(options)}")
+    known = project.config.get("set", {}).get("exact_match", {})
+    if "exact_match" in project.config.get("metrics", ()) and known != options[operation]:
+        raise Unsupported("a run has one exact_match; add this one in a second run")
+    _use_reference(grader, project)
+    project.add_metric("exact_match", **options[operation])
+    if operation == "ne":
+        project.change(f"{title}: exact_match is 1 where ne is 0")
+
+
+def _use_reference(grader: Mapping[str, Any], project: Project) -> None:
+    """Compare the output with a column of the rows. Raises Unsupported."""
+    reference = _COLUMN.fullmatch(str(grader.get("reference", "")).strip())
+    if not (_OUTPUT.fullmatch(str(grader.get("input", "")).strip()) and reference):
+        raise Unsupported("judge compares {{sample.output_text}} with {{item.COLUMN}}, nothing else")
+    known = project.config.setdefault("map", {}).setdefault("references", reference[1])
+    if known != reference[1]:
+        raise Unsupported(f"metrics compare with one column, {known}; add this one in a second run")
+    project.columns.add(reference[1])
+
+
+def _multi(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    graders = grader.get("graders")
+    listed = list(graders.values()) if isinstance(graders, dict) and "type" not in graders else graders
+    for each in mappings(listed if isinstance(listed, list) else [listed], f"{project.origin}: {title}: graders"):
+        _read_grader(each, project)
+    project.lack(f"{title}: calculate_output; the overall score is the weighted mean of the criteria (weight)")
+
+
+def _python(grader: Mapping[str, Any], title: str, project: Project) -> None:
+    raise Unsupported("its code is not run; write a metric (docs/adding/metric.md) or keep its scores in a column")
+
+
+_READERS = {
+    "score_model": _score_model,
+    "label_model": _label_model,
+    "text_similarity": _text_similarity,
+    "string_check": _string_check,
+    "multi": _multi,
+    "python": _python,
+}
+
+
+def flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of `item` and `sample` as rows of columns: those of the item, and the sample's text as `output`."""
+    listed = []
+    for row in rows:
+        item, sample = row.get("item"), row.get("sample")
+        columns = dict(item) if isinstance(item, dict) else {key: v for key, v in row.items() if key != "sample"}
+        if isinstance(sample, dict) and isinstance(sample.get("output_text"), str):
+            columns["output"] = sample["output_text"]
+        listed.append(columns)
+    return listed

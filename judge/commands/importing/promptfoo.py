@@ -1,0 +1,318 @@
+"""promptfoo's configuration: prompts and providers become systems, variables columns, assertions criteria and cases.
+
+Format: https://www.promptfoo.dev/docs/configuration/reference/ and .../expected-outputs/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from glob import glob
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from judge.commands.importing.project import (
+    DATA,
+    PASS_FAIL,
+    Project,
+    Unsupported,
+    dump,
+    fenced,
+    mapping,
+    mappings,
+    read_rows,
+    template,
+    texts,
+    threshold,
+    to_jinja,
+)
+from judge.core import yaml_lines
+from judge.core.errors import ConfigError, DataError
+
+_VENDORS = {
+    "anthropic": "anthropic/", "azure": "azure/", "deepseek": "deepseek/", "google": "gemini/", "groq": "groq/",
+    "mistral": "mistral/", "ollama": "ollama/", "openai": "", "openrouter": "openrouter/", "together": "together/",
+}  # fmt: skip
+_ENDPOINTS = {"chat", "responses", "messages", "completion"}
+_AGREES = (
+    "Does the text state the same facts as the reference answer below? It may leave facts out and add others; it must "
+    "not contradict the reference.\n\n"
+)
+_QUESTIONS = {"llm-rubric": "", "model-graded-closedqa": "", "factuality": _AGREES, "g-eval": ""}
+_METRICS: dict[str, tuple[str, dict[str, Any]]] = {
+    "similar": ("bertscore", {}),
+    "rouge-n": ("rouge", {"types": ["rouge1"]}),
+    "bleu": ("bleu", {}),
+    "meteor": ("meteor", {}),
+    "equals": ("exact_match", {}),
+    "contains": ("exact_match", {"contains": True}),
+    "icontains": ("exact_match", {"contains": True, "ignore_case": True}),
+}
+_HINTS = {
+    "context-faithfulness": "the metric claims checks each claim against the source",
+    "answer-relevance": "write a question, such as: Does the reply answer the request?",
+}
+_COLUMN = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+def read(config: Mapping[str, Any], project: Project) -> None:
+    """Add a promptfoo configuration to a project. Raises ConfigError and DataError."""
+    default = mapping(config.get("defaultTest"), f"{project.origin}: defaultTest")
+    defaults = mapping(default.get("vars"), f"{project.origin}: defaultTest: vars")
+    options = mapping(default.get("options"), f"{project.origin}: defaultTest: options")
+    _use_judge(options.get("provider"), "defaultTest", project)
+    tests = _tests(config.get("tests") or [], project)
+    known = set[str]()
+    for number, test in enumerate(tests, 1):
+        item = str(test.get("description") or number)
+        item = item if item not in known else f"{item} ({number})"
+        known.add(item)
+        row = defaults | mapping(test.get("vars"), f"{project.origin}: test {item}: vars")
+        for name, value in row.items():
+            if isinstance(value, list | dict):
+                project.lack(f"test {item}: the variable {name} is not a text; each combination is a row of its own")
+        project.rows.append({"item": item, **{name: _plain(value) for name, value in row.items()}})
+    _add_systems(config, project)
+    for assertion in _assertions(default.get("assert"), "defaultTest", project):
+        _add(assertion, None, project)
+    for row, test in zip(project.rows, tests, strict=True):
+        for assertion in _assertions(test.get("assert"), f"test {row['item']}", project):
+            _add(assertion, row, project)
+    used = {"description", "prompts", "providers", "tests", "defaultTest", "tags", "evaluateOptions", "outputPath"}
+    for key in sorted(map(str, config.keys() - used)):
+        project.lack(key)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
+    """Return the tests, those of a file as well."""
+    tests: list[dict[str, Any]] = []
+    for entry in value if isinstance(value, list) else [value]:
+        if isinstance(entry, dict):
+            tests.append(entry)
+            continue
+        path = _path(entry, project)
+        if path.suffix in (".yaml", ".yml"):
+            tests += mappings(_yaml(path), str(path))
+            continue
+        for row in read_rows(path):
+            if expected := [name for name in row if name.startswith("__")]:
+                project.lack(f"{path.name}: columns {', '.join(expected)}")
+            tests.append({"vars": {name: cell for name, cell in row.items() if not name.startswith("__")}})
+    return tests
+
+
+def _path(value: Any, project: Project) -> Path:
+    """Return a file beside the configuration. Raises ConfigError."""
+    if not isinstance(value, str) or re.match(r"(?!file:)\w{2,}://", value):
+        raise ConfigError(f"{project.origin}: {value!r:.60} is not a file beside it; write it into the file")
+    folder = project.origin.resolve().parent
+    path = (folder / value.removeprefix("file://")).resolve()
+    paths = [path, *map(Path, glob(str(path)))]  # noqa: PTH207
+    if not all(each.resolve().is_relative_to(folder) for each in paths):
+        raise ConfigError(f"{project.origin}: {value}: only files in its folder are read")
+    return path
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', '') or error}") from error
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml_lines.values(_text(path))
+    except yaml_lines.Malformed as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _add_systems(config: Mapping[str, Any], project: Project) -> None:
+    """Each prompt with each provider is a system; `echo` returns the prompt, which then holds the outputs."""
+    prompts = list(_prompts(config.get("prompts") or [], project))
+    providers = config.get("providers") or config.get("targets") or []
+    listed = providers if isinstance(providers, list) else [providers]
+    systems: dict[str, Any] = {}
+    columns: list[str] = []
+    for place, prompt in enumerate(prompts, 1):
+        for provider in listed:
+            name, settings = _provider(provider)
+            column = _COLUMN.fullmatch(prompt.strip())
+            if name == "echo" and column:
+                columns.append(column[1])
+            elif name == "echo" or (model := _model(name)) is None:
+                project.lack(f"provider {_shown(name)}")
+            else:
+                file = f"prompts/{place}.jinja"
+                project.files[file] = to_jinja(prompt, lambda expression: f"{{{{ {expression} }}}}") + "\n"
+                options = {key: settings[key] for key in ("temperature", "max_tokens") if key in settings}
+                label = f"prompt{place}" if len(listed) == 1 else f"prompt{place}_{name.rpartition(':')[2]}"
+                label = _free(label, systems)
+                systems[label] = {"prompt": file, "model": model, **options}
+    if columns:
+        project.config |= {"map": {"output": columns[0]}} if len(columns) == 1 else {"systems": columns}
+    elif systems:
+        project.config["systems"] = systems
+
+
+def _prompts(value: Any, project: Project) -> Iterator[str]:
+    for entry in value if isinstance(value, list) else [value]:
+        text = entry.get("raw", entry.get("id")) if isinstance(entry, dict) else entry
+        if not isinstance(text, str):
+            raise ConfigError(f"{project.origin}: prompts: a text is expected, not {entry!r:.60}")
+        if text.startswith("file://") or re.fullmatch(r"[\w./-]+\.(txt|md|j2|jinja|json|ya?ml|py|js|ts)", text):
+            path = _path(text, project)
+            if path.suffix not in (".txt", ".md", ".j2", ".jinja"):
+                project.lack(f"prompt {path.name}: a chat or a program; judge sends one text, and `system`")
+                continue
+            yield from re.split(r"^---\s*$", _text(path), flags=re.MULTILINE)
+        else:
+            yield text
+
+
+def _provider(value: Any) -> tuple[str, dict[str, Any]]:
+    if isinstance(value, dict):
+        return str(value.get("id") or next(iter(value), "")), mapping(value.get("config"), "config of a provider")
+    return str(value), {}
+
+
+def _shown(provider: str) -> str:
+    """Return a provider without what an address may hold: a password or a key."""
+    return f"{provider.partition('://')[0]}://…" if "://" in provider else f"{provider:.60}"
+
+
+def _model(provider: str) -> str | None:
+    """Return the model of judge for a provider such as `openai:chat:gpt-5`, None if there is none."""
+    vendor, *rest = provider.split(":")
+    name = ":".join(rest[1:] if len(rest) > 1 and rest[0] in _ENDPOINTS else rest)
+    return _VENDORS[vendor] + name if vendor in _VENDORS and name else None
+
+
+def _use_judge(provider: Any, whose: str, project: Project) -> None:
+    if not provider:
+        return
+    name, _ = _provider(provider)
+    model = _model(name)
+    if model is None:
+        project.lack(f"{whose}: the judge {_shown(name)}")
+    else:
+        project.use_model(model, whose)
+
+
+def _assertions(value: Any, where: str, project: Project) -> Iterator[dict[str, Any]]:
+    """Yield the assertions of a test, those of sets as well."""
+    for assertion in mappings(value or [], f"{project.origin}: {where}: assert"):
+        if assertion.get("type") == "assert-set":
+            project.change(f"{where}: assert-set: each of its assertions has to pass by itself")
+            yield from _assertions(assertion.get("assert"), where, project)
+        else:
+            yield assertion
+
+
+def _add(assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
+    """Add an assertion of one row, or of all rows (None)."""
+    kind = str(assertion.get("type"))
+    where = kind if row is None else f"test {row['item']}: {kind}"
+    if extra := sorted(assertion.keys() & {"transform", "rubricPrompt", "config", "contextTransform"}):
+        project.lack(f"{where}: {', '.join(extra)}")
+    try:
+        if kind in _QUESTIONS:
+            _add_criterion(kind, assertion, row, project)
+        elif kind == "select-best":
+            _add_ranking(assertion, project)
+        elif kind in _METRICS:
+            _add_metric(kind, assertion, row, project)
+        else:
+            raise Unsupported(
+                _HINTS.get(
+                    kind,
+                    "judge has none; check it before judge runs, or bring its result as a column (--score-columns)",
+                )
+            )
+    except Unsupported as reason:
+        project.lack(f"{where}: {reason}")
+
+
+def _add_criterion(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
+    values = texts(assertion.get("value"), f"{project.origin}: {kind}: value")
+    given = assertion.get("threshold", 0.7 if kind == "g-eval" else None)
+    passes = threshold(given, 0, 1, f"{project.origin}: {kind}")
+    header = {"scale": PASS_FAIL, "pass_at": "pass"} if passes is None else {"scale": [0, 10], "threshold": passes}
+    if assertion.get("weight") not in (None, 1, 0):
+        header["weight"] = assertion["weight"]
+    if len(values) > 1:
+        project.change(f"{kind}: each of its {len(values)} values is a criterion with a pass mark of its own")
+    _use_judge(assertion.get("provider"), kind, project)
+    title = str(assertion.get("metric") or kind)
+    for value in values:
+        column = ""
+        # One criterion reads each test's own value from a column, unless it has variables: their texts are no part of
+        # the instruction.
+        if row is not None and _filled(value, row) == value:
+            column = _free(re.sub(r"\W+", "_", f"{title}_value"), row)
+            row[column] = value
+            value = f"{{{{{column}}}}}"
+        key = (repr(header), kind, value, title)
+        if (name := project.seen.get(key)) is None:
+            name = project.seen[key] = project.name(title, "rubric")
+            # A rubric is the author's instruction; a reference answer is material.
+            shown = value if column and kind != "factuality" else to_jinja(value, _variable)
+            text = _QUESTIONS[kind] + shown
+            project.files[f"{name}.jinja"] = template(name, header, text)
+            (project.criteria if row is None else project.case_criteria).append(f"{name}.jinja")
+        item = {} if row is None else {"item": row["item"]}
+        case = f"{item.get('item', 'every text')}: {name}"
+        project.cases.append({"name": case, "criterion": name, **item, "expect": "pass"})
+    project.change(
+        f"{kind}: judge writes the prompt; the verdict is the score against the pass mark, not a word of the model"
+    )
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """Return the name, or with a number if it is taken."""
+    return next(each for number in count(1) if (each := name if number == 1 else f"{name}_{number}") not in taken)
+
+
+def _filled(text: str, row: Mapping[str, Any]) -> str:
+    """Return a text with the row's values in place of its variables. Raises Unsupported."""
+    filled = _COLUMN.sub(lambda match: str(row.get(match[1], match[0])), text)
+    if "{{" in filled:
+        raise Unsupported(f"its value reads what the test does not have: {text:.60}")
+    return filled
+
+
+def _variable(expression: str) -> str:
+    if not re.fullmatch(r"\w+", expression):
+        raise Unsupported(f"the value reads {{{{{expression:.60}}}}}; judge reads columns")
+    return fenced(expression)
+
+
+def _add_ranking(assertion: Mapping[str, Any], project: Project) -> None:
+    (value, *_) = texts(assertion.get("value"), f"{project.origin}: select-best: value")
+    name = project.name(assertion.get("metric") or "best", "best")
+    header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
+    question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
+    project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
+    config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
+    project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
+    project.change("select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows")
+
+
+def _add_metric(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
+    name, options = _METRICS[kind]
+    if name in project.config.get("metrics", ()) and project.config.get("set", {}).get(name, {}) != options:
+        raise Unsupported(f"a run has one {name}; add this one in a second run")
+    value = assertion.get("value")
+    if not isinstance(value, str):
+        raise Unsupported(f"its value is not a text: {value!r:.40}")
+    for each in project.rows if row is None else [row]:
+        reference = _filled(value, each)
+        if each.setdefault("references", reference) != reference:
+            raise Unsupported("metrics compare with one reference per row, which this test has already")
+    project.add_metric(name, **options)
+    project.change(f"{kind}: the metric {name}, with a mean and an interval; it has no pass mark")

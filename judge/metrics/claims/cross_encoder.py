@@ -1,0 +1,172 @@
+"""Verify claims by a cross-encoder for natural language inference (NLI): the probability that a text entails a claim.
+
+Any sequence classifier of transformers will do: MNLI and XNLI models, fact checkers with two classes (MiniCheck,
+FactCC), AlignScore if converted, and models with one logit (HHEM-1.0). All read the text first, then the claim.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from judge.core import huggingface, records
+from judge.metrics.common import ModelError, text_option
+
+_EXTRA = "qags"  # has the same packages
+_ENTAILMENT = frozenset(
+    {
+        *("entailment", "entailed", "entails", "supported", "supports", "support"),
+        *("consistent", "faithful", "aligned", "correct"),
+    }
+)
+WINDOW = 350
+"""Tokens of the text in a window, as in AlignScore (Zha et al. 2023, section 3.3)."""
+_BLOCK = 256  # pairs that are tokenized together
+
+
+def entailment_label(labels: Mapping[int, str], label: str | int | None = None) -> int | None:
+    """Return the number of the label that means entailment: the one that is named, else by its usual names.
+
+    Classes named 0 and 1 are those of MiniCheck: 1 means support. None if that is unclear.
+    """
+    names = {number: re.sub(r"[\W_]+", "_", name).strip("_").lower() for number, name in labels.items()}
+    if label is not None:
+        matches = [number for number, name in labels.items() if name.lower() == str(label).lower()]
+        matches = matches or [number for number in labels if str(number) == str(label)]
+    elif len(names) == 1 or names == {0: "0", 1: "1"}:
+        matches = [max(names)]
+    else:
+        matches = [number for number, name in names.items() if name in _ENTAILMENT]
+    return matches[0] if len(matches) == 1 else None
+
+
+@dataclass(eq=False)
+class CrossEncoder:
+    """A `Verifier` by a model, which reads long texts in windows.
+
+    `label` is the name or number of the class that means entailment, if its name does not say so. `window` is the
+    number of tokens of the text in a window; a third of them are shared with the next one. Raises ConfigError.
+    """
+
+    files: huggingface.ModelFiles
+    label: str | int | None = None
+    window: int = WINDOW
+    device: str | None = None
+    batch_tokens: int | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        config = self.files.config()
+        architectures = config.get("architectures") or []
+        if architectures and not any("SequenceClassification" in str(kind) for kind in architectures):
+            raise self.files.error(
+                f"it is a {architectures[0]}, which classifies no pairs of texts: name a model trained for natural "
+                "language inference (MNLI, XNLI) or fact checking"
+            )
+        try:
+            count = config.get("num_labels") or 2  # transformers' names and number where there are none
+            names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
+            labels = {int(number): str(name) for number, name in names.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self.files.error("its id2label in config.json is no mapping of numbers to names") from error
+        index = entailment_label(labels, self.label)
+        if index is None:
+            raise self.files.error(
+                f"its labels are {', '.join(f'{number} {name!r}' for number, name in sorted(labels.items()))}: set "
+                f"{self.files.who}.label to the one that means that the text entails the claim"
+            )
+        self._index = index
+        signed = "sigmoid" if len(labels) == 1 else f"label={labels[index].replace('|', '_')}"
+        self.signature = f"{self.files.signed}|{signed}|window={self.window}|{runtime(self.files.who)}"
+
+    @cached_property
+    def model(self) -> huggingface.LoadedModel:
+        """The loaded model. Raises ConfigError."""
+        return huggingface.load_on(self.files, "AutoModelForSequenceClassification", self.device)
+
+    def verify(self, jobs: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float] | ModelError]:
+        """Return the probability, 0–1, that the text entails each claim, for each (text, claims).
+
+        It is the softmax of the logits or, for a model with one logit, the sigmoid; the maximum over all windows of the
+        text. ModelError `ClaimTooLong` for a claim of more than half a window, `UnknownText` if the model does not know
+        the words, `NoTokens`, `NotFinite`.
+        """
+        pairs = [(text, claim) for text, claims in jobs for claim in claims]
+        values: list[float | ModelError] = []
+        for start in range(0, len(pairs), _BLOCK):
+            values += self._read([self._windows(*pair) for pair in pairs[start : start + _BLOCK]])
+            if self.progress:
+                self.progress(len(values), len(pairs))
+        rest = iter(values)
+        return [_all_or_trouble([next(rest) for _ in claims]) for _, claims in jobs]
+
+    def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
+        model = self.model
+        inside, special = model.pair_backend(), int(model.tokenizer.num_special_tokens_to_add(pair=True))
+        room = huggingface.limit(model.tokenizer, model.network.config) - special
+        both = records.whole(text).strip(), records.whole(claim).strip()
+        inside.no_truncation()
+        size = len(inside.encode(both[1], add_special_tokens=False).ids)
+        if size > room // 2:
+            return ModelError("ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}")
+        shown = min(self.window, room - size)
+        windows = huggingface.pair_windows(inside, both, 0, size=shown + size + special, overlap=shown // 3)
+        for place, part in enumerate(("text", "claim")):
+            ids = [
+                token for each in windows for token, of in zip(each.ids, each.sequence_ids, strict=True) if of == place
+            ]
+            if not ids:
+                return ModelError("NoTokens", f"a {part} has no words that the model's tokenizer knows")
+            if huggingface.unknown_share(ids, model.tokenizer.unk_token_id) > huggingface.MOST_UNKNOWN:
+                why = f"{self.files.name} does not know the words of a {part}: use a model of the language"
+                return ModelError("UnknownText", why)
+        return windows
+
+    def _read(self, pairs: Sequence[list[Any] | ModelError]) -> list[float | ModelError]:
+        import numpy as np
+
+        windows = [(n, window) for n, each in enumerate(pairs) if not isinstance(each, ModelError) for window in each]
+        values: dict[int, list[float]] = {}
+        batch_tokens = self.batch_tokens or self.model.batch_tokens
+        for batch in huggingface.batches([len(window.ids) for _, window in windows], batch_tokens) if windows else ():
+            (logits,) = self.model.outputs([windows[place][1] for place in batch], "logits")
+            one = logits.shape[1] == 1
+            if one:  # its sigmoid is the softmax beside a logit of 0
+                logits = np.hstack([np.zeros_like(logits), logits])
+            powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+            column = powers[:, 1 if one else self._index] / powers.sum(axis=1)
+            for place, value in zip(batch, column.tolist(), strict=True):
+                values.setdefault(windows[place][0], []).append(value)
+        return [each if isinstance(each, ModelError) else _highest(values[n]) for n, each in enumerate(pairs)]
+
+
+def _highest(values: Sequence[float]) -> float | ModelError:
+    if all(map(math.isfinite, values)):
+        return max(values)
+    return ModelError("NotFinite", "a probability is no number: use another model")
+
+
+def _all_or_trouble(values: Sequence[float | ModelError]) -> list[float] | ModelError:
+    trouble = next((value for value in values if isinstance(value, ModelError)), None)
+    return trouble or [value for value in values if not isinstance(value, ModelError)]
+
+
+def runtime(who: str) -> str:
+    """Return the library versions for signatures. Raises MissingExtra."""
+    return "|".join(f"{package} {huggingface.version(package, who, _EXTRA)}" for package in ("torch", "transformers"))
+
+
+def locate(model: str, *, who: str, cache: str | Path | None) -> huggingface.ModelFiles:
+    """Return the files of a folder or of a name on the hub. Raises ConfigError and MissingExtra."""
+    runtime(who)  # names the extra
+    return huggingface.resolve(model, who=who, role="model", cache=None if cache is None else Path(cache))
+
+
+def label_option(option: str, value: Any) -> str | int:
+    """Return the value of an option that names a class, a text or a number. Raises ConfigError."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else text_option(option, value)

@@ -1,0 +1,143 @@
+"""Claims and their probabilities of support by a judge model, each in one request per text.
+
+The prompts are in prompts/<language>/claims/; replies are JSON objects. Nothing is guessed: a reply that leaves out,
+repeats or adds a claim, or gives something else than a probability, raises ParseError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from judge.core.claims import Span
+from judge.core.errors import ParseError
+from judge.core.label_spellings import fold
+from judge.metrics import prompts
+from judge.metrics.claims.verifier import Job
+from judge.metrics.common import Ask, ModelError, ModelQuestion, joined
+from judge.scoring import json_reply
+from judge.scoring.quotes import locate
+from judge.text import detect_language
+
+Part = tuple[str, Span | None]
+"""A claim and its place in its text."""
+_TOKEN_LIMIT = {"split": 4_096, "verify": 2_048}
+"""Far more than needed: unused tokens cost nothing, and thinking has to fit in."""
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_BETWEEN = re.compile(r"[\s\[\],，]*")
+
+
+class _Stage:
+    """A prompt and the judge model that answers it. `language` is that of the prompts, None for the texts' own."""
+
+    name = ""
+
+    def __init__(self, ask: Ask, language: str | None) -> None:
+        self._ask, self._language = ask, language
+        self._used: set[str] = set()
+
+    @property
+    def signature(self) -> str:
+        """Return `model:language@digest` with the languages of the prompts that have been used."""
+        digests = (f"{each}@{prompts.load(each, 'claims', self.name).digest[:6]}" for each in self._used)
+        return f"{getattr(self._ask, 'signature', '') or 'llm'}:{joined(digests)}"
+
+    def _question(self, read: Callable[[str], str], text: str, **texts: str) -> ModelQuestion:
+        language = self._language or detect_language([text])
+        self._used.add(language)
+        prompt = prompts.load(language, "claims", self.name).render(text=text, **texts)
+        return ModelQuestion(prompt, _TOKEN_LIMIT[self.name], read)
+
+
+class Splitter(_Stage):
+    """Lists the claims of texts."""
+
+    name = "split"
+
+    def split(self, texts: Sequence[str]) -> list[list[Part] | ModelError]:
+        """Return the claims of each text, each once, with the place of the words that it is made from."""
+        replies = self._ask([self._question(read_claims, each) for each in texts]) if texts else []
+        return [
+            reply
+            if isinstance(reply, ModelError)
+            else [(claim, _span(quote, whole)) for claim, quote in json.loads(reply)]
+            for reply, whole in zip(replies, texts, strict=True)
+        ]
+
+
+def _span(quote: str, whole: str) -> Span | None:
+    place = locate(quote, whole, re.IGNORECASE)
+    return Span(*place) if place else None
+
+
+class ModelVerifier(_Stage):
+    """Asks the judge model for the probabilities of all claims of a text at once."""
+
+    name = "verify"
+
+    def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
+        """Return the probability of support of each claim, see `Verifier`."""
+        questions = [
+            self._question(
+                partial(read_probabilities, count=len(job.claims)),
+                job.text,
+                claims="\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(job.claims, 1)),
+            )
+            for job in jobs
+        ]
+        replies = self._ask(questions) if questions else []
+        return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]
+
+
+def read_claims(reply: str) -> str:
+    """Return the claims of `{"claims": [{"claim": …, "quote": …}, …]}`, each once, as JSON: `[[claim, quote], …]`.
+
+    A missing quote is "". Raises ParseError.
+    """
+    lists = [member for member in _object(reply) if member.key == "claims"]
+    if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
+        raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
+    end, rest = lists[0].end, lists[0].start
+    claims: dict[str, str] = {}
+    for entry in json_reply.objects(reply[:end], rest):
+        words = {member.key: member.words for member in entry.members if member.kind == "words"}
+        claim = words.get("claim", "")
+        if not any(map(str.isalnum, claim)) or not _BETWEEN.fullmatch(reply, rest, entry.start):
+            break
+        claims.setdefault(claim, words.get("quote", ""))
+        rest = entry.end
+    if not _BETWEEN.fullmatch(reply, rest, end):
+        raise ParseError(
+            f"the reply's list has an entry that is no claim: {reply[rest:end].strip(' ,[')[:80]!r}", reply
+        )
+    return json.dumps(list(claims.items()))
+
+
+def read_probabilities(reply: str, count: int) -> str:
+    """Return the probabilities of `{"1": …, "2": …}` in the order of the claims, as JSON. Raises ParseError."""
+    given: dict[str, float] = {}
+    known = {str(number) for number in range(1, count + 1)}
+    for member in _object(reply):
+        number, value = fold(member.key).strip(), fold(member.words).strip()
+        if number in given or number not in known:
+            problem = "rates claim {} twice" if number in given else "rates claim {!r:.20}, which is not among {}"
+            raise ParseError(f"the reply {problem.format(number, count)}", reply)
+        if not _NUMBER.fullmatch(value) or float(value) > 1:
+            raise ParseError(f"the reply gives claim {number} {value[:20]!r}, not a probability from 0 to 1", reply)
+        given[number] = float(value)
+    if missing := [str(number) for number in range(1, count + 1) if str(number) not in given]:
+        raise ParseError(f"the reply rates {len(given)} of {count} claims, not claim {missing[0]}", reply)
+    return json.dumps([given[str(number)] for number in range(1, count + 1)])
+
+
+def _object(reply: str) -> tuple[json_reply.Member, ...]:
+    """Return the members of the one object in a reply. Raises ParseError."""
+    objects = json_reply.objects(reply, 0)
+    if len(objects) != 1 or objects[0].broken:
+        problem = "is cut off or is not JSON" if objects else "has no JSON object"
+        raise ParseError(
+            f"the reply {problem if len(objects) < 2 else 'has several JSON objects'}: {reply[:80]!r}", reply
+        )
+    return objects[0].members

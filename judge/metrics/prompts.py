@@ -1,0 +1,59 @@
+"""The prompts of metrics that ask the judge model: templates in prompts/<language>/<task>/ with the words of headers.
+
+All extend the layout qags/text.jinja, so that a prompt begins with the text and a provider's cache reads it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jinja2 import DictLoader, StrictUndefined, Template
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judge.core import yaml_lines
+from judge.criteria import builtin_prompts
+from judge.criteria.sandbox import fenced
+from judge.criteria.template import front_matter, read_text, template_body
+
+_LAYOUT = "text.jinja"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
+
+    template: Template
+    words: dict[str, tuple[str, ...]]
+    digest: str
+
+    def render(self, **texts: str) -> str:
+        """Return the prompt about these texts."""
+        return self.template.render(texts | self.words).strip()
+
+
+def languages() -> list[str]:
+    """Return the languages that have prompts."""
+    return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
+
+
+@lru_cache(maxsize=32)
+def load(language: str, task: str, name: str) -> Prompt:
+    """Return the prompt prompts/<language>/<task>/<name>.jinja."""
+    folder = builtin_prompts() / language
+    file_name = f"{name}.jinja"
+    texts = {file_name: read_text(folder / task / file_name), _LAYOUT: read_text(folder / "qags" / _LAYOUT)}
+    env = ImmutableSandboxedEnvironment(
+        loader=DictLoader({file: template_body(text) for file, text in texts.items()}),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.filters["fenced"] = fenced
+    headers = [yaml_lines.values(front_matter(text)) or {} for text in texts.values()]
+    words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
+    digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
+    return Prompt(env.get_template(file_name), words, digest)

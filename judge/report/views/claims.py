@@ -1,0 +1,62 @@
+"""The claims of all outputs that their sources do not support, the least probable first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judge.core.format import one_line
+from judge.report.document import Block, Cell, Column, Paragraph, Section, Table
+from judge.report.views import items
+from judge.report.views.item_scores import CLAIM_HEADS, CLAIMS, checked_claims, support_threshold
+from judge.results.result import Result
+
+_MOST, _MOST_IN_SUMMARY = 50, 3
+_MAX_NAME, _MAX_TEXT = 60, 200  # characters
+
+
+def claims_section(result: Result) -> Iterator[Section]:
+    """Yield the section of unsupported claims; nothing for a run without claims."""
+    if any(column.name in CLAIMS for column in result.table.columns):
+        yield Section("claims", "Unsupported claims", lambda: _unsupported_claims(result))
+
+
+def claims_summary(result: Result) -> Iterator[Block]:
+    """Yield a table of the least supported claims, if there are any."""
+    yield from (block for block in _unsupported_claims(result, short=True) if isinstance(block, Table))
+
+
+def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Block]:
+    """Yield the table, or a sentence if all claims are supported; nothing if there are no claims."""
+    samples = {sample.key: sample for sample in result.table.samples}
+    column = next((column for column in result.table.columns if column.name in CLAIMS), None)
+    claims = [
+        (score, claim)
+        for score in (result.table.column_scores(column.name) if column else ())
+        if column and score.key in samples
+        for claim in checked_claims(samples[score.key], column, score)
+    ]
+    if not (column and claims):
+        return
+    threshold = support_threshold(column)
+    total = f"{len(claims):,} claims{' of the first texts' if 'streamed' in result.info else ''}"
+    unsupported = sorted((pair for pair in claims if not pair[1].supported), key=lambda pair: pair[1].probability)
+    if not unsupported:
+        yield Paragraph(f"None of {total} is unsupported: all have a probability of {threshold:g} or more.")
+        return
+    rows = tuple(
+        (
+            Cell(one_line(score.system, _MAX_NAME)),
+            Cell(one_line(score.item, _MAX_NAME), link=items.link(item=score.item, system=score.system)),
+            Cell(f"{claim.probability:.2f}", value=claim.probability),
+            *(Cell(one_line(text, _MAX_TEXT) or "–") for text in (claim.text, claim.evidence)),
+        )
+        for score, claim in unsupported[: _MOST_IN_SUMMARY if short else _MOST]
+    )
+    heads = tuple(Column(head, numeric=False) for head in ("system", "item", *CLAIM_HEADS))
+    key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}"
+    if short:
+        rows = tuple(row[:-1] for row in rows)
+        yield Table(heads[:-1], rows, "Least supported claims", key, "claims", short=True)
+    else:
+        more = f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID" if len(unsupported) > _MOST else ""
+        yield Table(heads, rows, key=f"{key}.{more}", name="claims", sorts=True)

@@ -1,0 +1,192 @@
+"""Systems that write, and metrics that ask: through the run's engine, and nothing is paid twice however a run ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import evaluate
+from judge.core.errors import BudgetReached, ConfigError
+from judge.providers.scripted import ScriptedProvider
+
+ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range(5)]
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> dict[str, Any]:
+    """Two prompts for the model `writer`."""
+    for name in ("long", "short"):
+        (tmp_path / f"{name}.jinja").write_text(f"Write a {name} summary: {{{{ source }}}}", encoding="utf-8")
+    return {name: {"prompt": str(tmp_path / f"{name}.jinja"), "model": "writer"} for name in ("long", "short")}
+
+
+def written(body: dict[str, Any]) -> bool:
+    return body["messages"][0]["content"].startswith("Write a")
+
+
+def run(server: Any, systems: dict[str, Any], **options: Any) -> Any:
+    given = {"criteria": ["relevance"], "metrics": [], "model": "reader", "base_url": server.url}
+    return evaluate(ITEMS, **{**given, "systems": systems, **options})
+
+
+# Batches.
+
+
+def test_outputs_are_written_in_batches(batch_server: Any, systems: dict[str, Any], tmp_path: Path) -> None:
+    result = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
+    assert sum(map(written, batch_server.online)) == 2  # each system's first
+    assert sum(map(written, batch_server.bodies.values())) == 8
+    assert set(batch_server.asked.values()) == {1}
+    assert len(result.table.scores) == 10
+    sent = len(batch_server.calls)
+    again = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
+    assert [(s.key, s.output) for s in again.table.samples] == [(s.key, s.output) for s in result.table.samples]
+    assert not {"POST /v1/files", "POST /v1/chat/completions"} & {*batch_server.calls[sent:]}
+
+
+def test_a_batch_is_half_the_price_of_generation(
+    batch_server: Any, systems: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.providers.pricing.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    for engine, price in (("local", 5 * 101), ("batch", 101 + 4 * 101 / 2)):
+        result = run(batch_server, systems, engine=engine, cache=tmp_path / engine)
+        of_systems = [system["cost"]["usd"] for system in result.info["systems"].values()]
+        assert of_systems == [price, price]
+        of_judges = [judge["cost"]["usd"] for judge in result.info["judges"].values()]
+        assert result.info["cost"]["usd"] == sum(of_systems) + sum(of_judges)
+        assert result.info["requests"]["answered"] == 10 + 5  # equal outputs are judged once
+        shown = " ".join(result.report(full=True).split())
+        assert f"of which generation: 10 requests, 1,010 tokens, ${2 * price:,.4f}" in shown
+        assert f"(generation ${2 * price:,.2f})" in result.report()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"cache": False}, "leave out --no-cache"),
+        ({"model": ScriptedProvider(lambda _: 4), "systems": "scripted"}, "only chat endpoints"),
+    ],
+)
+def test_what_cannot_be_batched_is_an_error_before_anything_is_paid(
+    batch_server: Any, systems: dict[str, Any], tmp_path: Path, options: dict[str, Any], why: str
+) -> None:
+    if options.pop("systems", None):
+        (tmp_path / "w.yaml").write_text("- {reply: A text.}\n", encoding="utf-8")
+        systems["short"]["model"] = f"scripted/{tmp_path}/w.yaml"
+    with pytest.raises(ConfigError, match=why):
+        run(batch_server, systems, **{"engine": "batch", "cache": tmp_path / "c", **options})
+    assert batch_server.calls == []
+
+
+def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> subprocess.Popen[str]:
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ITEMS), encoding="utf-8")
+    (folder / "run.yaml").write_text(json.dumps({"data": "data.jsonl", "systems": systems}), encoding="utf-8")
+    shown = ["--criteria", "relevance", "--metrics", "none", "--model", "reader", "--base-url", server.url]
+    where = ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from judge.cli import main; main()", "run", "run.yaml", *shown, *where, *words],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", ["uploaded", "polled"])
+def test_after_a_kill_the_batches_of_outputs_are_found_again(
+    batch_server: Any, systems: dict[str, Any], tmp_path: Path, wait_until: Callable[..., None], moment: str
+) -> None:
+    batch_server.looks = 10**9
+    process = judge(batch_server, tmp_path, systems, "--engine", "batch")
+    wait_until(lambda: (len(batch_server.polls) if moment == "polled" else batch_server.uploads) == 2, process)
+    process.kill()
+    process.communicate()
+    batch_server.looks = 1
+    process = judge(batch_server, tmp_path, systems, "--engine", "batch")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (out, err)
+    assert (batch_server.uploads, len(batch_server.batches)) == (3, 3)  # one for each system, and one for the judge
+    assert sum(map(written, batch_server.online)) == 2
+    assert set(batch_server.asked.values()) == {1}
+
+
+def test_a_metric_asks_in_batches(batch_server: Any, tmp_path: Path, make_completion: Callable[..., Any]) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        asks = "Write one question" in body["messages"][-1]["content"]
+        return 200, make_completion("Where did it leave?" if asks else "port")
+
+    batch_server.answer = answer
+    rows = [{**row, "system": "s", "output": row["source"]} for row in ITEMS]
+    options: dict[str, Any] = {
+        "criteria": [], "model": "reader", "base_url": batch_server.url, "metrics": ["qags"], "language": "en",
+        "set": ["qags.backend=llm"],
+    }  # fmt: skip
+    result = evaluate(rows, engine="batch", cache=tmp_path / "a", **options)
+    batched = len(batch_server.asked)
+    assert batched > len(batch_server.online)
+    assert set(batch_server.asked.values()) == {1}
+    online = evaluate(rows, cache=tmp_path / "b", **options)
+    assert [(s.key, s.column, s.value) for s in result.table.scores] == [
+        (s.key, s.column, s.value) for s in online.table.scores
+    ]
+
+
+# Killed, or out of budget.
+
+
+def test_after_a_kill_only_what_is_missing_is_written(
+    chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path,
+    wait_until: Callable[..., None],
+) -> None:  # fmt: skip
+    chat_server._http.handle_error = lambda *_: None  # connections end when their process is killed
+    answered, waiting, may_go_on = list[str](), list[str](), threading.Event()
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        prompt = body["messages"][0]["content"]
+        if len(answered) >= 7 and not may_go_on.is_set():
+            waiting.append(prompt)
+            may_go_on.wait(60)
+            return 500, {}, None
+        answered.append(prompt)
+        return 200, {}, make_completion("A text." if written(body) else "4")
+
+    chat_server.answer = answer
+    process = judge(chat_server, tmp_path, systems, "--max-concurrency", "2")
+    wait_until(lambda: len(waiting) == 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    may_go_on.set()
+    process = judge(chat_server, tmp_path, systems, "--max-concurrency", "2")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (out, err)
+    counted = Counter(prompt for prompt in answered if prompt.startswith("Write a"))
+    assert (len(counted), set(counted.values())) == (10, {1})
+    info = json.loads((tmp_path / "out/run.json").read_text("utf-8"))["info"]
+    assert info["systems"]["long"]["requests"]["cached"] == 5
+    assert info["systems"]["short"]["requests"] | {"sent": 3, "cached": 2} == info["systems"]["short"]["requests"]
+
+
+def test_a_budget_stops_generation_and_nothing_is_written_twice(
+    chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path
+) -> None:
+    chat_server.answer = lambda body: (200, {}, make_completion("A text." if written(body) else "4"))
+    for system in systems.values():
+        system["max_tokens"] = 100
+    with pytest.raises(BudgetReached, match="the budget of 2,000 tokens is reached") as stopped:
+        run(chat_server, systems, cache=tmp_path / "c", budget="2000tokens", max_concurrency=1)
+    (note,) = stopped.value.__notes__
+    first = len(chat_server.bodies)
+    assert 0 < first < 10
+    assert f"{first} of 10 outputs are written." in note
+    assert "The cache answers what is already paid for." in note
+    result = run(chat_server, systems, cache=tmp_path / "c")
+    assert len(result.table.scores) == 10
+    prompts = Counter(body["messages"][0]["content"] for body in chat_server.bodies if written(body))
+    assert set(prompts.values()) == {1}
+    assert result.info["requests"]["cached"] == first
