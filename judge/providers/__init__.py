@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 from judge.core.records import Request, Response
 
 if TYPE_CHECKING:
-    from judge.providers.openai import BatchApi
+    from judge.providers.batches import BatchApi
 
 
 @runtime_checkable

@@ -182,6 +182,7 @@ def limits(headers: Any) -> dict[str, str]:
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_JSON = {"content-type": "application/json"}
 _MIN_KEY_LENGTH = 12
 _MAX_TOKENS = 10_000_000  # of one reply; no model reads or writes more
 MAX_REPLY_BYTES = 64_000_000
@@ -223,7 +224,8 @@ class Options(TypedDict, total=False):
     `key_command` prints the key instead; `headers` are sent with every request;
     `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once. `caching` is what the
     server may be told of it (default: everything at OpenAI, nothing elsewhere), `needs_key` whether it insists on a
-    key (default: OpenAI does, and one that is not the usual variable's was named for a reason).
+    key (default: OpenAI does, and one that is not the usual variable's was named for a reason). `key_header` takes the
+    key alone, in place of `authorization`.
     """
 
     base_url: str | None
@@ -234,6 +236,7 @@ class Options(TypedDict, total=False):
     connections: int
     caching: Caching
     needs_key: bool
+    key_header: str
 
 
 def options(config: RunConfig) -> Options:
@@ -267,6 +270,7 @@ class HttpClient:
         connections: int = 64,
         caching: Caching | None = None,
         needs_key: bool | None = None,
+        key_header: str = "",
     ) -> None:
         # Messages repeat nothing that may be a secret.
         url = base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
@@ -296,6 +300,7 @@ class HttpClient:
             )
         self._key_env, self._headers = key_env, dict(headers)
         self._keys = CommandKey(key_command)
+        self._key_header = key_header
         self._timeout = timeout
         self._connections = connections
         self._needs_key = needed
@@ -328,13 +333,15 @@ class HttpClient:
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """What a 200 to `POST {url}{path}` holds. Raises Transient or Refused."""
         most = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
-        content = _encode(body).encode()
-        headers = {"content-type": "application/json"}
-        return await self._reply("POST", path, most=most, content=content, headers=headers)
+        return await self._reply("POST", path, most=most, content=_encode(body).encode(), headers=_JSON)
 
-    async def get(self, path: str) -> Any:
+    async def send(self, path: str, content: bytes, seconds: float) -> Any:
+        """The JSON that a 200 to a `POST` of this JSON holds. Raises Transient or Refused."""
+        return (await self._reply("POST", path, seconds, content=content, headers=_JSON)).data
+
+    async def get(self, path: str, most: int = MAX_REPLY_BYTES) -> Any:
         """The JSON that a 200 to `GET {url}{path}` holds. Raises Transient or Refused."""
-        return (await self._reply("GET", path)).data
+        return (await self._reply("GET", path, most=most)).data
 
     async def upload(self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float) -> Any:
         """The JSON that a 200 to a form with a file (its name, itself, its type) holds. Raises Transient or Refused."""
@@ -415,12 +422,15 @@ class HttpClient:
 
     async def _send(self, method: str, address: Any, number: int, content: dict[str, Any]) -> Any:
         """Send a request with the key of this number."""
-        key = {"authorization": f"Bearer {self._keys.values[number - 1]}"} if number else {}
+        key = self._authorization(self._keys.values[number - 1]) if number else {}
         for _, file, _ in content.get("files", {}).values():
             file.seek(0)
         headers = content.get("headers", {}) | key
         request = self._transport.build_request(method, address, **{**content, "headers": headers})
         return await self._transport.send(request, stream=True)
+
+    def _authorization(self, key: str) -> dict[str, str]:
+        return {self._key_header: key} if self._key_header else {"authorization": f"Bearer {key}"}
 
     async def _newer_key(self, number: int, status: int, limit: asyncio.Timeout) -> int:
         """Return the number of the key with which to repeat a request, 0 if it is not to be repeated."""
@@ -460,20 +470,22 @@ class HttpClient:
         )
         timeout = openai.Timeout(self._timeout, connect=10.0)
         self._transport = openai.DefaultAioHttpClient(limits=limits, timeout=timeout, follow_redirects=False)
+        key = (not self._keys.command and _key(self._key_env)) or "no-key"
         client = openai.AsyncOpenAI(
-            api_key=(not self._keys.command and _key(self._key_env)) or "no-key",
+            api_key=key,
             base_url=self.url,
             http_client=self._transport,
         )
         self._transport.headers.update(  # without what the SDK tells about this machine
             {
                 name: value
-                for name, value in {**client.default_headers, **client.auth_headers}.items()
-                if isinstance(value, str) and not name.startswith("X-Stainless") and name.lower() != "content-type"
+                for name, value in client.default_headers.items()
+                if isinstance(value, str) and not name.startswith("X-Stainless")
+                if name.lower() not in ("authorization", "content-type")
                 if not name.startswith("OpenAI-") or is_openai(self.url)
             }
         )
-        self._transport.headers.update(self._headers)
+        self._transport.headers.update(self._authorization(key) | self._headers)
 
 
 async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:

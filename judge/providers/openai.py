@@ -1,189 +1,26 @@
-"""The provider of OpenAI-compatible chat endpoints, and their Batch API (answers within a day for half the price)."""
+"""The provider of OpenAI-compatible chat endpoints."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import IO, Any, Unpack
-from urllib.parse import quote
+from typing import Any, Unpack
 
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Choice, Request, Response, Token
-from judge.providers.http_client import (
-    MAX_REPLY_BYTES,
-    MAX_TEXT,
-    HttpClient,
-    Options,
-    body_error,
-    options,
-    redact_and_truncate,
-    usage,
-)
+from judge.providers.anthropic_batch import AnthropicBatchApi
+from judge.providers.batches import BatchApi
+from judge.providers.google_batch import GoogleBatchApi
+from judge.providers.http_client import MAX_TEXT, HttpClient, Options, body_error, options, usage
 from judge.providers.pricing import per_token
 from judge.providers.server_capabilities import Caching, RequestAdapter
 from judge.providers.vendors import Vendor
 
-MOST_REQUESTS = 50_000
-MOST_BYTES = 200_000_000
-"""What one file may hold."""
-_MAX_ANSWER_BYTES = 4_000_000
-"""Bytes of the answer to one request, in the mean of a file."""
-_PATH = "/v1/chat/completions"
-_NAME = "judge"
-_PAGE = 100
-_MAX_PAGES = 20
-_TRANSFER_SECONDS = 1800.0
-"""Seconds that a file may take on its way."""
-_FINAL_STATES = {"completed", "failed", "expired", "cancelled"}
-_NOT_FOUND = {404, 405, 501}
-_ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""JSON lets them stand, and readers of lines stumble over them."""
-
-Body = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """How a batch stands: `done` of its `total` requests have an answer or an error, which are in `files`.
-
-    `why` is the reason where it failed as a whole, `code` that reason's name.
-    """
-
-    id: str
-    status: str
-    done: int = 0
-    total: int = 0
-    files: tuple[str, ...] = ()
-    code: str = ""
-    why: str = ""
-
-    @property
-    def ended(self) -> bool:
-        return self.status in _FINAL_STATES
-
-    @property
-    def queue_full(self) -> bool:
-        """Whether it was refused because too many tokens are queued already."""
-        return self.status == "failed" and self.code == "token_limit_exceeded"
-
-
-class BatchApi:
-    """The Batch API beside a chat endpoint. `body` and `read` are that endpoint's own: what it is sent, what it means.
-
-    Everything raises Transient or Refused, as the endpoint does, and `fetch` StorageError where the disk is full.
-    """
-
-    def __init__(
-        self, http: HttpClient, body: Callable[[Request], Body], read: Callable[[Request, Body, Any], Response]
-    ) -> None:
-        self.body, self.read = body, read
-        self._http = http
-
-    async def check(self) -> None:
-        """Raises ConfigError where the address has no Batch API. Costs nothing."""
-        try:
-            await self._http.get("/batches?limit=1")
-        except Refused as error:
-            if error.status not in _NOT_FOUND:
-                raise
-            raise ConfigError(f"--engine batch: {self._http.url} has no Batch API; leave the option out") from error
-
-    async def upload(self, name: str, file: IO[bytes]) -> str:
-        """The id of the file of requests that this becomes there."""
-        data = await self._http.upload(
-            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), _TRANSFER_SECONDS
-        )
-        return _id(data, self._http.url, "file")
-
-    async def create(self, name: str, file: str) -> Batch:
-        """Have an uploaded file worked off."""
-        request = {"input_file_id": file, "endpoint": _PATH, "completion_window": "24h", "metadata": {_NAME: name}}
-        return self._batch((await self._http.post("/batches", request)).data)
-
-    async def get(self, id: str) -> Batch:
-        return self._batch(await self._http.get(f"/batches/{quote(id, safe='')}"))
-
-    async def find(self, name: str) -> Batch | None:
-        """The batch that was created with this name and has not failed, among the last 2,000."""
-        async for data in self._pages("/batches?"):
-            metadata = data.get("metadata")
-            if isinstance(metadata, dict) and metadata.get(_NAME) == name and data.get("status") != "failed":
-                return self._batch(data)
-        return None
-
-    async def uploaded(self, name: str) -> str | None:
-        """The id of the file that was uploaded with this name, among the last 2,000."""
-        async for data in self._pages("/files?purpose=batch&order=desc&"):
-            if data.get("filename") == f"{name}.jsonl":
-                return str(data["id"])
-        return None
-
-    async def fetch(self, file: str, into: IO[bytes], requests: int = MOST_REQUESTS) -> None:
-        """Write a file of answers or errors to so many requests."""
-        most = MAX_REPLY_BYTES + min(requests, MOST_REQUESTS) * _MAX_ANSWER_BYTES
-        await self._http.download(f"/files/{quote(file, safe='')}/content", into, most, _TRANSFER_SECONDS)
-
-    def lines(self, file: IO[bytes]) -> Iterator[Body]:
-        """The objects of a file that was fetched, in no particular order; lines that are none are left out."""
-        file.seek(0)
-        line_start = True
-        while written := file.readline(MAX_REPLY_BYTES):
-            ended = written.endswith(b"\n")
-            # A line that is longer than a reply may be comes in pieces, of which none is read.
-            within_limit = line_start and (ended or len(written) < MAX_REPLY_BYTES)
-            line_start = ended
-            if not within_limit:
-                continue
-            try:
-                entry = json.loads(self._http.redacted(written))
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(entry, dict):
-                yield entry
-
-    async def _pages(self, path: str) -> AsyncIterator[Body]:
-        after = ""
-        for _ in range(_MAX_PAGES):
-            page = await self._http.get(f"{path}limit={_PAGE}{after}")
-            listed = page.get("data") if isinstance(page, dict) else None
-            if not isinstance(listed, list):
-                raise body_error(page, self._http.url, "list")
-            for data in listed:
-                if isinstance(data, dict) and data.get("id"):
-                    yield data
-                    after = f"&after={quote(str(data['id']), safe='')}"
-            if not listed or not page.get("has_more"):
-                return
-
-    def _batch(self, data: Any) -> Batch:
-        id = _id(data, self._http.url, "batch")
-        stated = data.get("request_counts")
-        counts = stated if isinstance(stated, dict) else {}
-        done, failed, total = (
-            n if type(n := counts.get(name)) is int and n >= 0 else 0 for name in ("completed", "failed", "total")
-        )
-        files = tuple(str(data[name]) for name in ("output_file_id", "error_file_id") if data.get(name))
-        errors = data.get("errors") or {}
-        listed = errors.get("data") if isinstance(errors, dict) else errors
-        first = next((entry for entry in listed or () if isinstance(entry, dict)), {})
-        code, why = str(first.get("code") or ""), redact_and_truncate(first.get("message") or "")
-        return Batch(id, str(data.get("status")), done + failed, total, files, code, why)
-
-
-def line(request: Request, body: Body) -> bytes:
-    """One line of a file of requests."""
-    entry = {"custom_id": request.key(), "method": "POST", "url": _PATH, "body": body}
-    return (json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_BREAKS) + "\n").encode()
-
-
-def _id(data: Any, url: str, kind: str) -> str:
-    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-        raise body_error(data, url, kind)
-    return str(data["id"])
+_OWN_BATCHES: Mapping[str, type[BatchApi]] = {"anthropic": AnthropicBatchApi, "gemini": GoogleBatchApi}
+"""The vendors whose batches are in a format of their own."""
 
 
 class OpenAIProvider:
@@ -212,8 +49,9 @@ class OpenAIProvider:
             dialect or RequestAdapter(),
             caching="key" if http.caching == "explicit" and written <= read_afresh else http.caching,
         )
-        self.batches = BatchApi(
-            http,
+        batches = _OWN_BATCHES.get(name, BatchApi)
+        self.batches = batches(
+            batches.client(http, http_options),
             lambda request: self._adapter.body(request),
             lambda request, body, data: _response(data, body, self._adapter.unmet(request, body), http.url, {}),
         )
@@ -279,6 +117,7 @@ class OpenAIProvider:
 
     async def aclose(self) -> None:
         await self._http.aclose()
+        await self.batches.aclose()
 
 
 def _response(data: Any, body: dict[str, Any], unmet: tuple[str, ...], url: str, limits: Mapping[str, str]) -> Response:

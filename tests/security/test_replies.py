@@ -18,8 +18,9 @@ import pytest
 
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request
+from judge.providers.batches import BatchApi
 from judge.providers.http_client import MAX_REPLY_BYTES
-from judge.providers.openai import BatchApi, OpenAIProvider
+from judge.providers.openai import OpenAIProvider
 
 REQUEST = Request("m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8})
 KEY = "sk-a-key-that-nobody-else-has-0123456789"
@@ -103,7 +104,7 @@ def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
 
 
 def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.openai.MAX_REPLY_BYTES", 1_000_000)
+    monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 1_000_000)
     provider = OpenAIProvider("m", base_url=endless)
     file = io.BytesIO()
 
@@ -119,7 +120,7 @@ def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(endless: str, mo
 
 
 def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.providers.openai.MAX_REPLY_BYTES", 100)
+    monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
     found = provider.batches.lines(io.BytesIO(b"".join(lines)))
@@ -179,7 +180,7 @@ def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Non
         calls: list[Callable[[], Any]] = [
             lambda: provider.complete(REQUEST), batches.check, lambda: batches.upload("judge-1", io.BytesIO(b"{}\n")),
             lambda: batches.create("judge-1", "file-1"), lambda: batches.get("batch-1"),
-            lambda: batches.find("judge-1"), lambda: batches.fetch("file-1", io.BytesIO()),
+            lambda: batches.find("judge-1", "file-1", 1), lambda: batches.fetch("file-1", io.BytesIO()),
         ]  # fmt: skip
         for call in calls:
             with pytest.raises((Refused, Transient)):

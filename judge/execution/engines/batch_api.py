@@ -1,4 +1,4 @@
-"""The OpenAI Batch API as an engine: the first request online, all others of a round in files, leftovers online.
+"""Batch APIs as an engine: the first request online, all others of a round in files, leftovers online.
 
 Each step of a job (packed, uploaded, created) is on disk before the next, so that a killed run resumes its jobs. The
 files hold no key and no text.
@@ -32,7 +32,7 @@ from judge.execution.budget import BudgetLedger
 from judge.execution.engines import Ask, Done, EngineContext
 from judge.execution.progress import JudgeProgress
 from judge.providers import Capabilities
-from judge.providers.openai import MOST_BYTES, MOST_REQUESTS, Batch, BatchApi, line
+from judge.providers.batches import Batch, BatchApi
 from judge.providers.pricing import BATCH
 
 FOLDER = "batches"
@@ -215,11 +215,11 @@ class BatchEngine:
     def __init__(
         self, api: BatchApi, store: BatchJobStore, counts: JudgeProgress, ledger: BudgetLedger | None = None,
         deadline: float | None = None, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        most_requests: int = MOST_REQUESTS, most_bytes: int = MOST_BYTES,
+        most_requests: int | None = None, most_bytes: int | None = None,
     ) -> None:  # fmt: skip
         self._api, self._store, self._counts = api, store, counts
         self._ledger, self._deadline, self._sleep = ledger, deadline, sleep
-        self._most_requests, self._most_bytes = most_requests, most_bytes
+        self._most_requests, self._most_bytes = most_requests or api.most_requests, most_bytes or api.most_bytes
         self._most_tokens: int | None = None
         """What one batch may take of the provider's queue, if this is known."""
         self._jobs: list[BatchJob] = []
@@ -272,6 +272,7 @@ class BatchEngine:
         rest: list[Request] = []
         async for request in requests:
             if not self._begun:
+                self._api.line(request, self._api.body(request))  # raises for what no batch can ask for
                 await self._with_retries(self._api.check)
                 self._jobs += self._store.load(self._jobs)
                 self._begun = True
@@ -342,10 +343,10 @@ class BatchEngine:
                     upload, find = partial(self._api.upload, job.name, file), partial(self._api.uploaded, job.name)
                     job.file = await self._with_retries(upload, find)
                     self._store.save(job)
-                if self._most_tokens is None:
-                    await self._create(job)
-                else:
-                    job.waits = True
+                    if self._most_tokens is not None and not self._api.inline:
+                        job.waits = True
+                    elif not await self._create_or_return(job, file, rest):
+                        break
         if rest and not self._first_sent:
             await online([rest.popleft()])
             self._first_sent = True
@@ -358,7 +359,7 @@ class BatchEngine:
         try:
             while rest and len(job.entries) < self._most_requests:
                 body, read = self._api.body(rest[0]), read + budget.estimate_request(rest[0])
-                written = line(rest[0], body)
+                written = self._api.line(rest[0], body)
                 if size and (size + len(written) > self._most_bytes or read > (self._most_tokens or read)):
                     break
                 key = rest[0].key()
@@ -373,11 +374,32 @@ class BatchEngine:
             raise StorageError(f"a file of requests cannot be written: {error.strerror or error}") from error
         return job
 
-    async def _create(self, job: BatchJob) -> None:
-        create, find = partial(self._api.create, job.name, job.file), partial(self._api.find, job.name)
-        batch = await self._with_retries(create, find)
+    async def _create(self, job: BatchJob, content: IO[bytes] | None = None) -> None:
+        create = partial(self._api.create, job.name, job.file, content)
+        batch = await self._with_retries(create, self._finding(job))
         self._counts.sent += len(job.expected)
         self._record_created(job, batch)
+
+    async def _create_or_return(self, job: BatchJob, content: IO[bytes], rest: deque[Request]) -> bool:
+        """Create a batch; False where there is no room before one of ours has ended.
+
+        An inline batch is refused for want of room, and nothing of it stays there: its requests come back to the
+        `rest`, to be sent in smaller parts where none of ours takes up the room.
+        """
+        try:
+            await self._create(job, content)
+        except Transient as error:
+            if error.status != 429 or not self._api.inline or len(job.expected) == 1:
+                raise
+            self._most_tokens = sum(map(budget.estimate_request, job.expected.values()))
+            rest.extendleft(reversed(self._drop(job)))
+            if self._open:
+                return False
+            self._most_tokens //= 2
+        return True
+
+    def _finding(self, job: BatchJob) -> Callable[[], Awaitable[Batch | None]]:
+        return partial(self._api.find, job.name, job.file, len(job.entries))
 
     def _record_created(self, job: BatchJob, batch: Batch) -> None:
         job.batch, job.state, job.waits = batch.id, batch, False
@@ -385,9 +407,12 @@ class BatchEngine:
 
     async def _recover(self, job: BatchJob) -> list[Request]:
         """Find a job again whose process died while it was sending it; its requests, where nothing had been sent."""
-        if batch := await self._with_retries(partial(self._api.find, job.name)):
+        begun = job.file or not self._api.inline
+        if begun and (batch := await self._with_retries(self._finding(job))):
             self._record_created(job, batch)
             return []
+        if self._api.inline:
+            return self._drop(job)
         if not job.file:
             file = await self._with_retries(partial(self._api.uploaded, job.name))
             if file is None:
@@ -525,7 +550,7 @@ class BatchEngine:
                     self._ask_online(dropped, later)
                 return
         async with self._store.locked(self._sleep):
-            batch = await self._with_retries(partial(self._api.find, job.name))
+            batch = await self._with_retries(self._finding(job))
             if batch is None:
                 await self._create(job)
             else:  # another process has seen to that

@@ -1,4 +1,4 @@
-"""A small Batch API of our own on loopback: files, batches, chat, and what can go wrong with them."""
+"""Small Batch APIs of our own on loopback, in the formats of three vendors, and what can go wrong with them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import random
 import re
 import socket
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -42,6 +43,7 @@ class BatchServer:
         self.asked: Counter[str] = Counter()
         self.bodies: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
+        self.heads: dict[str, str] = {}
         self.polls: Counter[str] = Counter()
         self.page = 100
         self._lock = threading.RLock()
@@ -180,6 +182,7 @@ def _handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             body = self._body()
+            server.heads = {name.lower(): value for name, value in self.headers.items()}
             status, data = server.reply(self.command, self.path, body, self.headers.get("content-type", ""))
             if data is None:
                 self.close_connection = True
@@ -214,3 +217,203 @@ def batch_server(make_completion: Callable[..., dict[str, Any]]) -> Iterator[Bat
     server = BatchServer(lambda body: (200, make_completion("4", top={"4": 0.75, "5": 0.25})))
     yield server
     server.close()
+
+
+class InlineServer(BatchServer):
+    """A vendor's own batches, whose requests go along inline. A reply has 3 tokens of 10 and the text `reply`.
+
+    `fates` say what becomes of the requests in whose texts they occur: "errored" or "expired". `most` is the largest
+    batch, and `queue` the most requests of all that run, beyond which a batch is refused with 429. `native` are the
+    requests as they came, by custom id.
+    """
+
+    vendor = key_header = ""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]) -> None:
+        super().__init__(answer)
+        self.reply_text, self.key = "4", "sk-the-right-key-of-a-vendor"
+        self.fates: dict[str, str] = {}
+        self.queue = 10**9
+        self.native: dict[str, dict[str, Any]] = {}
+        self.wrong: list[str] = []
+
+    def _routed(self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str) -> tuple[int, Any]:
+        if path.endswith("/chat/completions"):
+            return super()._routed(method, "/v1/chat/completions", query, body, kind)
+        if self.heads.get(self.key_header) != self.key or "authorization" in self.heads:
+            return self.unauthorized()
+        try:
+            return self.batched(method, path, query, json.loads(body) if body else None)
+        except (AssertionError, LookupError, TypeError):  # a request that the documentation does not allow
+            self.wrong.append(traceback.format_exc())
+            return 400, _error("no such request")
+
+    def unauthorized(self) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def taken(self, id: str, requests: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+        """The new batch; None where the queue is full."""
+        running = sum(len(batch["requests"]) for batch in self.batches.values() if not batch["ended"])
+        if running + len(requests) > self.queue:
+            return None
+        self.asked.update(requests.keys())
+        self.native |= requests
+        self.batches[id] = {"id": id, "requests": requests, "ended": False}
+        return self.batches[id]
+
+    def looked(self, batch: dict[str, Any]) -> dict[str, Any]:
+        self.polls[batch["id"]] += 1
+        batch["ended"] = self.polls[batch["id"]] >= self.looks
+        return batch
+
+    def fate(self, request: dict[str, Any]) -> str:
+        return next((fate for text, fate in self.fates.items() if text in json.dumps(request)), "succeeded")
+
+
+class AnthropicServer(InlineServer):
+    """Message Batches, by platform.claude.com/docs/en/api/messages/batches."""
+
+    vendor, key_header = "anthropic", "x-api-key"
+    params: ClassVar = {"model", "max_tokens", "messages", "system", "temperature", "top_p", "stop_sequences"}
+
+    def unauthorized(self) -> tuple[int, Any]:
+        return 401, self.refusal("authentication_error", "invalid x-api-key")
+
+    def refusal(self, kind: str, message: str) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+        assert self.heads["anthropic-version"] == "2023-06-01"
+        if method == "POST":
+            assert path == "/v1/messages/batches"
+            return self.created(asked["requests"])
+        id, _, results = path.removeprefix("/v1/messages/batches").removeprefix("/").partition("/")
+        if not id:
+            ids = list(self.batches)[::-1]
+            start = ids.index(query["after_id"][0]) + 1 if "after_id" in query else 0
+            page = ids[start : start + min(self.page, int(query["limit"][0]))]
+            listed = [self.shown(self.batches[id]) for id in page]
+            return 200, {
+                "data": listed,
+                "has_more": start + len(page) < len(ids),
+                "last_id": page[-1] if page else None,
+            }
+        if id not in self.batches:
+            return 404, self.refusal("not_found_error", "no such batch")
+        if not results:
+            return 200, self.shown(self.looked(self.batches[id]))
+        lines = [self.line(custom, params) for custom, params in self.batches[id]["requests"].items()]
+        return 200, b"".join(json.dumps(line).encode() + b"\n" for line in lines[::-1])
+
+    def created(self, requests: list[dict[str, Any]]) -> tuple[int, Any]:
+        for entry in requests:
+            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", entry["custom_id"])
+            assert {"model", "max_tokens", "messages"} <= entry["params"].keys() <= self.params
+            assert {message["role"] for message in entry["params"]["messages"]} <= {"user", "assistant"}
+        made = self.taken(f"msgbatch_{len(self.batches)}", {e["custom_id"]: e["params"] for e in requests})
+        return (200, self.shown(made)) if made else (429, self.refusal("rate_limit_error", "batch queue is full"))
+
+    def shown(self, batch: dict[str, Any]) -> dict[str, Any]:
+        counts = Counter(self.fate(one) if batch["ended"] else "processing" for one in batch["requests"].values())
+        names = ("processing", "succeeded", "errored", "canceled", "expired")
+        return {
+            "id": batch["id"], "type": "message_batch", "request_counts": {name: counts[name] for name in names},
+            "processing_status": "ended" if batch["ended"] else "in_progress",
+            "results_url": f"https://api.anthropic.com/v1/messages/batches/{batch['id']}/results"
+            if batch["ended"]
+            else None,
+        }  # fmt: skip
+
+    def line(self, custom: str, params: dict[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = {"type": self.fate(params)}
+        if result["type"] == "succeeded":
+            result["message"] = {
+                "id": "msg_1", "type": "message", "role": "assistant", "model": params["model"],
+                "content": [{"type": "text", "text": self.reply_text}], "stop_reason": "end_turn",
+                "usage": {"input_tokens": 6, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 0,
+                          "output_tokens": 3},
+            }  # fmt: skip
+        elif result["type"] == "errored":
+            result["error"] = self.refusal("invalid_request_error", "no such thing")
+        return {"custom_id": custom, "result": result}
+
+
+class GoogleServer(InlineServer):
+    """Batches of the Gemini API, by ai.google.dev/api/batch-api."""
+
+    vendor, key_header = "gemini", "x-goog-api-key"
+
+    def unauthorized(self) -> tuple[int, Any]:
+        return 400, {"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}
+
+    def batched(self, method: str, path: str, query: dict[str, list[str]], asked: Any) -> tuple[int, Any]:
+        assert query.keys() <= {"pageSize", "pageToken"}
+        if method == "POST":
+            assert path == "/v1beta/models/test-model:batchGenerateContent"
+            return self.created(asked["batch"])
+        if path == "/v1beta/batches":
+            ids, start = list(self.batches), int(query.get("pageToken", ["0"])[0])
+            end = start + min(self.page, int(query["pageSize"][0]))
+            page = {"operations": [self.shown(self.batches[id], whole=False) for id in ids[start:end]]}
+            return 200, page | ({"nextPageToken": str(end)} if end < len(ids) else {})
+        batch = self.batches.get(path.removeprefix("/v1beta/"))
+        if batch is None:
+            return 404, {"error": {"code": 404, "message": "no such batch", "status": "NOT_FOUND"}}
+        return 200, self.shown(self.looked(batch))
+
+    def created(self, asked: dict[str, Any]) -> tuple[int, Any]:
+        requests = {one["metadata"]["key"]: one["request"] for one in asked["inputConfig"]["requests"]["requests"]}
+        for request in requests.values():
+            assert request["contents"][0]["parts"][0]["text"]
+            assert request.keys() <= {"model", "contents", "systemInstruction", "generationConfig"}
+        made = self.taken(f"batches/{len(self.batches)}", requests)
+        if made is None:
+            return 429, {"error": {"code": 429, "message": "quota exceeded", "status": "RESOURCE_EXHAUSTED"}}
+        made["name"] = asked["displayName"]
+        return 200, self.shown(made)
+
+    def shown(self, batch: dict[str, Any], whole: bool = True) -> dict[str, Any]:
+        fates = [self.fate(one) for one in batch["requests"].values()]
+        state = "RUNNING" if not batch["ended"] else "EXPIRED" if "expired" in fates else "SUCCEEDED"
+        stats = {"requestCount": str(len(fates)), "successfulRequestCount": str(fates.count("succeeded"))}
+        about = {"displayName": batch["name"], "state": f"BATCH_STATE_{state}", "batchStats": stats}
+        shown = {"name": batch["id"], "metadata": about, "done": batch["ended"]}
+        if whole and state == "SUCCEEDED":
+            answers = [self.line(key, request) for key, request in batch["requests"].items()]
+            shown["response"] = {"inlinedResponses": {"inlinedResponses": answers}}
+        return shown
+
+    def line(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        if self.fate(request) == "errored":
+            return {"metadata": {"key": key}, "error": {"code": 3, "message": "no such thing"}}
+        parts = [{"text": "Hm.", "thought": True}, {"text": self.reply_text}]
+        used = {
+            "promptTokenCount": 10,
+            "cachedContentTokenCount": 4,
+            "candidatesTokenCount": 2,
+            "thoughtsTokenCount": 1,
+        }
+        candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
+        model = request["model"].removeprefix("models/")
+        return {
+            "metadata": {"key": key},
+            "response": {"candidates": [candidate], "usageMetadata": used, "modelVersion": model},
+        }
+
+
+@pytest.fixture(params=[AnthropicServer, GoogleServer], ids=["anthropic", "gemini"])
+def vendor_server(
+    request: pytest.FixtureRequest, make_completion: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[InlineServer]:
+    """A server with a vendor's own batches, whose key is in the environment."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 3}
+    server = request.param(lambda _: (200, make_completion("4") | {"model": "test-model", "usage": usage}))
+    if server.vendor == "gemini":
+        server.url = server.url.replace("/v1", "/v1beta/openai")
+    monkeypatch.setenv(f"{server.vendor.upper()}_API_KEY", server.key)
+    yield server
+    server.close()
+    assert server.wrong == []
