@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judge import evaluate
+from judge.core.errors import ConfigError, Refused, Transient
 
 DATA = [{"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."} for n in range(7)]
 
@@ -76,3 +80,134 @@ def test_what_expired_goes_online(vendor_server: Any, tmp_path: Path) -> None:
     assert values(result) == [4.0] * 7
     brought = 4 if vendor_server.vendor == "anthropic" else 0  # Google: "the batch has no results to retrieve"
     assert len(vendor_server.online) == 7 - brought
+
+
+# Nothing is paid twice.
+
+
+def command(server: Any, folder: Path) -> subprocess.Popen[str]:
+    data = folder / "data.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    words = ["run", str(data), "--criteria", "relevance", "--metrics", "none", "--weighting", "single"]
+    words += ["--engine", "batch", "--model", f"{server.vendor}/test-model", "--base-url", server.url]
+    words += ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from judge.cli import main; main()", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("lost", ["nothing", "batch"])
+def test_after_a_kill_the_same_command_goes_on(
+    vendor_server: Any, tmp_path: Path, wait_until: Callable[..., None], lost: str
+) -> None:
+    """Also where it died before it could write what the provider calls the batch, and others have batches there."""
+    other = {"id": "batches/of-others", "name": "others", "requests": {f"o{n}": {} for n in range(6)}, "ended": True}
+    vendor_server.batches = {"batches/of-others": other}
+    vendor_server.looks, vendor_server.page = 10**9, 1
+    process = command(vendor_server, tmp_path)
+    wait_until(lambda: bool(vendor_server.polls), process)
+    process.kill()
+    process.communicate()
+    (state,) = tmp_path.rglob("batches/*.json")
+    assert vendor_server.key not in state.read_text()
+    assert "Output 3." not in state.read_text()
+    if lost == "batch":
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": ""}))
+    vendor_server.batches["batches/later"] = other | {"id": "batches/later"}
+    vendor_server.looks = 1
+    process = command(vendor_server, tmp_path)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, (out, err)
+    assert (creations(vendor_server), len(vendor_server.online)) == (1, 1)
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["info"]["requests"]["answered"] == 6
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_creation_without_a_reply_is_looked_for(vendor_server: Any, tmp_path: Path, arrived: bool) -> None:
+    vendor_server.faults = [("POST .*(batches|batchGenerateContent)", "lost" if arrived else 503)]
+    assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
+    assert (creations(vendor_server), len(vendor_server.batches)) == ((1, 1) if arrived else (2, 1))
+    assert set(vendor_server.asked.values()) == {1}
+
+
+def test_what_was_never_created_is_sent_by_the_next_run(vendor_server: Any, tmp_path: Path) -> None:
+    vendor_server.faults = [("POST .*(batches|batchGenerateContent)", 503)] * 8
+    with pytest.raises(Transient):
+        judged(vendor_server, tmp_path)
+    assert vendor_server.asked == {}
+    assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
+    assert set(vendor_server.asked.values()) == {1}
+
+
+def test_a_full_queue_is_waited_for_in_smaller_batches(vendor_server: Any, tmp_path: Path) -> None:
+    vendor_server.queue, vendor_server.looks = 4, 3
+    assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
+    assert len(vendor_server.online) == 1 + (6 - len(vendor_server.asked))
+    assert set(vendor_server.asked.values()) == {1}
+    assert len(vendor_server.batches) >= 2
+
+
+# A server in trouble.
+
+
+def test_results_that_are_none_are_asked_for_online(vendor_server: Any, tmp_path: Path) -> None:
+    strange = {
+        "Output 1.": {},
+        "Output 2.": {"type": "succeeded", "message": {"content": 3}, "candidates": 4},
+        "Output 3.": ["what"],
+    }
+    whole = vendor_server.line
+
+    def line(key: str, request: Any) -> Any:
+        garbage = next((reply for text, reply in strange.items() if text in json.dumps(request)), None)
+        odd = {"custom_id": key, "metadata": {"key": key}, "result": garbage, "response": garbage}
+        return whole(key, request) if garbage is None else odd
+
+    vendor_server.line = line
+    assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
+    assert len(vendor_server.online) == 1 + 3
+
+
+def test_results_that_are_no_json_are_asked_for_online(vendor_server: Any, tmp_path: Path) -> None:
+    routed = vendor_server.batched
+
+    def torn(method: str, path: str, query: Any, asked: Any) -> Any:
+        status, data = routed(method, path, query, asked)
+        if isinstance(data, bytes):
+            return status, data[:40]
+        if isinstance(data, dict) and data.get("response"):
+            return status, data | {"response": {"inlinedResponses": ["what"]}}
+        return status, data
+
+    vendor_server.batched = torn
+    assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
+    assert len(vendor_server.online) == 7
+
+
+def test_a_wrong_key_ends_the_run_unpaid(vendor_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = "sk-some-other-key-than-this"
+    monkeypatch.setenv(f"{vendor_server.vendor.upper()}_API_KEY", wrong)
+    with pytest.raises(Refused, match=r"check the key|API key not valid") as raised:
+        judged(vendor_server, tmp_path)
+    assert wrong not in str(raised.value)
+    assert vendor_server.online == []
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and wrong.encode() in path.read_bytes()]
+
+
+def test_an_address_without_batches_is_said_unpaid(vendor_server: Any, tmp_path: Path) -> None:
+    vendor_server.batched = lambda *_: (404, {})
+    with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
+        judged(vendor_server, tmp_path)
+    assert vendor_server.online == []
+
+
+# What is asked.
+
+
+def test_a_parameter_that_the_batches_do_not_know_is_said_unpaid(vendor_server: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="batches take no logit_bias; leave it or the engine out"):
+        judged(vendor_server, tmp_path, extra_body={"logit_bias": {}})
+    assert vendor_server.calls == []
