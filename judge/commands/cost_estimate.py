@@ -20,6 +20,7 @@ from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.pending import Bundles, Judgment, PendingRequest, by_question
 from judge.providers import Capabilities, Provider, pricing
+from judge.providers.vendors import VENDORS
 from judge.results.planning import (
     CriterionEstimate,
     Duration,
@@ -44,6 +45,8 @@ _LEAST, _STEP = 1024, 128
 _SCORE, _REASON = 4, 60
 """Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have 25."""
 _MILLION = 1e6
+_HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"].url)
+"""The addresses whose batches are known to cost `pricing.BATCH` of the price."""
 
 
 def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | None = None) -> Forecast:
@@ -119,7 +122,7 @@ def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimat
 
 def _price_share(config: RunConfig, endpoint: str) -> float:
     """Return the share of the list price that requests cost: below 1 in a batch, if the discount is known."""
-    return pricing.BATCH if config.engine == "batch" and endpoint == pricing.DEFAULT_URL else 1.0
+    return pricing.BATCH if config.engine == "batch" and endpoint in _HALF_PRICED else 1.0
 
 
 def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Price:

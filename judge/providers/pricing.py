@@ -11,7 +11,7 @@ from judge.core.records import Usage
 
 DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 0.5
-"""What a request costs in a batch, as a share of its price online (OpenAI, 2026)."""
+"""What a request costs in a batch, as a share of its price online (OpenAI, Anthropic and Google, 2026)."""
 _NO_USAGE = Usage()
 _SAMPLE_TOKENS = 1000
 _DECISION_PRICES = {"gpt-6-luna": 0.10e-6}

@@ -249,6 +249,12 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
+    for vendor, model in (("anthropic", "claude-haiku-4-5"), ("gemini", "gemini-2.5-flash")):
+        own = options | {"engine": "batch", "model": f"{vendor}/{model}", "key_env": "OPENAI_API_KEY"}
+        (judge,) = make_forecast(prepare(load_config(given=own), ROWS)).judges
+        whole = cost_usd(model, judge.endpoint, judge.usage)
+        assert whole
+        assert judge.money.price == pytest.approx(whole / 2)
     plans = load_config(
         given=options | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
