@@ -28,7 +28,6 @@ _MAX_TOKENS = 8192
 """The longest reply where nothing else is said: here it has to be."""
 _FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
 _NONE = "none"
-_SECONDS = 1800.0
 
 
 class AnthropicBatchApi(BatchApi):
@@ -66,7 +65,7 @@ class AnthropicBatchApi(BatchApi):
 
     async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
         requests = b'{"requests":[' + b",".join(batches.inline_requests(content)) + b"]}"
-        return self._batch(await self._http.send(self._path, requests, _SECONDS))
+        return self._batch(await self._http.send(self._path, requests, batches.TRANSFER_SECONDS))
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         """The first batch of so many requests that was created after the one in `file`."""

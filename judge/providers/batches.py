@@ -23,7 +23,7 @@ _CHAT = "/v1/chat/completions"
 _NAME = "judge"
 PAGE = 100
 MAX_PAGES = 20
-_TRANSFER_SECONDS = 1800.0
+TRANSFER_SECONDS = 1800.0
 """Seconds that a file may take on its way."""
 _FINAL_STATES = {"completed", "ended", "succeeded", "failed", "expired", "cancelled"}
 _NOT_FOUND = {404, 405, 501}
@@ -100,7 +100,7 @@ class BatchApi:
     async def upload(self, name: str, file: IO[bytes]) -> str:
         """The id of the file of requests that this becomes there."""
         data = await self._http.upload(
-            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), _TRANSFER_SECONDS
+            "/files", {"purpose": "batch"}, (f"{name}.jsonl", file, "application/jsonl"), TRANSFER_SECONDS
         )
         return id_of(data, self._http.url, "file")
 
@@ -130,7 +130,7 @@ class BatchApi:
     async def fetch(self, file: str, into: IO[bytes], requests: int = 50_000) -> None:
         """Write a file of answers or errors to so many requests."""
         most = MAX_REPLY_BYTES + min(requests, self.most_requests) * _MAX_ANSWER_BYTES
-        await self._http.download(self._content_path(file), into, most, _TRANSFER_SECONDS)
+        await self._http.download(self._content_path(file), into, most, TRANSFER_SECONDS)
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         """The objects of a file that was fetched, in no particular order; lines that are none are left out."""

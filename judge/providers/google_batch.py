@@ -26,7 +26,6 @@ _BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
 _MOST_BUDGET = 24_576
 """Tokens of reasoning before Gemini 3, as the OpenAI-compatible address translates an effort."""
 _FINISH = {"STOP": "stop", "MAX_TOKENS": "length"}
-_SECONDS = 1800.0
 
 
 class GoogleBatchApi(BatchApi):
@@ -61,7 +60,7 @@ class GoogleBatchApi(BatchApi):
         start = json.dumps({"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}})
         whole = start.encode().replace(b"[]", b"[" + b",".join(requests) + b"]")
         path = f"/models/{quote(model.removeprefix('models/'), safe='')}:batchGenerateContent"
-        return self._batch(await self._http.send(path, whole, _SECONDS))
+        return self._batch(await self._http.send(path, whole, batches.TRANSFER_SECONDS))
 
     async def get(self, id: str) -> Batch:
         return self._batch(await self._http.get(self._content_path(id), 8 * MAX_REPLY_BYTES))
