@@ -69,13 +69,13 @@ class AnthropicBatchApi(BatchApi):
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
         """The first batch of so many requests that was created after the one in `file`."""
-        found = None
+        first = None
         async for data in self._pages(f"{self._path}?"):
             if data["id"] == file:
                 break
             batch = self._batch(data)
-            found = batch if batch.total == total else found
-        return found
+            first = batch if batch.total == total else first
+        return first
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         for entry in super().lines(file):
