@@ -45,12 +45,12 @@ lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/lint-imports
 
 # Tries the wheel with each Python that is installed, also by pyenv, and names the missing ones.
-wheel: export PYENV_VERSION := 3.11:3.12:3.13
+wheel: export PYENV_VERSION := 3.11:3.12:3.13:3.14
 wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the wheel in fresh environments
 	rm -rf dist build/wheel-*
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	set -e; for python in python3.11 python3.12 python3.13; do \
+	set -e; for python in python3.11 python3.12 python3.13 python3.14; do \
 	  $$python --version 2>/dev/null || { echo "$$python is not installed: wheel not tried"; continue; }; \
 	  $$python -m venv build/wheel-$$python; \
 	  build/wheel-$$python/bin/pip install -q -c .ci/constraints.txt dist/*.whl; \

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,11 @@ def test_a_mistake_is_commented_too(step: Step, tmp_path: Path) -> None:
 
 def test_text_of_a_pull_request_is_never_part_of_a_command() -> None:
     assert not any("${{" in step["run"] for step in STEPS.values() if "run" in step)
+
+
+def test_every_supported_python_is_tested_on_every_system() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text("utf-8"))
+    matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["classifiers"]
+    assert matrix["python"] == re.findall(r"Python :: (3\.\d+)", "\n".join(classifiers))
+    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}

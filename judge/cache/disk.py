@@ -246,7 +246,8 @@ class FolderLeases:
             self._file = FileIO(self._path, "w", opener=files.private_opener)
             files.try_lock(self._file)
         text = "\n".join(keys).encode()
-        os.pwrite(self._file.fileno(), text, 0)
+        self._file.seek(0)
+        self._file.write(text)
         self._file.truncate(len(text))
 
     def _drop_file(self) -> None:

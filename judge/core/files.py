@@ -1,8 +1,7 @@
 """Private files, written whole or not at all, and locks between processes that share a file.
 
 Files and folders are readable by their owner only, because they hold texts, replies and templates. The system
-releases a lock when its holder dies. Windows has no such lock: there, two runs must not write the same recording, or
-wait for the same batches, at the same time.
+releases a lock when its holder dies.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -35,8 +35,30 @@ def private_opener(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: FileIO, *, shared: bool, wait: bool) -> None:
+        """Lock one byte far behind the end, because no other process can read or write a byte that is locked.
+
+        There are no shared locks, so they exclude each other, too.
+        """
+        while True:
+            file.seek(1 << 60)
+            try:
+                return msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            except PermissionError:
+                if not wait:
+                    raise BlockingIOError from None
+                time.sleep(0.05)
+            finally:
+                file.seek(0, os.SEEK_END)
+
+else:
     import fcntl
+
+    def _lock(file: FileIO, *, shared: bool, wait: bool) -> None:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
 @contextmanager
@@ -48,24 +70,16 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[FileIO]:
     """
     while True:
         with FileIO(path, "a", opener=private_opener) as file:
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            _lock(file, shared=shared, wait=True)
             if is_same_file(file, path):
                 yield file
                 return
 
 
-def is_unlocked(path: Path) -> bool:
-    """Return whether nobody holds a lock on this file. Raises OSError."""
-    with FileIO(path, "a", opener=private_opener) as file:
-        return try_lock(file)
-
-
 def try_lock(file: FileIO) -> bool:
     """Lock an open file until it is closed; return False if somebody else holds the lock. Raises OSError."""
     try:
-        if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(file, shared=False, wait=False)
     except BlockingIOError:
         return False
     return True
