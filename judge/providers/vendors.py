@@ -92,6 +92,14 @@ _TABLE = (
     ),
     Vendor("litellm", "http://127.0.0.1:4000/v1", "LITELLM_PROXY_API_KEY", local=True),
     Vendor("llamacpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY", local=True),
+    # Ignored in silence there: logprobs, n.
+    Vendor(
+        "lmstudio",
+        "http://127.0.0.1:1234/v1",
+        "LM_API_TOKEN",
+        dialect=replace(_OLD_LIMIT, n=1, dropped=frozenset({"logprobs"})),
+        local=True,
+    ),
     Vendor("ollama", "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", dialect=replace(_OLD_LIMIT, n=1), local=True),
     Vendor("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY", local=True),
 )

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
+from judge.commands.judge_models import open_judge
 from judge.config import load_config
 from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
+from judge.core.request_options import Judge
 from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wrong_server_reason
 
+PAGE = Path(__file__).resolve().parents[2] / "docs/models.md"
 KEY = "a-key-of-some-length"
 FORMAT = {"type": "json_schema", "json_schema": {"name": "j", "strict": True, "schema": {"type": "object"}}}
 WANTED = Request(
@@ -73,6 +79,28 @@ def test_a_hosted_vendor_is_asked_at_its_address(vendor: Vendor, monkeypatch: py
 def test_a_server_of_ones_own_wants_no_key(vendor: Vendor) -> None:
     provider = opened(vendor.name)
     assert (provider.endpoint, signed(provider)) == (vendor.url, f"{vendor.name}/m")
+
+
+def test_the_entries_to_copy_name_models_at_their_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = re.search(r'```yaml title="vendors.yaml"\n(.*?)```', PAGE.read_text("utf-8"), re.DOTALL)
+    assert block
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://resource.openai.azure.com")
+    for variable in re.findall(r"\b[A-Z]+_[A-Z_]*KEY|AWS_BEARER_TOKEN_BEDROCK", block[1]):
+        monkeypatch.setenv(variable, KEY)
+    config = load_config(given=yaml.safe_load(block[1].replace("gcloud auth print-access-token", f"echo {KEY}")))
+    opened = [open_judge(config, judge) for judge in config.model if isinstance(judge, Judge)]
+    assert [(provider.name, provider.model, urlsplit(provider.endpoint).netloc) for provider in opened] == [
+        ("azure", "DEPLOYMENT", "resource.openai.azure.com"),
+        ("openai", "openai.gpt-oss-120b", "bedrock-runtime.REGION.amazonaws.com"),
+        ("openai", "google/gemini-3.8-flash", "aiplatform.googleapis.com"),
+        ("anthropic", "claude-haiku-5-5", "api.anthropic.com"),
+        ("gemini", "gemini-3.8-flash", "generativelanguage.googleapis.com"),
+        ("ollama", "MODEL", "127.0.0.1:11434"),
+        ("vllm", "OWNER/NAME", "127.0.0.1:8000"),
+        ("llamacpp", "MODEL", "127.0.0.1:8080"),
+        ("lmstudio", "MODEL", "127.0.0.1:1234"),
+    ]
+    assert len(opened) == len(config.model)
 
 
 def test_the_vendors_key_is_sent_and_no_other(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
