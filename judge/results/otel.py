@@ -9,16 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Score, whole
 from judge.core.version import __version__
-
-if TYPE_CHECKING:
-    from judge.results.result import Result
+from judge.table import Table
 
 EVENT = "gen_ai.evaluation.result"
 _SPANS_PER_LINE = 500
@@ -26,37 +24,37 @@ _INTERNAL = 1  # SPAN_KIND_INTERNAL
 _ID = re.compile(r"[0-9a-f]+")
 
 
-def otel(result: Result) -> str:
+def otel(table: Table, info: Mapping[str, Any]) -> str:
     """Return lines of JSON, each a request that an OTLP endpoint takes at /v1/traces, with at most 500 spans.
 
     A span is a text, with an event for each of its values and failures. A text whose columns `trace_id` and `span_id`
     name the span that wrote it has its span below that one; `response_id` becomes `gen_ai.response.id`. Raises
     ConfigError for a run that did not hold its data.
     """
-    if "streamed" in result.info:
+    if "streamed" in info:
         raise ConfigError("this run did not hold its data: otel needs the value of every text")
-    spans = list(_spans(result))
+    spans = list(_spans(table, info))
     chunks = [spans[at : at + _SPANS_PER_LINE] for at in range(0, len(spans), _SPANS_PER_LINE)]
     return "".join(
-        json.dumps({"resourceSpans": [_resource(result, chunk)]}, ensure_ascii=False) + "\n" for chunk in chunks
+        json.dumps({"resourceSpans": [_resource(info, chunk)]}, ensure_ascii=False) + "\n" for chunk in chunks
     )
 
 
-def _resource(result: Result, spans: list[dict[str, Any]]) -> dict[str, Any]:
+def _resource(info: Mapping[str, Any], spans: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "resource": {"attributes": _attributes({"service.name": "judge", "judge.run.model": result.info.get("model")})},
+        "resource": {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})},
         "scopeSpans": [{"scope": {"name": "judge", "version": __version__}, "spans": spans}],
     }
 
 
-def _spans(result: Result) -> Iterator[dict[str, Any]]:
-    columns = {column.name: column for column in result.table.columns}
-    samples = {sample.key: sample for sample in result.table.samples}
-    run = json.dumps([result.info.get("started"), result.info.get("signatures"), result.info.get("data")])
-    began = _nanoseconds(str(result.info.get("started", "")))
-    ended = began + int(1e9 * (result.info.get("seconds") or 0))
+def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    columns = {column.name: column for column in table.columns}
+    samples = {sample.key: sample for sample in table.samples}
+    run = json.dumps([info.get("started"), info.get("signatures"), info.get("data")])
+    began = _nanoseconds(str(info.get("started", "")))
+    ended = began + int(1e9 * (info.get("seconds") or 0))
     rows: dict[tuple[str, str], list[Score | Failure]] = {}
-    for row in result.table.rows():
+    for row in table.rows():
         rows.setdefault(row.key, []).append(row)
     for (item, system), of_text in rows.items():
         extra = samples[item, system].extra if (item, system) in samples else {}

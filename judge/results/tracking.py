@@ -1,4 +1,7 @@
-"""Log a result to MLflow or Weights & Biases: the numbers of its report, how they were made, and its page."""
+"""Log a result to MLflow or Weights & Biases: the numbers of its report, how they were made, and its page.
+
+A result is `Any` here: it inherits from `Outlets`.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,10 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.core.errors import MissingExtra
 from judge.results.otel import otel
-
-if TYPE_CHECKING:
-    from judge.results.result import Result
 
 _FILES = {"report.html": "html", "report.md": "markdown", "report.json": "json", "scores.csv": "csv"}
 _LONGEST_NAME, _LONGEST_VALUE, _AT_ONCE = 250, 6000, 100
@@ -33,7 +33,7 @@ class Outlets:
         Each line is a request for an OTLP endpoint at /v1/traces. Columns `trace_id` and `span_id` of the data name the
         span that wrote the text, `response_id` its response. Raises ConfigError for data too large to be held.
         """
-        return otel(self)
+        return otel(self.table, self.info)
 
     def log_to_mlflow(self: Any, *, prefix: str = "") -> None:
         """Log means, interval ends, signatures and the reports to the active run of MLflow, else to a new one.
@@ -70,7 +70,7 @@ class Outlets:
             run.log(logged)
 
 
-def metrics(result: Result, prefix: str = "") -> Iterator[tuple[str, float]]:
+def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
     """Yield the numbers of a report by name: means with their intervals, pass rates, win rates, failures."""
     names = _Names(prefix)
     values: list[tuple[str, str, str, float | None]] = []
@@ -85,7 +85,7 @@ def metrics(result: Result, prefix: str = "") -> Iterator[tuple[str, float]]:
     yield f"{prefix}judge/failed", float(result.failed)
 
 
-def parameters(result: Result, prefix: str = "") -> Iterator[tuple[str, str]]:
+def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield what the numbers rest on: the data and the signature of each column."""
     names = _Names(f"{prefix}judge/")
     data: Mapping[str, Any] = result.info.get("data") or {}
@@ -111,7 +111,7 @@ class _Names:
         raise AssertionError("more names than pairs")
 
 
-def _write_files(result: Result, folder: Path) -> Iterator[Path]:
+def _write_files(result: Any, folder: Path) -> Iterator[Path]:
     for name, format in _FILES.items():
         path = folder / name
         path.write_text(result.report(format, wide="streamed" not in result.info), encoding="utf-8")
