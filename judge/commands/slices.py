@@ -31,7 +31,7 @@ def slices(
 ) -> Slices:
     """Compare the parts of a run's data that have different values in the column `by`, such as "channel".
 
-    `columns` are by default the criteria and the overall score. Each slice's means are compared with those of all other
+    `columns` are by default the criteria and the overall score, else the first metric. Each slice's means are compared with those of all other
     items by a permutation test, corrected for the number of slices, systems and columns. Pairs of systems that differ
     significantly in the whole data are compared again in each slice, to find slices that contradict the whole.
 
@@ -53,8 +53,9 @@ def slices(
     chosen = list(columns) or [
         name for name, (column, _) in tables.items() if column.kind == "criterion" and not column.judge
     ]
+    chosen = chosen or [column.name for column in run.table.ranked_columns[:1]]
     if not chosen:
-        raise ConfigError("this run judged no criterion; name a column with columns=[...]")
+        raise ConfigError("this run has no scores of single texts that say which is better")
     if OVERALL in chosen:
         chosen.sort(key=lambda name: name != OVERALL)
     sizes = dict(Counter(values[item] for item in run.table.items).most_common())
@@ -82,15 +83,18 @@ def slices(
 
 def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     known = dict.fromkeys(name for sample in samples for name in sample.extra)
+    if not known:
+        raise ConfigError(f"unknown column of the data {by!r}: the data have no columns beside those that judge reads")
     if by not in known:
         raise ConfigError(unknown_name_message("column of the data", by, list(known)))
     values: dict[str, str] = {}
     for sample in samples:
         value = sample.extra.get(by)
         text = _NONE if value is None or not str(value).strip() else str(value).strip()
-        if values.setdefault(sample.item, text) != text:
+        item = sample.source_item
+        if values.setdefault(item, text) != text:
             raise ConfigError(
-                f"{by}: item {one_line(sample.item, 40)!r} has both {values[sample.item]!r:.40} and {text!r:.40}; "
+                f"{by}: item {one_line(item, 40)!r} has both {values[item]!r:.40} and {text!r:.40}; "
                 "a slice is a set of items, so all texts of an item need the same value"
             )
     n = len(set(values.values()))

@@ -486,7 +486,10 @@ def _keys_of_frame_rows(
 
 @dataclass(frozen=True)
 class ResultItem:
-    """The texts of one item of a result, of one system or all. `samples` has them, at least one."""
+    """The texts of one item of a result, of one system or all. `samples` has them, at least one.
+
+    The item may be one generation, such as `doc-1 (2)`, or the item of several.
+    """
 
     result: Result
     item: str
@@ -494,18 +497,22 @@ class ResultItem:
     samples: tuple[Sample, ...]
 
     @cached_property
-    def rows(self) -> Mapping[str, tuple[Score | Failure, ...]]:
-        """The scores and failures of each system; a comparison belongs to the system that was shown first."""
-        rows: dict[str, list[Score | Failure]] = {sample.system: [] for sample in self.samples}
+    def rows(self) -> Mapping[tuple[str, str], tuple[Score | Failure, ...]]:
+        """The scores and failures of each text; a comparison belongs to the text that was shown first."""
+        rows: dict[tuple[str, str], list[Score | Failure]] = {sample.key: [] for sample in self.samples}
         for row in self.result.table.rows():
-            if row.item == self.item and row.system in rows:
-                rows[row.system].append(row)
-        return {system: tuple(found) for system, found in rows.items()}
+            if (row.item, row.system) in rows:
+                rows[row.item, row.system].append(row)
+        return {key: tuple(found) for key, found in rows.items()}
+
+    def name(self, sample: Sample) -> str:
+        """The system of a text, with its generation if the item has several."""
+        return sample.system + sample.item.removeprefix(self.item)
 
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    samples = [sample for sample in result.table.samples if sample.item == item]
+    samples = [sample for sample in result.table.samples if item in (sample.item, sample.source_item)]
     if not samples:
         raise ConfigError(plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED]))
     chosen = tuple(sample for sample in samples if system in (None, sample.system))

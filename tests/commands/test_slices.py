@@ -77,6 +77,18 @@ def test_small_slices_are_shown_and_not_tested() -> None:
     slices = judge.slices(run({}, items=12), "channel")
     assert {mean.gap for mean in slices.means} == {None}
     assert slices.notes == ("Fewer than 5 items, so not tested: email, phone, web.",)
+    assert slices.report().startswith("No slice of channel could be tested")
+
+
+def test_generations_of_an_item_are_one_item_of_a_slice() -> None:
+    rows = [
+        {"item": n, "system": "a", "output": "a b", "reference": "a b", "channel": CHANNELS[n % 3], "generation": g}
+        for n in range(15)
+        for g in (1, 2)
+    ]
+    slices = judge.slices(judge.evaluate(rows, [], metrics=["rouge"], cache=False), "channel")
+    assert dict(slices.items) == {"email": 5, "phone": 5, "web": 5}
+    assert {mean.column for mean in slices.means} == {"rouge1"}  # no criterion, so the first metric
 
 
 @pytest.mark.parametrize(
@@ -98,3 +110,9 @@ def test_a_column_that_makes_no_slices_is_refused(by: str, rows: dict[str, Any],
     result = judge.evaluate(data, [], metrics=["stats"], cache=False)
     with pytest.raises(ConfigError, match=words):
         judge.slices(result, by)
+
+
+def test_data_without_further_columns_have_no_slices() -> None:
+    result = judge.evaluate([{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False)
+    with pytest.raises(ConfigError, match="no columns beside those that judge reads"):
+        judge.slices(result, "channel")

@@ -252,3 +252,13 @@ def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
     assert "It reads well." in report
     assert "style failed ParseError: no score" in report
     assert "human ratings fluency 3.5" in report
+
+
+def test_an_item_has_all_its_generations_or_one() -> None:
+    texts = tuple(Sample(f"1 ({n})", "a", f"text {n}", cluster="1") for n in (1, 2))
+    scores = tuple(Score(text.item, "a", "fluency", 4.0, Provenance("single", argmax="4")) for text in texts)
+    result = Result(Table(texts, (Column("fluency", "criterion", "fluency", *SCALE),), scores), {})
+    document = plugins.document(item_of(result, "1"))
+    assert [section.title for section in document.sections] == ["a (1)", "a (2)"]
+    assert [row["item"] for row in document.records] == ["1 (1)", "1 (2)"]
+    assert [section.title for section in plugins.document(item_of(result, "1 (2)")).sections] == ["a"]

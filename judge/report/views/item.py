@@ -39,7 +39,7 @@ def view(item: ResultItem) -> Document:
     failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows)
     sections = [Section("source", "Source", partial(_source_blocks, item))] if any(_source(item)) else []
     sections += [
-        Section(f"system-{place}", one_line(sample.system), partial(_output_blocks, item, sample, columns))
+        Section(f"system-{place}", one_line(item.name(sample)), partial(_output_blocks, item, sample, columns))
         for place, sample in enumerate(item.samples)
     ]
     return Document(
@@ -55,7 +55,7 @@ def view(item: ResultItem) -> Document:
             "references": _source(item)[1],
             "outputs": [_output_data(item, sample, columns) for sample in item.samples],
         },
-        records=tuple(_record(row) for sample in item.samples for row in item.rows[sample.system]),
+        records=tuple(_record(row) for sample in item.samples for row in item.rows[sample.key]),
     )
 
 
@@ -92,7 +92,7 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
 
 def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> Iterator[Block]:
     yield Paragraph(sample.output)
-    rows = item.rows[sample.system]
+    rows = item.rows[sample.key]
     if scores := [row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)]:
         yield _score_table(item, scores, columns)
     metrics = [
@@ -109,9 +109,9 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
         if answers := build_finding(row, columns[row.column]).answers:
             cells = tuple(tuple(map(Cell, answer)) for answer in answers)
             heads = tuple(Column(head, numeric=False) for head in ("answer", column_title(row.column)))
-            yield Table(heads, cells, name=f"answers-{row.column}-{sample.system}")
+            yield Table(heads, cells, name=f"answers-{row.column}-{item.name(sample)}")
     if lines := _questions(rows, columns):
-        yield question_table(lines, f"qags-{sample.system}")
+        yield question_table(lines, f"qags-{item.name(sample)}")
     for row in rows:
         if claims := checked_claims(sample, columns[row.column], row):
             cells = tuple(
@@ -119,7 +119,7 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataC
             )
             kind = "claim" if row.column in CLAIMS else "reference claim"
             heads = tuple(Column(head, numeric=False) for head in (CLAIM_HEADS[0], kind, CLAIM_HEADS[2]))
-            yield Table(heads, cells, name=f"{row.column}-{sample.system}")
+            yield Table(heads, cells, name=f"{row.column}-{item.name(sample)}")
 
 
 def _score_table(item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, DataColumn]) -> Table:
@@ -166,8 +166,9 @@ def _questions(rows: tuple[Score | Failure, ...], columns: Mapping[str, DataColu
 
 
 def _output_data(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> dict[str, Any]:
-    rows = item.rows[sample.system]
+    rows = item.rows[sample.key]
     return {
+        "item": sample.item,
         "system": sample.system,
         "output": sample.output,
         "human": dict(sample.human),

@@ -38,14 +38,18 @@ def view(slices: Slices) -> Document:
 def _finding(slices: Slices) -> Iterator[str]:
     """Say which slices are worse than the rest, and which contradict the whole."""
     worst, against = slices.worst, slices.contradictions
+    if all(mean.gap is None for mean in slices.means):
+        yield f"No slice of {one_line(slices.by)} could be tested"
+        return
     if not worst and not against:
         yield f"No slice of {one_line(slices.by)} is significantly worse than the rest"
         return
     names = dict.fromkeys(one_line(mean.slice, _NAME) for mean in worst)
+    contrary = list(dict.fromkeys(one_line(each.slice, _NAME) for each in against))
     yield (
         f"Significantly worse than the rest: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
         if names
-        else f"{plural(len({each.slice for each in against}), 'slice')} of {slices.by} contradict the whole data"
+        else f"Contradicting the whole data: {slices.by} = {', '.join(contrary[:_MAX_FOUND])}"
     )
     for mean in worst[:_MAX_FOUND]:
         yield _sentence(slices, mean)
