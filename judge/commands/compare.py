@@ -69,7 +69,7 @@ def compare(
             f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); "
             f"{command('criteria diff')} compares two wordings of a criterion"
         )
-    changes = tuple(_changes(old, new))
+    changes = tuple(changed_settings(old, new))
     return RunComparison(names, old, new, differences, changes, (*_tokenizer_notes(changes), *_notes(names, old, new)))
 
 
@@ -108,7 +108,7 @@ def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[st
             yield f"{name}: the first {len(result.table.samples):,} texts are compared; its tables have all."
 
 
-def _changes(before: Result, after: Result) -> Iterator[Change]:
+def changed_settings(before: Result, after: Result) -> Iterator[Change]:
     """Yield the settings that differ; a difference that several columns share is yielded once."""
     had, has = (result.info.get("data") or {} for result in (before, after))
     if had.get("sha256") != has.get("sha256"):

@@ -8,14 +8,17 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
+from judge.commands.compare import changed_settings
 from judge.commands.public import public_api
 from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
 from judge.core.format import listed, one_line
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column
+from judge.results.comparison import Change
 from judge.results.history import History, HistoryRun, Series, Step
 from judge.results.result import Result, load
+from judge.stats.analyze import NAME as OVERALL
 from judge.stats.analyze import overall
 from judge.stats.power import ALPHA
 from judge.stats.run_differences import MeanChange, Runs, compare_runs
@@ -50,6 +53,11 @@ def history(
     def changes(before: int, after: int) -> Mapping[tuple[str, str], MeanChange]:
         return {(row.column, row.system): row for row in compared(before, after).means}
 
+    @cache
+    def settings(before: int, after: int) -> tuple[Change, ...]:
+        found = changed_settings(loaded[before].result, loaded[after].result)
+        return tuple(change for change in found if change.columns)
+
     def steps(column: str, system: str) -> Iterator[Step]:
         """Yield a system's mean in each run, compared with the last run in which it changed."""
         since: int | None = None
@@ -60,8 +68,9 @@ def history(
             change = changes(since, place).get((column, system)) if since is not None else None
             p = change.estimate.p if change is not None else None
             adjusted = None if p is None else min(1.0, p * tests)
-            edited = 0 if since is None else compared(since, place).edited
-            step = Step(place, mean, since, change, adjusted, edited)
+            differ = settings(since, place) if since is not None else ()
+            named = tuple(dict.fromkeys(each.what for each in differ if column in (*each.columns, OVERALL)))
+            step = Step(place, mean, since, change, adjusted, change.edited if change else 0, named)
             yield step
             since = place if since is None or step.significant else since
 

@@ -31,9 +31,10 @@ def slices(
 ) -> Slices:
     """Compare the parts of a run's data that have different values in the column `by`, such as "channel".
 
-    `columns` are by default the criteria and the overall score, else the first metric. Each slice's means are compared with those of all other
-    items by a permutation test, corrected for the number of slices, systems and columns. Pairs of systems that differ
-    significantly in the whole data are compared again in each slice, to find slices that contradict the whole.
+    `columns` are by default the criteria and the overall score, else the first metric. Each slice's means are compared
+    with those of all other items by a permutation test, corrected for the number of slices, systems and columns. Pairs
+    of systems that differ significantly in the whole data are compared again in each slice, to find slices that
+    contradict the whole.
 
     Raises ConfigError for a ranking, a column that the data does not have, that differs between the texts of an item or
     has more than 50 values, and for an unknown column of scores; raises StorageError.

@@ -34,7 +34,8 @@ class HistoryRun:
 class Step:
     """A system's mean in one run, and its change since the run `since`, the last one that changed (or the first).
 
-    The change is measured on the texts that both runs have; `edited` counts those that are not the same in both.
+    The change is measured on the items that both runs have; `edited` counts those with other texts of the system, and
+    `settings` names what differs in the judge's signature.
     `adjusted` is its p after Bonferroni's correction over all changes of the history. Both are None in the first run,
     and if the runs cannot be compared.
     """
@@ -45,6 +46,7 @@ class Step:
     change: MeanChange | None = None
     adjusted: float | None = None
     edited: int = 0
+    settings: tuple[str, ...] = ()
 
     @property
     def significant(self) -> bool:

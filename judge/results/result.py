@@ -387,7 +387,9 @@ def load_finished(folder: Path) -> Result:
             by = f"written by a newer judge (version {version}, this is {__version__})"
             raise StorageError(f"{path}: {by}: update judge, or run again ({place})") from error
         raise StorageError(f"cannot read {path}: {place}: {errors[0]['msg']}; run again to replace it") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"cannot read {path}: it is not from judge run; run again to replace it") from error
+    except (OSError, ValueError) as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     del run["format"], run["digests"]
     streamed = run["info"].get("streamed") or {}

@@ -28,10 +28,10 @@ class MeanChange:
     """The mean of a column before and after, for one system or, if `system` is empty, for all systems.
 
     It covers the texts that have a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or
-    fell. Means are over items; for all systems, over the means of the items. `estimate` is the mean difference, after
-    minus before, with its interval and p (see `mean_differences`). `adjusted` is p after Holm's correction over all
-    systems and columns in which any value differs; for all systems together, over the columns. A value of all texts
-    together, such as corpus BLEU, has no interval and no test.
+    fell, `edited` the items with other texts of a system. Means are over items; for all systems, over the means of the
+    items. `estimate` is the mean difference, after minus before, with its interval and p (see `mean_differences`).
+    `adjusted` is p after Holm's correction over all systems and columns in which any value differs; for all systems
+    together, over the columns. A value of all texts together, such as corpus BLEU, has no interval and no test.
 
     `judge` is the part of the change that is the judge's, measured on texts that are the same in both runs, and
     `system_change` the rest; `system_adjusted` is its p after Holm's correction over the rows that have one. If no text
@@ -50,6 +50,7 @@ class MeanChange:
     judge: Estimate | None = None
     system_change: Estimate | None = None
     system_adjusted: float | None = None
+    edited: int = 0
 
     @property
     def significant(self) -> bool:
@@ -290,7 +291,8 @@ def _mean_changes(
             float(np.nanmean(average(np.where(known, side[here], np.nan)))) for side in (both.before, both.after)
         )
         same = int(known.sum()) - up - down
-        row = MeanChange(both.column.name, system, before, after, estimate, up, same, down)
+        edited = int((changed[here] & known).sum())
+        row = MeanChange(both.column.name, system, before, after, estimate, up, same, down, edited=edited)
         moved.append(row if both.column.kind == "metric" else _split(row, both.differences, changed, here))
     corrected: dict[tuple[str, str], MeanChange] = {}
     # All systems together are corrected over the columns, single ones over systems and columns. A row without any
@@ -307,7 +309,7 @@ def _mean_changes(
 def _split(row: MeanChange, differences: Floats, changed: Bools, here: slice) -> MeanChange:
     """Split a change into the judge's part and the systems'."""
     known = ~np.isnan(differences)
-    if not (changed & known)[here].any():
+    if not row.edited:
         return replace(row, judge=row.estimate)
     split = split_change(differences, changed, here)
     if split is None:

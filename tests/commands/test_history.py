@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,17 @@ def test_what_else_changed_is_said() -> None:
     info: Any = runs[1].info
     info["served_by"] = ["m-2026-02"]
     assert "another model answered (m-2026-02)" in " ".join(judge.history(runs).report().split())
+    info["served_by"] = runs[0].info["served_by"]
+    assert "same texts and judge." in judge.history(runs).report()
+
+
+def test_a_change_names_the_other_texts_of_its_own_system_and_the_judges_other_settings() -> None:
+    old, new = run(seed=1), run(1.0, seed=2, started="2026-02-01")
+    samples = tuple(replace(s, source="new") if s.system == "a" or s.item == "i3" else s for s in new.table.samples)
+    columns = tuple(replace(c, signature=c.signature.replace("t=", "t=9")) for c in new.table.columns)
+    new = replace(new, table=replace(new.table, samples=samples, columns=columns))
+    report = " ".join(judge.history([old, new]).report().split())
+    assert "other texts of 1 item; the judge's temperature differs." in report
 
 
 def test_a_run_keeps_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from shlex import quote
 from typing import Any
 
-from judge.core.format import format_p, number, one_line, plural, signed
+from judge.core.format import format_p, listed, number, one_line, plural, signed
 from judge.report import charts
 from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
 from judge.report.format import column_title, decimal_places, interval_text, mean_text, share_label
@@ -56,7 +56,7 @@ def _finding(history: History) -> Iterator[str]:
 
 
 def _sentence(history: History, series: Series, step: Step) -> str:
-    """Say what changed, by how much, since when, and whether texts or models changed too."""
+    """Say what changed, by how much, since when, and whether texts or the judge changed too."""
     change, since = step.change, step.since
     if change is None or since is None:
         return ""
@@ -66,10 +66,12 @@ def _sentence(history: History, series: Series, step: Step) -> str:
     amount = f"{number(100 * size, 0)} points" if share else number(size, places)
     before, after = history.runs[since], history.runs[step.run]
     verb = "rose" if change.estimate.value > 0 else "fell"
-    others = [f"{plural(step.edited, 'text')} differ{'s' if step.edited == 1 else ''}" if step.edited else ""]
-    if before.served_by != after.served_by:
+    others = [f"other texts of {plural(step.edited, 'item')}"] if step.edited else []
+    if step.settings:
+        others.append(f"the judge's {listed(step.settings)} differ{'s' if len(step.settings) == 1 else ''}")
+    if before.served_by != after.served_by and "model" not in step.settings:
         others.append(f"another model answered ({', '.join(after.served_by) or after.judge})")
-    context = "; ".join(filter(None, others)) or "same texts and model"
+    context = "; ".join(others) or "same texts and judge"
     return (
         f"{column_title(series.column.name)} of {one_line(series.system, 40)} {verb} by {amount} on {_day(after)}, "
         f"{format_p(step.adjusted or 0.0)}: {context}."
