@@ -60,10 +60,13 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
         judge_forecast(config, prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     ]
+    seconds = _longest(judges)
     if most is None:
-        judges = [*prepared.writing, *_with_single_replies(prepared, judges, items)]
+        writing = prepared.writing  # before the judging: system by system, and all at once in batches
+        steps = [writing] if config.engine == "batch" else [[writer] for writer in writing]
+        seconds = sum(known) if (known := [s for s in (*map(_longest, steps), seconds) if s is not None]) else None
+        judges = [*writing, *_with_single_replies(prepared, judges, items)]
     price = sum_prices(judge.money.price for judge in judges)
-    times = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
     usage = sum((judge.usage for judge in judges), Usage())
     requests = sum(judge.estimate.total.requests for judge in judges)
     in_usd = config.budget is not None and config.budget.unit == "usd"
@@ -81,13 +84,17 @@ def estimate_cost(prepared: PreparedRun, most: int | None = None, items: int | N
     return Forecast(
         judges=tuple(judges),
         price=price,
-        seconds=max(times, default=None),
+        seconds=seconds,
         budget=config.budget,
         fits=fits,
         room=room,
         deadline=config.deadline,
         in_time=sum(in_time) if config.deadline and len(in_time) == len(judges) else None,
     )
+
+
+def _longest(judges: Sequence[JudgeForecast]) -> float | None:
+    return max((judge.time.seconds for judge in judges if judge.time.seconds is not None), default=None)
 
 
 def _with_single_replies(prepared: PreparedRun, judges: list[JudgeForecast], items: int | None) -> list[JudgeForecast]:

@@ -33,7 +33,10 @@ class PromptFile:
         known = {name: value for name, value in item.extra.items() if value is not None}
         known |= {"source": item.source} if item.source else {}
         try:
-            return render_alone(str(self.path), self.text, known)
+            prompt = render_alone(str(self.path), self.text, known)
+            if not prompt.strip():
+                raise RenderError("the prompt is empty")
+            return prompt
         except RenderError as error:
             columns = ", ".join(known) or "none"
             place = f"{item.where}: " if item.where else ""

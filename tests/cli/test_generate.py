@@ -194,6 +194,12 @@ def test_a_recording_answers_the_generation_too(project: Path, command: Callable
             "run.yaml:2: systems: short: write",
         ),
         ("run.yaml", "short.jinja,", "short.jinja, generations: 0,", "short: generations: input should be greater"),
+        (
+            "short.jinja",
+            "Summarize in three words: {{ source }}",
+            "{{ topic if false }}",
+            "short.jinja: the prompt is empty",
+        ),
         ("run.yaml", "criteria: [relevance]", "criteria: [relevnace]", "did you mean 'relevance'?"),
         ("run.yaml", "  lead: lead.jsonl\n", "  lead: missing.jsonl\n", "missing.jsonl"),
         ("lead.jsonl", '"pool"', '"pol"', "2 judged"),
@@ -249,7 +255,10 @@ def test_the_plan_has_what_writing_costs(project: Path, command: Callable[..., A
     (project / "run.yaml").write_text(text, encoding="utf-8")
     done = command("plan", "run.yaml", "--json")
     assert done.code == 0, done.err
-    long, short, relevance = json.loads(done.out)["judges"]
+    forecast = json.loads(done.out)
+    long, short, relevance = forecast["judges"]
+    # the systems write in turn; the scripted judge takes no time
+    assert forecast["seconds"] == pytest.approx(long["time"]["seconds"] + short["time"]["seconds"])
     assert (long["judge"], long["total"]["requests"], long["total"]["written"]) == ("long", 2, 2048)
     assert short["total"]["read"] > 0
     assert long["money"]["price"] > 2048 * 1e-7
