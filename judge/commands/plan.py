@@ -209,7 +209,7 @@ def one_line_estimate(prepared: PreparedRun) -> str:
         for count, noun in ((len(prepared.criteria), "criteria"), (len(prepared.judges), "judges")):
             factors += [f"{count} {noun}"] if count > 1 else []
         equal = len(pairs.equal) // config.orders
-        ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties for nothing)" if equal else ""
+        ties = f" (equal texts, {equal:,} pair{'s' * (equal != 1)}, are ties without a request)" if equal else ""
         product = f"{' × '.join(factors)}{ties}: "
     return "\n".join([f"{product}{_describe_requests(prepared, estimates)}", *_pending_batches(prepared)])
 
