@@ -145,6 +145,8 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
             f"{progress.done:,} {progress.unit}s are done"
             if streamed
             else f"{progress.done:,} of {progress.total:,} {progress.unit}s are done"
+            if progress.total
+            else "The metrics are not done"
         )
         progress_text += f" and kept in {out}." if out is not None and progress.done and not streamed else "."
         progress_text += f" A run this large writes {out} when it is done." if out is not None and streamed else ""

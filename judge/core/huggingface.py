@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.format import first_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +95,7 @@ class ModelFiles:
                 )
         if names:
             raise self.error(
-                f"lacks {_first_names(names)}: get all of its files again, or load model and tokenizer with "
+                f"lacks {first_names(names, 2)}: get all of its files again, or load model and tokenizer with "
                 "transformers and write both with save_pretrained(FOLDER); weights of another form are not read"
             )
 
@@ -127,10 +128,6 @@ def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | N
         raise files.error(f"cannot be read: {error}") from error
 
 
-def _first_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:2]) + (f" and {len(names) - 2:,} more files" if len(names) > 2 else "")
-
-
 def missing_files(folder: Path, *, weights: bool = True) -> list[str]:
     """Return which required files are missing: the configuration, the tokenizer's, the weights or parts of them."""
     missing_names = [] if (folder / "config.json").is_file() else ["config.json"]
@@ -161,7 +158,7 @@ def snapshot(name: str, label: str, *, who: str, weights: bool = True, revision:
         folder = Path(download(local_files_only=True))
         if not (missing_names := missing_files(folder, weights=weights)):
             return folder
-        cache_problem = f"; the copy in its cache lacks {_first_names(missing_names)}"
+        cache_problem = f"; the copy in its cache lacks {first_names(missing_names, 2)}"
     except (OSError, ValueError):  # not there yet, or no name of the hub's: the download will say
         pass
     try:

@@ -355,7 +355,7 @@ def test_too_many_claims_are_thinned_out_with_a_note() -> None:
 def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
     ask = Judge(lambda text: listing((text, text[::-1])), same_word)
     notes = Claims(ask=ask).score([Sample("1", "a", "abc", source="x"), Sample("2", "a", "aba", source="x")]).notes
-    assert "claims: 1 of 2 texts have claims whose quoted words" in "\n".join(map(str, notes))
+    assert "claims: 1 of 2 texts lack words that a claim quotes" in "\n".join(map(str, notes))
 
 
 @pytest.mark.parametrize(

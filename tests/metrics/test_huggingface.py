@@ -122,7 +122,7 @@ def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> No
             "lacks model.safetensors: .*another form",
         ),
         ({**WHOLE, "model.safetensors": None, "model.fp16.safetensors": "half"}, "lacks model.safetensors: get"),
-        ({}, "lacks config.json, tokenizer.json and 1 more files: .*save_pretrained"),
+        ({}, "lacks config.json, tokenizer.json and 1 more: .*save_pretrained"),
         ({**PARTS, "model-00001-of-00002.safetensors": "a"}, "lacks model-00002-of-00002.safetensors: get"),
         ({**PARTS, "model.safetensors.index.json": "{"}, "lacks model.safetensors.index.json: get"),
         ({**PARTS, "model.safetensors.index.json": "[]"}, "lacks model.safetensors.index.json: get"),

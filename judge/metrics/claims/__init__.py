@@ -199,7 +199,7 @@ class Claims(MetricOptions):
         """Return how many texts have too many claims, and how many have claims whose words are not found."""
         claims = [each for _, each in listed if not isinstance(each, ModelError)]
         many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
-        unplaced = "have claims whose quoted words they do not hold, and which are not marked in them"
+        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
         return (
             Note("claims", sum(len(each) > self.most for each in claims), len(listed), many),
             Note("claims", sum(any(span is None for _, span in each) for each in claims), len(listed), unplaced),
