@@ -270,8 +270,10 @@ def write_outputs(
     async def work(progress: Progress, display: Display) -> tuple[RunConfig, Any, Outputs | None]:
         return await with_outputs(config, None, progress, ledger, display, check=check)
 
-    if not quiet:
-        print_message(f"generating the outputs of {listed([one_line(name, 40) for name in config.systems])}")
+    specs = config.systems.items() if isinstance(config.systems, dict) else ()
+    writers = [one_line(name, 40) for name, spec in specs if not isinstance(spec, Path)]
+    if writers and not quiet:
+        print_message(f"generating the outputs of {listed(writers)}")
 
     def stopped(progress: Progress) -> str:
         hint = resume_hint(cached=config.cache is not False)

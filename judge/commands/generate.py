@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from judge.commands.preparation import PreparedRun, check_against, engine_contex
 from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
-from judge.core.format import to_json
+from judge.core.format import listed, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
@@ -92,7 +93,7 @@ async def generate(
         for name, spec in config.systems.items()
         if isinstance(spec, GeneratedSystem)
     }
-    made: dict[str, list[Sample | Failure]] = {}
+    made: dict[str, list[list[Sample | Failure]]] = {}  # by item
     info: dict[str, Any] = {}
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
@@ -109,13 +110,7 @@ async def generate(
         made |= await _write_all(writers, tools, progress if progress is not None else Progress(), display)
     info |= {name: writer.info for name, writer in writers.items()}
     notes += [f"{name}: {remark}" for name, writer in writers.items() for remark in writer.counts.remarks]
-    per_item = {name: len(made[name]) // max(1, len(items)) for name in config.systems}
-    written = [
-        text
-        for place in range(len(items))
-        for name, n in per_item.items()
-        for text in made[name][place * n : (place + 1) * n]
-    ]
+    written = [text for place in range(len(items)) for name in config.systems for text in made[name][place]]
     return Outputs(
         tuple(row for row in written if isinstance(row, Sample)),
         tuple(row for row in written if isinstance(row, Failure)),
@@ -173,8 +168,8 @@ class _Writer:
             raise ConfigError(f"systems: {name}: {error}") from error
         self.counts = JudgeProgress("output", total=len(self._questions))
 
-    async def write(self, tools: _Tools) -> list[Sample | Failure]:
-        """Return a text or a failure for each item."""
+    async def write(self, tools: _Tools) -> list[list[Sample | Failure]]:
+        """Return for each item its texts or failures."""
         config, counts = tools.config, self.counts
         retrier = judge_run.make_retrier(config, self.provider, counts, tools.ledger, tools.deadline)
 
@@ -192,7 +187,8 @@ class _Writer:
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
         n = self._spec.generations
         asked = [_generation(item, number, n) for item in self._items for number in range(1, n + 1)]
-        return [_sample(self._name, item, reply) for item, reply in zip(asked, replies, strict=True)]
+        texts = [_sample(self._name, item, reply) for item, reply in zip(asked, replies, strict=True)]
+        return [texts[place : place + n] for place in range(0, len(texts), n)]
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
@@ -244,7 +240,7 @@ class _Writer:
 
 async def _write_all(
     writers: Mapping[str, _Writer], tools: _Tools, progress: Progress, display: Display
-) -> dict[str, list[Sample | Failure]]:
+) -> dict[str, list[list[Sample | Failure]]]:
     """Have the systems write in turn; in batches, which take hours, all at once."""
     config = tools.config
     for writer in writers.values():  # an engine that cannot run there is an error before anything is paid
@@ -253,7 +249,7 @@ async def _write_all(
     progress.stage = GENERATING
     turns = asyncio.Semaphore(max(1, len(writers) if config.engine == "batch" else 1))
 
-    async def write(writer: _Writer) -> list[Sample | Failure]:
+    async def write(writer: _Writer) -> list[list[Sample | Failure]]:
         async with turns:
             return await writer.write(tools)
 
@@ -318,7 +314,8 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
                 outputs, forecast = _Writer(name, spec, config, items, sends=False).plan(config, cache)
                 forecasts.append(forecast)
             else:
-                outputs = [row for row in _from_file(name, spec, items, config) if isinstance(row, Sample)]
+                rows = chain.from_iterable(_from_file(name, spec, items, config))
+                outputs = [row for row in rows if isinstance(row, Sample)]
             planned += outputs
     finally:
         cache.close()
@@ -367,13 +364,19 @@ def _sample(system: str, item: Sample, reply: str | ModelError) -> Sample | Fail
     return replace(item, system=system, output=reply)
 
 
-def _from_file(name: str, path: Path, items: Sequence[Sample], config: RunConfig) -> Iterator[Sample | Failure]:
-    """Yield the outputs of a file with one row per item, in the order of the items."""
-    outputs = {sample.item: sample.output for sample in samples.load(path, mapping=config.map)}
+def _from_file(name: str, path: Path, items: Sequence[Sample], config: RunConfig) -> Iterator[list[Sample | Failure]]:
+    """Yield for each item its outputs in a file of one system, or a failure."""
+    outputs: dict[str, list[Sample]] = {}
+    loaded = samples.load(path, mapping=config.map)
+    for sample in loaded:
+        outputs.setdefault(sample.source_item, []).append(sample)
+    if len(systems := list(dict.fromkeys(sample.system for sample in loaded))) > 1:
+        raise DataError(f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system")
     for item in items:
-        if item.item in outputs:
-            yield replace(item, system=name, output=outputs[item.item])
-        else:
-            yield Failure(item.item, name, "", UNWRITTEN, "NoOutput", f"{path.name} has no output for this item")
+        lacking = Failure(item.item, name, "", UNWRITTEN, "NoOutput", f"{path.name} has no output for this item")
+        yield [
+            replace(item, item=each.item, cluster=each.cluster, system=name, output=each.output)
+            for each in outputs.get(item.item, ())
+        ] or [lacking]
     if not outputs.keys() & {item.item for item in items}:
         raise DataError(f"{path}: has no item of the data; its items are {', '.join(map(repr, list(outputs)[:3]))}")

@@ -335,9 +335,23 @@ def test_what_a_suite_generates_is_shown_counted_and_kept(project: Path, command
     assert len((project / "runs/s/outputs.jsonl").read_text("utf-8").splitlines()) == 4
 
 
+def test_a_file_of_outputs_may_have_generations_and_has_one_system(project: Path, command: Callable[..., Any]) -> None:
+    rows = [("pool", 1, "a"), ("pool", 2, "b"), ("tram", 1, "c")]
+    lines = [json.dumps({"item": item, "generation": n, "output": text}) for item, n, text in rows]
+    (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert command("run", "run.yaml", "--out", "out").code == 0
+    texts = {s.key: (s.source_item, s.output) for s in judge.load_result("out").table.samples if s.system == "lead"}
+    assert texts == {(f"{item} ({n})", "lead"): (item, text) for item, n, text in rows}
+    lines = [json.dumps({"item": "pool", "system": name, "output": "a"}) for name in ("x", "y")]
+    (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    done = command("run", "run.yaml", "--out", "out2")
+    assert done.code == 2
+    assert "lead.jsonl: has the outputs of x and y; name a file for each system" in done.err
+
+
 def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> None:
     done = command("run", "run.yaml")
-    assert "generating the outputs of long, short and lead" in done.err
+    assert "generating the outputs of long and short\n" in done.err
     assert "generating: 4/4 outputs" in done.err
     assert "done: 6/6 judgments" in done.err
     lines: list[str] = []
