@@ -160,7 +160,11 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
 def _open_replay(config: RunConfig, path: Path, judges: Sequence[Judge]) -> Sequence[Provider]:
     """Open a recording in place of these judges, or of all that it has."""
     whole = [judge.name for judge in judges]
-    names = [_provider_of(config.of_judge(judge), judge)[1] for judge in judges]
+    # a scripted model is recorded by the name of its file
+    names = [
+        Path(name).name if vendor == "scripted" else name
+        for vendor, name in (_provider_of(config.of_judge(judge), judge) for judge in judges)
+    ]
     try:
         return replayed(path, names)
     except ConfigError:

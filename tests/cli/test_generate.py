@@ -169,11 +169,15 @@ def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> N
         assert requests == requests | {"sent": 2 - cached, "cached": cached}
 
 
-def test_a_recording_answers_the_generation_too(project: Path, command: Callable[..., Any]) -> None:
+def test_a_recording_answers_the_generation_too(
+    project: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl").code == 0
     for name in ("writer.yaml", "judge.yaml"):
         (project / name).unlink()
-    done = command("run", "run.yaml", "--out", "again", "--no-cache", "--replay", "calls.jsonl")
+    monkeypatch.chdir(project.parent)  # where the scripted models have longer paths
+    run = f"{project.name}/run.yaml", "--out", f"{project.name}/again"
+    done = command("run", *run, "--no-cache", "--replay", f"{project.name}/calls.jsonl")
     assert done.code == 0, done.err
     outputs = [(project / folder / "outputs.jsonl").read_bytes() for folder in ("out", "again")]
     assert outputs[0] == outputs[1]
