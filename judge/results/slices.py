@@ -1,4 +1,4 @@
-"""The result of `Result.slices`: means and differences by the values of a column of the data."""
+"""The result of `judge.slices`: means and differences by the values of a column of the data."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -417,6 +418,21 @@ def test_lists_of_texts_with_a_verifier_of_ones_own() -> None:
     assert [claim.probability for claim in value.reference_claims] == [1.0, 0.0]
     with pytest.raises(DataError, match="equal length"):
         score(["a"], [], unit="sentence", verify=Half())
+    assert score([], [], unit="sentence", verify=Half()) == []
+
+
+@pytest.mark.parametrize("reply", [[2.0], [-0.1], [math.nan], [], [0.5, 0.5], None, "x", ["1"]])
+def test_a_verifier_that_gives_no_probabilities_is_a_failure(reply: Any) -> None:
+    class Wrong:
+        signature = "wrong 1"
+
+        def verify(self, jobs: Sequence[Job]) -> Any:
+            return [reply for _ in jobs]
+
+    (value,) = score(["It rained."], ["It rained."], unit="sentence", verify=Wrong())
+    assert isinstance(value, Failure)
+    assert value.error == "NoProbability"
+    assert "not a probability from 0 to 1 for each of 1 claim" in value.message
 
 
 # Runs.

@@ -6,15 +6,17 @@ Options are checked at once: a wrong type is a ConfigError.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from judge import text
 from judge.core.claims import Claim, Span, decode, encode
 from judge.core.errors import ConfigError, DataError
+from judge.core.format import one_line, plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note, prompts
@@ -152,7 +154,10 @@ class Claims(MetricOptions):
             for pair in pairs
             if isinstance(claims := parts[pair.claimed], list) and claims and pair.output not in silent
         }
-        replies = dict(zip(jobs, verifier.verify(list(jobs.values())) if jobs else (), strict=True))
+        answers = list(verifier.verify(list(jobs.values()))) if jobs else []
+        if len(answers) != len(jobs):
+            raise ConfigError(f"claims.verify: gave {len(answers)} replies to {len(jobs)} jobs; give one for each")
+        replies = {pair: _checked(jobs[pair], answer) for pair, answer in zip(jobs, answers, strict=True)}
         tell(2, 2)
         sides = {pair: _side(pair, parts[pair.claimed], replies.get(pair)) for pair in pairs}
         columns = COLUMNS if any(references(sample) for sample in samples) else COLUMNS[:1]
@@ -237,6 +242,18 @@ def _listed(texts: Sequence[str], splitter: Splitter | None) -> list[tuple[str, 
     speaking = [whole for whole in texts if says(whole)]
     claims = dict(zip(speaking, splitter.split(speaking), strict=True))
     return [(whole, claims.get(whole, [])) for whole in texts]
+
+
+def _checked(job: Job, reply: Any) -> list[float] | ModelError:
+    """Return a verifier's reply, or why it is none: it may be an object of the user's own."""
+    if isinstance(reply, ModelError):
+        return reply
+    values = list(reply) if isinstance(reply, Iterable) else []
+    if len(values) == len(job.claims) and all(isinstance(v, Real) and 0 <= float(v) <= 1 for v in values):
+        return [float(value) for value in values]
+    count = plural(len(job.claims), "claim")
+    problem = f"the verifier gave {one_line(repr(reply), 60)}, not a probability from 0 to 1 for each of {count}"
+    return ModelError("NoProbability", problem)
 
 
 def _side(pair: _Pair, parts: list[Part] | ModelError, reply: list[float] | ModelError | None) -> Side:
@@ -350,7 +367,7 @@ def score(
         for n, ((output, listed), source) in enumerate(zip(paired(outputs, targets), sources, strict=True))
     ]
     rows = metric.score(samples).rows
-    width = len(rows) // max(1, len(samples))
+    width = max(1, len(rows) // max(1, len(samples)))
     return [_value(rows[first : first + width]) for first in range(0, len(rows), width)]
 
 
