@@ -15,6 +15,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import listed, one_line
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column
+from judge.report.views.provenance import UNFINISHED
 from judge.results.comparison import Change
 from judge.results.history import History, HistoryRun, Series, Step
 from judge.results.result import Result, load
@@ -35,9 +36,9 @@ def history(
     drift is found too: a paired sign-flip test over items, on the texts of both. p is corrected (Bonferroni) for the
     number of all changes that the history can show.
 
-    Raises ConfigError for fewer than two runs, for rankings, and for an unknown column; raises StorageError.
+    Rankings are left out. Raises ConfigError for fewer than two other runs and for an unknown column, and StorageError.
     """
-    loaded = sorted(_load(runs), key=lambda run: run.started)
+    loaded, left_out = _load(runs)
     shown = _columns([run.result for run in loaded], columns)
     systems = list(dict.fromkeys(system for run in loaded for system in run.result.table.systems))
     pairs = [(column, system) for column in shown.values() for system in systems]
@@ -82,7 +83,11 @@ def history(
     return History(
         runs=tuple(replace(run.about, edited=n) for run, n in zip(loaded, edited, strict=True)),
         series=tuple(each for each in series if each.steps),
-        notes=tuple(f"{one_line(name)} is not compared everywhere: {why}." for name, why in refused if name in shown),
+        notes=(
+            *(f"{run.about.folder}: {UNFINISHED[status]}" for run in loaded if (status := run.status) in UNFINISHED),
+            *left_out,
+            *(f"{one_line(name)} is not compared everywhere: {why}." for name, why in refused if name in shown),
+        ),
     )
 
 
@@ -92,20 +97,21 @@ class _Loaded:
     about: HistoryRun
 
     @property
-    def started(self) -> str:
-        return self.about.started
+    def status(self) -> str:
+        return str(self.result.info.get("status") or "")
 
 
-def _load(runs: Sequence[Result | str | Path]) -> Iterator[_Loaded]:
-    if len(runs) < 2:
-        raise ConfigError("a history needs two runs or more; name their folders, such as runs/*")
+def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]]:
+    """Return the runs by their start, and notes on rankings, which are left out. Raises ConfigError for too few."""
+    found, rankings = [], []
     for number, run in enumerate(runs, 1):
         folder = f"run {number}" if isinstance(run, Result) else str(run)
         if not isinstance(run, Result):
             check_run(Path(run))
             run = load(run)
         if run.rankings or run.table.has_pairs:
-            raise ConfigError(f"{folder}: this run ranks systems in pairs of texts and has no means")
+            rankings.append(f"{folder} is left out: it ranks systems in pairs of texts and has no means.")
+            continue
         info = run.info
         about = HistoryRun(
             folder=folder,
@@ -116,7 +122,11 @@ def _load(runs: Sequence[Result | str | Path]) -> Iterator[_Loaded]:
             texts=len(run.table.samples),
             failed=run.failed,
         )
-        yield _Loaded(run, about)
+        found.append(_Loaded(run, about))
+    if len(found) < 2:
+        needs = "a history needs two runs or more; name their folders, such as runs/*"
+        raise ConfigError(" ".join([needs, *(f"({text})" for text in rankings)]))
+    return sorted(found, key=lambda run: run.about.started), rankings
 
 
 def _columns(results: Sequence[Result], names: Sequence[str]) -> dict[str, Column]:

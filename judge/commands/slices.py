@@ -14,6 +14,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
+from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result, load
 from judge.results.slices import Slices
 from judge.stats.analyze import NAME as OVERALL
@@ -78,7 +79,10 @@ def slices(
         main=chosen[0],
         means=slice_means(matrices, run.table.systems, inside, seed=seed, n_permutations=n_permutations),
         differences=slice_differences(matrices, run.table.systems, inside, significant, seed=seed),
-        notes=(few,) if small else (),
+        notes=(
+            *([unfinished] if (unfinished := UNFINISHED.get(run.info.get("status", ""))) else ()),
+            *([few] if small else ()),
+        ),
     )
 
 

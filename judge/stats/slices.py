@@ -116,7 +116,8 @@ def _permuted(rows: _Rows, seed: int, n_permutations: int) -> tuple[Floats, Floa
     random = np.random.default_rng(seed)
     reached = np.zeros_like(observed)
     for _ in range(n_permutations):
-        reached += np.nanmax(gap(inside[:, random.permutation(inside.shape[1])])[1]) >= observed - 1e-9
+        sizes = gap(inside[:, random.permutation(inside.shape[1])])[1]
+        reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
     return gaps, np.where(np.isnan(observed), np.nan, (reached + 1) / (n_permutations + 1))
 
 

@@ -120,3 +120,17 @@ def test_a_run_keeps_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_missing_is_said(runs: int, columns: tuple[str, ...], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         judge.history([run(seed=n) for n in range(runs)], columns=columns)
+
+
+def test_rankings_are_left_out_and_unfinished_runs_are_named() -> None:
+    rows = [{**row, "source": "A text."} for row in ROWS]
+    ranking = judge.rank(rows, model=judge.ScriptedProvider(lambda _: {"A": 0.6, "B": 0.4}), cache=False)
+    runs = [run(seed=n) for n in range(2)]
+    info: Any = runs[1].info
+    info["status"] = "partial"
+    history = judge.history([runs[0], ranking, runs[1]])
+    assert len(history.runs) == 2
+    assert history.notes[0].startswith("run 3: This run did not finish.")
+    assert history.notes[1].startswith("run 2 is left out: it ranks systems")
+    with pytest.raises(ConfigError, match=r"needs two runs or more.*\(run 2 is left out"):
+        judge.history([runs[0], ranking])

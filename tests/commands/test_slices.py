@@ -73,6 +73,19 @@ def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
     assert marked <= 12
 
 
+def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:
+    # 5 of 6 items in each slice have a value, so many permutations leave too few in one of them
+    column = Column("clear", "criterion", "", 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
+    values = np.array([[1.0, 2.0, 1.0, 2.0, 1.0, np.nan, 4.0, 5.0, 4.0, 5.0, 4.0, np.nan]])
+    inside = {"x": np.arange(12) < 6, "y": np.arange(12) >= 6}
+    means = slice_means({"clear": (column, values)}, ["a"], inside, n_permutations=500)
+    assert [mean.significant for mean in means] == [True, True]
+    result = run({})
+    info: Any = result.info
+    info["status"] = "interrupted"
+    assert judge.slices(result, "channel").notes[0].startswith("This run was interrupted.")
+
+
 def test_small_slices_are_shown_and_not_tested() -> None:
     slices = judge.slices(run({}, items=12), "channel")
     assert {mean.gap for mean in slices.means} == {None}

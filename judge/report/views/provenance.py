@@ -30,7 +30,7 @@ _PHRASES = {
 }
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
 _MIN_SECONDS, _MAX_REQUESTS = 1.0, 3  # only slower requests are listed, at most so many
-_STATUS = {
+UNFINISHED = {
     "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
     "stopped": "This run was stopped by an error. What had come back is shown.",
     "partial": "This run did not finish. Shown is what its journal holds; run the same command again to go on.",
@@ -131,7 +131,7 @@ class Provenance:
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
     info, failures = result.info, _failures(result)
-    banners = [_STATUS[info["status"]]] if info.get("status") in _STATUS else []
+    banners = [UNFINISHED[info["status"]]] if info.get("status") in UNFINISHED else []
     notices = tuple(dict.fromkeys(one_line(str(notice)) for notice in info.get("notices") or ()))
     banners += [text for note in info.get("notes") or () if (text := one_line(str(note))) not in notices]
     banners += [*warnings(info), *map(one_line, ledger.notes(result.table.samples))]
