@@ -12,7 +12,7 @@ from judge.commands.compare import changed_settings
 from judge.commands.public import public_api
 from judge.commands.validate import check_run
 from judge.core.errors import ConfigError
-from judge.core.format import listed, one_line
+from judge.core.format import first_names, listed, one_line
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column
 from judge.report.views.provenance import UNFINISHED
@@ -110,7 +110,7 @@ def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]
             check_run(Path(run))
             run = load(run)
         if run.rankings or run.table.has_pairs:
-            rankings.append(f"{folder} is left out: it ranks systems in pairs of texts and has no means.")
+            rankings.append(folder)
             continue
         info = run.info
         about = HistoryRun(
@@ -123,10 +123,10 @@ def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]
             failed=run.failed,
         )
         found.append(_Loaded(run, about))
+    notes = [f"Left out, because rankings have no means: {first_names(rankings)}."] if rankings else []
     if len(found) < 2:
-        needs = "a history needs two runs or more; name their folders, such as runs/*"
-        raise ConfigError(" ".join([needs, *(f"({text})" for text in rankings)]))
-    return sorted(found, key=lambda run: run.about.started), rankings
+        raise ConfigError(" ".join(["a history needs two runs or more; name their folders, such as runs/*.", *notes]))
+    return sorted(found, key=lambda run: run.about.started), notes
 
 
 def _columns(results: Sequence[Result], names: Sequence[str]) -> dict[str, Column]:

@@ -131,6 +131,6 @@ def test_rankings_are_left_out_and_unfinished_runs_are_named() -> None:
     history = judge.history([runs[0], ranking, runs[1]])
     assert len(history.runs) == 2
     assert history.notes[0].startswith("run 3: This run did not finish.")
-    assert history.notes[1].startswith("run 2 is left out: it ranks systems")
-    with pytest.raises(ConfigError, match=r"needs two runs or more.*\(run 2 is left out"):
+    assert history.notes[1] == "Left out, because rankings have no means: run 2."
+    with pytest.raises(ConfigError, match=r"needs two runs or more.*Left out.*: run 2\."):
         judge.history([runs[0], ranking])
