@@ -14,7 +14,7 @@ from judge.commands import judge_run, prompt_language
 from judge.commands.compare import compare
 from judge.commands.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.commands.evaluate import Model, reject_unsupported, to_config
-from judge.commands.generate import Outputs, generate, hand_over
+from judge.commands.generate import Outputs, generate, hand_over, plan_outputs
 from judge.commands.judge_models import open_judge
 from judge.commands.judge_run import judgments, require_all_recorded
 from judge.commands.options import RunOptions
@@ -297,9 +297,11 @@ def _chosen(suites: Sequence[Suite], cases: str | Collection[str] | None, errors
 
 
 def _read_data(
-    suite: Suite, ledger: BudgetLedger | None, write: Write
+    suite: Suite, overrides: SuiteOverrides, ledger: BudgetLedger | None, write: Write
 ) -> tuple[Suite, Sequence[Sample], Outputs | None]:
     """Return a suite whose data have outputs, and the data. Systems that are prompts write theirs first.
+
+    The cases are checked on assumed outputs before anything is paid.
 
     Raises DataError if an output cannot be written: a case must not pass because a text is missing.
     """
@@ -307,6 +309,8 @@ def _read_data(
         return suite, load.read(suite), None
     known = run_options("run")
     config = RunConfig.load(given={k: v for k, v in suite.options.items() if k in known and k not in ("model", "out")})
+    _, assumed, _ = plan_outputs(config, None)
+    load.collect_samples(suite, assumed, load.load_criteria(suite, load.language(suite, assumed), overrides.criteria))
     outputs = write(config, ledger)
     if outputs.failures:
         first = outputs.failures[0]
@@ -329,7 +333,7 @@ def _prepare_suite(
     write: Write,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    suite, data, outputs = _read_data(suite, ledger, write)
+    suite, data, outputs = _read_data(suite, overrides, ledger, write)
     language = load.language(suite, data)
     suite_texts = load.collect_samples(suite, data, load.load_criteria(suite, language, overrides.criteria))
     asked, single = suite_texts.asked, suite_texts.asked[False].samples

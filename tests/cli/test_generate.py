@@ -328,6 +328,15 @@ def test_against_an_unknown_system_no_output_is_generated(project: Path, command
     assert not (project / "calls.jsonl").exists()
 
 
+def test_a_mistake_in_a_case_is_told_before_its_suite_generates(project: Path, command: Callable[..., Any]) -> None:
+    suite = SUITE.replace("    system: short", "    system: shrot")
+    (project / "s.judge.yaml").write_text(suite, encoding="utf-8")
+    done = command("test", "s.judge.yaml")
+    assert done.code == 2
+    assert "did you mean 'short'?" in done.err
+    assert "generating" not in done.err
+
+
 def test_what_a_suite_generates_is_shown_counted_and_kept(project: Path, command: Callable[..., Any]) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
     done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs")
