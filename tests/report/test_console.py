@@ -84,6 +84,19 @@ def test_headings_are_shortened_only_if_the_table_does_not_fit() -> None:
     document = _table((Cell("a"), Cell("1"), Cell("2")), heads=heads)
     assert all(head in plugins.write(document, width=80) for head in heads)
     assert "consist." in plugins.write(document, width=24)
+    alike = _table((Cell("a"), Cell("1"), Cell("2")), heads=("gpt-5.4-mini", "gpt-5.4-nano"))
+    assert "gpt…mini  gpt…nano" in plugins.write(alike, width=24)
+
+
+def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:
+    name = "a-long-name-of-an-item-or-a-system"
+    lowest = Excerpts("Lowest", (Excerpt("1", name, name, "fluency", "Broken."),))
+    footer = ("2 judged · runs/a-folder-with-a-long-name", f"Failed   3 × ParseError: {name} {name}")
+    document = Document("t", ("A",), summary=(lowest,), footer=footer)
+    lines = plugins.write(document, width=40).splitlines()
+    assert max(map(len, lines)) == len(footer[0])
+    assert [len(line) <= 40 for line in lines].count(False) == 1
+    assert f"         {name}"[:30] in "\n".join(lines)
 
 
 def test_the_summary_lists_three_excerpts_and_the_commands_on_whole_lines() -> None:

@@ -27,6 +27,7 @@ _NAME, _MIN_NAME = 28, 12  # widest name of a row, and the width to which names 
 _HEAD, _SHORT_HEAD = 24, 8  # widest heading, and widest heading in the summary
 _BAR, _MIN_BAR = 10, 4  # cells of a full bar, and of the shortest one
 _EXCERPTS = 3  # in the summary
+_WIDE = "   "  # between the label of a line of the footer and its text
 _LABEL = 9  # cells of `Lowest` and `Next`, with the gap
 
 
@@ -96,9 +97,13 @@ def render(document: Document, *, full: bool = False, colour: bool = False, widt
     if document.footer or commands:
         console.print()
     for line in document.footer:
-        console.print(_text(line), soft_wrap=True)
+        label, gap, rest = line.partition(_WIDE)
+        if gap:
+            _print_labelled(console, label, (rest.lstrip(),))
+        else:
+            console.print(_text(line), soft_wrap=True)
     if commands:
-        _print_labelled(console, "Next", commands)
+        _print_labelled(console, "Next", commands, fold=False)
     return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
 
 
@@ -129,8 +134,8 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
             console.print(_text(f"  {scope}", "dim"))
 
 
-def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
-    """Print `Label    part · part`, with whole parts on a line where they fit."""
+def _print_labelled(console: Console, label: str, parts: Sequence[str], *, fold: bool = True) -> None:
+    """Print `Label    part · part`, whole parts on a line where they fit; longer ones are folded or stay whole."""
     room = console.width - _LABEL
     lines: list[str] = []
     for part in parts:
@@ -138,6 +143,8 @@ def _print_labelled(console: Console, label: str, parts: Sequence[str]) -> None:
             lines[-1] += f" · {part}"
         else:
             lines.append(part)
+    if fold:
+        lines = [part.plain.rstrip() for line in lines for part in _text(line).wrap(console, room)]
     for place, line in enumerate(lines):
         console.print(_assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True)
 
@@ -243,7 +250,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     every = [_column(block, place, screen, bar=_BAR) for place in range(len(block.columns))]
     folds = not any(column.numeric for column in block.columns)
     if not screen.full and not folds and (excess := _width(every) - console.width) > 0:
-        every = [replace(column, head=_shortened(column.head)) for column in every]
+        heads = _shortened([column.head for column in every])
+        every = [replace(column, head=head) for column, head in zip(every, heads, strict=True)]
         if (excess := _width(every) - console.width) > 0 and screen.colour:
             bar = _BAR - excess if _BAR - excess >= _MIN_BAR else 0
             shorter = [_column(block, place, screen, bar=bar) for place in range(len(every))]
@@ -284,11 +292,14 @@ def _head(column: blocks.Column, screen: _Screen) -> Text:
     return _text(f"{chr(10).join(lines)}{blocks.ARROWS[column.better]}", "dim")
 
 
-def _shortened(head: Text) -> Text:
-    """Shorten a heading of the summary: `consistency` becomes `consist.`."""
-    text = head.plain
-    short = text if cell_len(text) <= _SHORT_HEAD + 1 else f"{text[: _SHORT_HEAD - 1].rstrip()}."
-    return _text(short, head.style)
+def _shortened(heads: Sequence[Text]) -> list[Text]:
+    """Shorten headings of the summary: `consistency` becomes `consist.`; of several alike, also the end is shown."""
+    texts = [head.plain for head in heads]
+    short = [text if cell_len(text) <= _SHORT_HEAD + 1 else f"{text[: _SHORT_HEAD - 1].rstrip()}." for text in texts]
+    alike = [short.count(text) > 1 for text in short]
+    ends = [f"{text[:3]}…{text[4 - _SHORT_HEAD :]}" for text in texts]
+    plain = [end if same else text for text, end, same in zip(short, ends, alike, strict=True)]
+    return [_text(text, head.style) for text, head in zip(plain, heads, strict=True)]
 
 
 def _column(block: blocks.Table, place: int, screen: _Screen, *, bar: int) -> _Column:
