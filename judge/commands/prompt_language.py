@@ -29,7 +29,7 @@ _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match
 
 
 class PromptLanguage(TypedDict):
-    """The language of the prompts, and how it was found: chosen, detected, or the default."""
+    """The language of the prompts, and how it was found: chosen, detected, one of several, or the default."""
 
     name: str
     how: str
@@ -58,7 +58,7 @@ def choose_prompt_language(
         )
     if config.language is not None:
         return {"name": config.language, "how": "chosen"}, notes
-    language, how = text.language_of(rows), "detected"
+    language, how = text.language_of(rows), "one of several" if languages else "detected"
     sample_text = "\n".join(f"{row.output}\n{row.source or ''}"[:_MAX_ITEMS] for row in rows[:_MAX_ITEMS])
     if text.LANGUAGES[language].letters == text.languages.HAN:
         writing = text.han_writing(sample_text)

@@ -136,3 +136,5 @@ def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
 def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
     result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
     assert any("a mean over them says little" in note for note in result.info["notes"])
+    asked = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
+    assert asked.info["language"]["how"] == "one of several"
