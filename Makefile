@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Where this is set, every worker and every process that a test starts compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
