@@ -7,8 +7,8 @@ An entry is `module:attribute`, imported only when asked for. Other packages add
 from __future__ import annotations
 
 import difflib
-from importlib import import_module
-from importlib.metadata import entry_points
+from functools import cache
+from importlib import import_module, metadata
 from typing import Any, Literal
 
 from judge.core.errors import ConfigError, MissingExtra
@@ -88,9 +88,15 @@ _BUILT_IN: dict[Kind, dict[str, str]] = {
 }
 
 
+@cache
+def entry_points(group: str) -> metadata.EntryPoints:
+    """Return what packages add in a group, read once: reading takes the metadata of all packages."""
+    return metadata.entry_points(group=group)
+
+
 def names(kind: Kind) -> list[str]:
     """Return every name that `load` knows for this kind, built-in ones first."""
-    added = {point.name for point in entry_points(group=f"judge.{kind}")}
+    added = {point.name for point in entry_points(f"judge.{kind}")}
     return [*_BUILT_IN[kind], *sorted(added - _BUILT_IN[kind].keys())]
 
 
@@ -107,8 +113,9 @@ def load(kind: Kind, name: str) -> Any:
             if (error.name or "").partition(".")[0] == "judge":
                 raise
             raise MissingExtra(f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'") from error
-    for point in entry_points(group=f"judge.{kind}", name=name):
-        return point.load()
+    for point in entry_points(f"judge.{kind}"):
+        if point.name == name:
+            return point.load()
     raise ConfigError(unknown_name_message(kind.removesuffix("s"), name, names(kind)))
 
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,29 +68,33 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with `is defined` or given
     a default. Raises CriterionError for one that no judge may see.
     """
-    tree, free = _flattened(criterion, texts)
+    free, optional = _variables(criterion.path, tuple(texts.items()))
     for name, reason in HIDDEN.items():
         if name in free:
             raise CriterionError(f"{_line(criterion, texts, name)}: {name} is never shown to the judge: {reason}")
-    tested = [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
-    tested += [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d") and node.node]
-    optional = {node.name for node in tested if isinstance(node, nodes.Name)}
-    return frozenset(free - optional - {"this", "self", "super"})
+    return free - optional - {"this", "self", "super"}
 
 
 def reads(criterion: Criterion, variable: str) -> bool:
     """Whether a criterion's prompt shows a variable if the sample has it, needed or not."""
-    return variable in _flattened(criterion, template_texts(criterion))[1]
+    return variable in _variables(criterion.path, tuple(template_texts(criterion).items()))[0]
 
 
-def _flattened(criterion: Criterion, texts: dict[str, str]) -> tuple[nodes.Template, set[str]]:
-    """Everything that is rendered as one template, and the variables that it reads."""
+@lru_cache(maxsize=64)
+def _variables(path: str, texts: tuple[tuple[str, str], ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that are read by everything that is rendered as one template, and those with a default or a test.
+
+    A program reads the same criterion many times: each time it looks for an example, a paraphrase or a suite's case.
+    """
     try:
-        tree = nodes.Template(list(_Flat(criterion, texts).body(own_name(criterion), ())), lineno=1)
+        tree = nodes.Template(list(_Flat(path, dict(texts)).body(Path(path).name, ())), lineno=1)
         tree.set_environment(template_parser())
-        return tree, meta.find_undeclared_variables(tree)
+        free = meta.find_undeclared_variables(tree)
     except RecursionError as error:
-        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
+        raise CriterionError(f"{path}: its templates are nested too deeply") from error
+    tested = [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
+    tested += [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d") and node.node]
+    return frozenset(free), frozenset(node.name for node in tested if isinstance(node, nodes.Name))
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
@@ -175,8 +180,8 @@ def _line(criterion: Criterion, texts: dict[str, str], variable: str) -> str:
 class _Flat(NodeTransformer):
     """Puts what is rendered in the place of every block, include, and import that sees the context."""
 
-    def __init__(self, criterion: Criterion, texts: dict[str, str]) -> None:
-        self._criterion, self._texts = criterion, texts
+    def __init__(self, path: str, texts: dict[str, str]) -> None:
+        self._path, self._texts = path, texts
         self._blocks: dict[str, list[nodes.Block]] = {}
         self._trail: tuple[str, ...] = ()
         self._open: list[str] = []
@@ -210,7 +215,8 @@ class _Flat(NodeTransformer):
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (the visitor's own naming)
         """Return a block as the scopes of its overriding blocks. Raises CriterionError if blocks contain each other."""
         if node.name in self._open:
-            at = f"{display_name(self._criterion, self._trail[0])}:{node.lineno}"
+            inner = self._trail[0]
+            at = f"{self._path if inner == Path(self._path).name else inner}:{node.lineno}"
             raise CriterionError(f"{at}: blocks that contain each other: {' > '.join((*self._open, node.name))}")
         self._open.append(node.name)
         scopes: list[nodes.Node] = []
@@ -238,9 +244,7 @@ class _Flat(NodeTransformer):
     def _scope(self, body: list[nodes.Node], node: nodes.Node) -> nodes.Scope:
         self._parts += 1
         if self._parts > _MOST_PARTS:
-            raise CriterionError(
-                f"{self._criterion.path}: its templates include more than {_MOST_PARTS:,} templates and blocks"
-            )
+            raise CriterionError(f"{self._path}: its templates include more than {_MOST_PARTS:,} templates and blocks")
         return nodes.Scope(body, lineno=node.lineno)
 
 
