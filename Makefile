@@ -4,6 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Where this is set, every worker and every process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
+# The tests write to memory where there are 4 GB: SQLite waits 50 ms for a disk each time a cache is opened.
+MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print $$6}')
+PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto
 
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
@@ -21,24 +24,25 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 	@echo "Reports: runs/examples/*/report.html; see examples/README.md"
 
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch, Ray or Redis
-	$(BIN)/python -m pytest -n auto -m "not browser and not torch and not ray and not redis"
+	$(PYTEST) -m "not browser and not torch and not ray and not redis"
 
 test-all: test $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null && command -v redis-server >/dev/null \
 	  || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium redis-server)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
-	$(BIN)/python -m pytest -n auto -m "browser or torch or ray or redis or extra"
+	$(PYTEST) -m "browser or torch or ray or redis or extra" \
+	  $$(grep -lrE --include='*.py' 'mark\.(browser|torch|ray|redis|extra)\b' tests)
 
 # The oldest supported SDK, which uses httpx instead of httpx2. Everything else comes from the environment.
 test-openai2: $(VENV)/.installed-dev  ## tests of providers and engines with openai 2
 	test -e build/openai2/openai || $(BIN)/pip install -q --no-deps --target build/openai2 \
 	  openai==2.0.0 httpx==0.28.1 httpcore==1.0.9 httpx-aiohttp==0.2.0 distro==1.9.0 sniffio==1.3.1
-	PYTHONPATH=$(CURDIR)/build/openai2 $(BIN)/python -m pytest -n auto -m "not torch" tests/providers \
+	PYTHONPATH=$(CURDIR)/build/openai2 $(PYTEST) -m "not torch" tests/providers \
 	  tests/security/test_keys.py tests/security/test_replies.py tests/execution/engines/test_batch_api.py
 
 coverage: $(VENV)/.installed-all  ## every test with line coverage; takes twice the time
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/ruff check .
