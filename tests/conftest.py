@@ -22,7 +22,8 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-settings.register_profile("judge", deadline=None)  # no test depends on how busy the machine is
+# No test depends on how busy the machine is.
+settings.register_profile("judge", deadline=None, max_examples=40)
 settings.load_profile("judge")
 _NOT_HERE = "which is not part of this repository"
 

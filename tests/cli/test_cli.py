@@ -296,7 +296,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals,
     wait_until: Callable[..., None],
 ) -> None:  # fmt: skip
-    rows = [{"item": str(i), "output": f"Text {i}."} for i in range(400)]
+    rows = [{"item": str(i), "output": f"Text {i}."} for i in range(240)]
     write(folder / "many.jsonl", "\n".join(map(json.dumps, rows)))
 
     def answer(_: Any) -> tuple[int, dict[str, str], Any]:
@@ -323,12 +323,12 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     assert json.loads(kept.out)["info"]["status"] == ("partial" if how == signal.SIGKILL else "interrupted")
     assert command(*args).code == 0
     again = len(chat_server.bodies) - answered
-    paid_twice = answered + again - 400
+    paid_twice = answered + again - 240
     if how != signal.SIGKILL:
         assert paid_twice == 0  # what was in flight was waited for
     else:
         assert 0 <= paid_twice < answered  # and what had not reached the disk
-    assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 400
+    assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 240
 
 
 def test_a_full_disk_is_said_and_what_was_scored_is_kept(

@@ -53,12 +53,15 @@ RUN = ("run", "summaries.jsonl", "--model", "scripted/replies.yaml", "--criteria
 def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None:
     coloured = on_a_terminal(folder, *RUN)
     assert "\x1b[" in coloured
-    for wish in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+    for wish, others in (
+        ({"NO_COLOR": "1"}, (("plan", *RUN[1:-2]), ("criteria", "lst"))),
+        ({"TERM": "dumb"}, (("doctor",), ("--help",))),
+    ):
         plain = on_a_terminal(folder, *RUN, **wish)
         assert "\x1b" not in plain, wish
         assert "done: 2/2 judgments" in plain
         assert "fluency" in plain
-        for words in (("plan", *RUN[1:-2]), ("doctor",), ("criteria", "lst"), ("--help",)):
+        for words in others:
             assert "\x1b" not in on_a_terminal(folder, *words, **wish), (wish, words)
 
 

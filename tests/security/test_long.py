@@ -17,7 +17,7 @@ from judge.scoring.parse import spans
 WORDS = {
     "labels": ("Answer", "A"), "refusals": ("I cannot",), "unanswerable": ("unanswerable",), "declines": ("not said",)
 }  # fmt: skip
-N = 300_000
+N = 100_000
 
 
 def test_a_reply_with_many_keys() -> None:
