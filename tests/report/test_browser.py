@@ -190,10 +190,10 @@ def test_matches_are_marked_in_open_items(run: Result, opened: Opened) -> None:
 def test_items_are_ordered_by_any_score(run: Result, opened: Opened) -> None:
     page = opened(written(run))
     assert shown(page) == ["west", "east", "south", "north"]  # lowest criterion: 1 and 2.5 on average, 1 and 3, 2, 4
-    rows = page.locator(".item > summary").all_inner_texts()
+    rows = page.locator(".item > summary").all_text_contents()
     page.select_option("#order", "high")
     page.select_option("#order", "")
-    assert page.locator(".item > summary").all_inner_texts() == rows
+    assert page.locator(".item > summary").all_text_contents() == rows
     page.select_option("#column", label="fluency")
     assert shown(page) == ["east", "south", "west", "north"]  # 1, 2, 4, 4
     assert page.locator(".item > summary > .chip").first.inner_text() == "1"

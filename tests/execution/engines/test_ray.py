@@ -582,7 +582,7 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
     with pytest.raises(Refused, match="workers in a row died before they had answered anything") as caught:
         session.run(named(10), concurrency=1)
     assert caught.value.stops == "always"
-    assert session.counts.sent <= 4  # the third death stops the run, when one more may be with the other worker
+    assert session.counts.sent <= 5  # the third death stops the run; one more was with the other worker, and one waits
     assert not session.answers
 
 
