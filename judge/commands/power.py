@@ -79,7 +79,11 @@ def run_power(
         test = scatter.systems, scatter.tests, scatter.level, scatter.least
         powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
     notes = [str(note) for note in result.info["notes"][:1]] if where else []
-    notes += [f"{one_line(column.column)}: {column.note}" for column in powers if column.note]
+    lacking: dict[str, list[str]] = {}
+    for column in powers:
+        if column.note:
+            lacking.setdefault(column.note, []).append(one_line(column.column))
+    notes += [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
     notes += _too_few(powers, items)
     if "streamed" in result.info:
         notes.append(f"Computed from the first {len(result.table.samples):,} texts.")

@@ -315,7 +315,7 @@ def heat_map(
             if heat.shade:
                 described.setdefault(frozenset((row, head)), (-abs(heat.shade), f"{row} and {head} {heat.text}"))
     size = (margin + wide * len(columns), _HEADINGS + _TALL * len(rows))
-    values = [value for _, value in sorted(described.values())] or ["no shaded cell"]
+    values = [value for _, value in sorted(described.values())] or ["nothing stands out"]
     return chart(name, title, size, parts, values=values, caption=caption)
 
 

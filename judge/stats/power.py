@@ -227,7 +227,8 @@ def scatter_of_pairs(
         note = "only one system has values"
     elif few == len(rows):
         most = max(map(len, shared), default=0)
-        note = f"no two systems share {f'more than {most}' if most else 'an item'}; at least {MIN_ITEMS} are needed"
+        common = f"more than {most:,} item{'s' * (most != 1)}" if most else "an item"
+        note = f"no two systems share {common}; at least {MIN_ITEMS} are needed"
     elif not varying:
         note = "; ".join(filter(None, [_ALL_CONSTANT, note]))
     return Scatter(column, systems, tuple(sorted(varying, key=lambda spread: spread.sd)), note, against)

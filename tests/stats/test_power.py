@@ -155,7 +155,7 @@ def test_pairs_that_share_too_few_items_are_left_out() -> None:
         ),
         (
             {"a": [1.0, 2.0, 5.0], "b": [2.0, 3.0, 1.0], "c": [1.0, None, None]},
-            "no two systems share more than 3; at least 6 are needed",
+            "no two systems share more than 3 items; at least 6 are needed",
         ),
         (
             {"a": [1.0, 2.0] * 3, "b": [2.0, 3.0] * 3},

@@ -102,7 +102,7 @@ def _sentence(choice: Choice) -> str:
         return f"{name}: no choice, because {choice.lacking}."
     by_name, best = choice.by_name, one_line(choice.chosen, _MAX_NAME)
     numbers = f"{_number(e.value)} {format_interval(e.low, e.high, _PLACES)}".rstrip()
-    agreement = f"({numbers} on new items; it looked like {_number(choice.naive)})"
+    agreement = f"({numbers} on new items, {_number(choice.naive)} on these)"
     if by_name[choice.chosen].kind == "baseline":
         subject = f"{name}: no judge agrees better with people than the baseline {best} {agreement}"
     elif sum(candidate.kind != "baseline" for candidate in choice.candidates) == 1:
