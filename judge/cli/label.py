@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def label_command(
     data: Data,
     *,
-    raters: Annotated[str, option("Names of the people who rate; each rates in their own order.", metavar="NAME,...")] = "",
+    raters: Annotated[str, option("Names of the people who rate; each has their own order.", metavar="NAME,...")] = "",
     items: Annotated[int | None, option("Only a random sample of N items, the same for all.", metavar="N")] = None,
     repeat: Annotated[float, option("Share of texts rated twice by each rater (default: 0.1).", metavar="SHARE")] = 0.1,
     pairwise: Annotated[bool, option("Compare the texts of two systems, side by side.", "--pairwise")] = False,

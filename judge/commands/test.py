@@ -120,7 +120,9 @@ def _prepare_run(
     )
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
         both = " and ".join(prepared.judges)
-        raise ConfigError(f"replay {config.replay}: it has replies of {both}: name the judge with --model; scripted ones: scripted/NAME")
+        raise ConfigError(
+            f"replay {config.replay}: replies of {both}: name the judge with --model (scripted/NAME if scripted)"
+        )
     if prepared.rest is not None:
         raise ConfigError(f"a suite can have at most {len(prepared.samples):,} texts: set limit:")
     return prepared
@@ -151,8 +153,8 @@ class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
     `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger` pays for both, and
-    also for other suites if they share a budget. `recorded` are fingerprints of calls that wrote the outputs. `together`
-    is true if they share the deadline.
+    also for other suites if they share a budget. `recorded` are fingerprints of the calls that wrote the outputs.
+    `together` is true if they share the deadline.
     """
 
     suite: Suite
@@ -372,9 +374,9 @@ async def run_suites(
     if outcomes and not any(outcome.trouble for outcome in outcomes):
         # Unused prompts in the recordings are, for example, from before a change.
         taken: dict[Path, set[int]] = {}
-        for suite, run in ((suite, run) for suite in suites for run in suite.runs.values()):
+        for recorded, run in ((suite.recorded, run) for suite in suites for run in suite.runs.values()):
             if run.config.record is not None and run.recording is not None:
-                taken.setdefault(run.config.record, set()).update(run.recording.taken, suite.recorded)
+                taken.setdefault(run.config.record, set()).update(run.recording.taken, recorded)
         notes = list(outcomes[-1].notes)
         for path, calls in taken.items():
             with RecordingFile([path]) as recording:

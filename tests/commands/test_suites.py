@@ -641,7 +641,7 @@ def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
         one(path, grading(model=name), record="calls.jsonl")
-    with pytest.raises(ConfigError, match="it has replies of large and small: name the judge with --model; scripted ones"):
+    with pytest.raises(ConfigError, match="replies of large and small: name the judge with --model"):
         judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
     (outcome,) = judge.test(path, replay="calls.jsonl", model="small", cache=False, weighting="single")
     assert outcome.trouble == ""
