@@ -282,11 +282,18 @@ def test_existing_files_stay(written: Path, command: Callable[..., Any]) -> None
 
 def test_nothing_of_a_key_is_written(tmp_path: Path, command: Callable[..., Any]) -> None:
     secret = "sk-hush0123456789hush"
-    config = {"apiKey": secret, "headers": {"Authorization": f"Bearer {secret}"}, "temperature": 0}
+    config = {
+        "apiKey": secret,
+        "headers": {"Authorization": f"Bearer {secret}"},
+        "temperature": 0,
+        "max_tokens": {"key": secret},
+    }
     providers = [
         {"id": "openai:gpt-5", "config": config},
         {"id": "azure:gpt-5", "config": config},
         f"https://anna:{secret}@example.org/v1?key={secret}",
+        f"openai:http://anna:{secret}@example.org/v1",
+        f"openai:chat:{secret}",
     ]
     judged = {"type": "llm-rubric", "value": "Is it kind?", "provider": f"https://example.org/?key={secret}"}
     tests = [{"vars": {"topic": "cats"}, "assert": [judged]}]

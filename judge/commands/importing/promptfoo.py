@@ -29,6 +29,7 @@ from judge.commands.importing.project import (
 )
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, DataError
+from judge.core.request_options import hidden
 
 _VENDORS = {
     "anthropic": "anthropic/", "azure": "azure/", "deepseek": "deepseek/", "google": "gemini/", "groq": "groq/",
@@ -150,7 +151,8 @@ def _add_systems(config: Mapping[str, Any], project: Project) -> None:
             else:
                 file = f"prompts/{place}.jinja"
                 project.files[file] = to_jinja(prompt, lambda expression: f"{{{{ {expression} }}}}") + "\n"
-                options = {key: settings[key] for key in ("temperature", "max_tokens") if key in settings}
+                given = ((key, settings.get(key)) for key in ("temperature", "max_tokens"))
+                options = {key: value for key, value in given if isinstance(value, int | float)}
                 label = f"prompt{place}" if len(listed) == 1 else f"prompt{place}_{name.rpartition(':')[2]}"
                 label = _free(label, systems)
                 systems[label] = {"prompt": file, "model": model, **options}
@@ -182,15 +184,18 @@ def _provider(value: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _shown(provider: str) -> str:
-    """Return a provider without what an address may hold: a password or a key."""
-    return f"{provider.partition('://')[0]}://…" if "://" in provider else f"{provider:.60}"
+    """Return a provider without what an address may hold, a password or a key, and without what looks like a key."""
+    if "://" in provider:
+        return f"{provider.partition('://')[0]}://…"
+    vendor, _, name = provider.rpartition(":")
+    return f"{vendor}:…" if hidden("", name) else f"{provider:.60}"
 
 
 def _model(provider: str) -> str | None:
     """Return the model of judge for a provider such as `openai:chat:gpt-5`, None if there is none."""
     vendor, *rest = provider.split(":")
     name = ":".join(rest[1:] if len(rest) > 1 and rest[0] in _ENDPOINTS else rest)
-    return _VENDORS[vendor] + name if vendor in _VENDORS and name else None
+    return _VENDORS[vendor] + name if vendor in _VENDORS and name and _shown(provider) == provider[:60] else None
 
 
 def _use_judge(provider: Any, whose: str, project: Project) -> None:
