@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain, pairwise
 from math import ceil
 from pathlib import Path
 
@@ -56,8 +57,7 @@ def history(
 
     @cache
     def settings(before: int, after: int) -> tuple[Change, ...]:
-        found = changed_settings(loaded[before].result, loaded[after].result)
-        return tuple(change for change in found if change.columns)
+        return tuple(filter(lambda it: it.columns, changed_settings(loaded[before].result, loaded[after].result)))
 
     def steps(column: str, system: str) -> Iterator[Step]:
         """Yield a system's mean in each run, compared with the last run in which it changed."""
@@ -76,10 +76,9 @@ def history(
             since = place if since is None or step.significant else since
 
     series = [Series(column, system, tuple(steps(column.name, system))) for column, system in pairs]
-    edited = [0] + [compared(place - 1, place).edited for place in range(1, len(loaded))]
-    refused = {
-        (name, why): None for place in range(1, len(loaded)) for name, why in compared(place - 1, place).incomparable
-    }
+    neighbours = [compared(*places) for places in pairwise(range(len(loaded)))]
+    edited = [0, *(both.edited for both in neighbours)]
+    refused = dict.fromkeys(chain.from_iterable(both.incomparable for both in neighbours))
     return History(
         runs=tuple(replace(run.about, edited=n) for run, n in zip(loaded, edited, strict=True)),
         series=tuple(each for each in series if each.steps),
