@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from math import ceil
 from pathlib import Path
 
@@ -41,8 +41,7 @@ def history(
     """
     loaded, left_out = _load(runs)
     shown = _columns([run.result for run in loaded], columns)
-    systems = list(dict.fromkeys(system for run in loaded for system in run.result.table.systems))
-    pairs = [(column, system) for column in shown.values() for system in systems]
+    pairs = list(product(shown.values(), dict.fromkeys(s for run in loaded for s in run.result.table.systems)))
     tests = max(1, len(pairs) * (len(loaded) - 1))
 
     @cache
