@@ -488,7 +488,7 @@ def _keys_of_frame_rows(
 
 @dataclass(frozen=True)
 class ResultItem:
-    """The texts of one item of a result, of one system or all. `samples` has them, at least one.
+    """The texts of one item of a result, of one system or all.
 
     The item may be one generation, such as `doc-1 (2)`, or the item of several.
     """
@@ -507,20 +507,26 @@ class ResultItem:
                 rows[row.item, row.system].append(row)
         return {key: tuple(found) for key, found in rows.items()}
 
-    def name(self, sample: Sample) -> str:
+    @property
+    def unwritten(self) -> tuple[Failure, ...]:
+        """Why systems have no text for the item, by column."""
+        rows = (row for row in self.result.table.failures if is_unwritten(row) and self.system in (None, row.system))
+        return tuple(row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} ("))
+
+    def name(self, text: Sample | Failure) -> str:
         """The system of a text, with its generation if the item has several."""
-        return sample.system + sample.item.removeprefix(self.item)
+        return text.system + text.item.removeprefix(self.item)
 
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    samples = [sample for sample in result.table.samples if item in (sample.item, sample.source_item)]
-    if not samples:
+    every = ResultItem(result, item, None, tuple(s for s in result.table.samples if item in (s.item, s.source_item)))
+    systems = [*(sample.system for sample in every.samples), *(row.system for row in every.unwritten)]
+    if not systems:
         raise ConfigError(plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED]))
-    chosen = tuple(sample for sample in samples if system in (None, sample.system))
-    if not chosen:
-        raise ConfigError(plugins.unknown_name_message("system", str(system), [s.system for s in samples][:_LISTED]))
-    return ResultItem(result, item, system, chosen)
+    if system is not None and system not in systems:
+        raise ConfigError(plugins.unknown_name_message("system", system, list(dict.fromkeys(systems))[:_LISTED]))
+    return replace(every, system=system, samples=tuple(s for s in every.samples if system in (None, s.system)))
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:

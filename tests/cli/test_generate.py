@@ -216,7 +216,7 @@ def test_mistakes_are_told_before_anything_is_paid(
     done = command("run", "run.yaml", "--out", "out")
     if file == "lead.jsonl":
         assert done.code == 1
-        assert "lead.jsonl has no output for this item" in done.out
+        assert "lead.jsonl has no output for this item" in " ".join(done.out.split())
     else:
         assert done.code == 2
         assert words in done.err
@@ -252,6 +252,10 @@ def test_a_text_that_is_missing_is_a_failure_in_every_report(project: Path, comm
     assert "3 judged, 0 failed" in command("report", "out", "--where", "topic=city").out
     assert "holds no reply" in (project / "out/report.html").read_text("utf-8")
     assert command("compare", "out", "out").code == 0
+    item = command("report", "out", "--item", "pool").out
+    assert "short\n\nNo output. Refused: writer.yaml holds no reply for this prompt" in item
+    assert "1 failed" in item
+    assert "No output." in command("report", "out", "--item", "pool", "--system", "short").out
 
 
 def test_the_plan_has_what_writing_costs(project: Path, command: Callable[..., Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from judge.core.errors import ConfigError, ParseError
@@ -36,11 +37,15 @@ _SOURCE = 1_200  # characters of a source
 def view(item: ResultItem) -> Document:
     """Lay out an item."""
     columns = {column.name: column for column in item.result.table.columns}
-    failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows)
+    failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows) + len(item.unwritten)
     sections = [Section("source", "Source", partial(_source_blocks, item))] if any(_source(item)) else []
     sections += [
         Section(f"system-{place}", one_line(item.name(sample)), partial(_output_blocks, item, sample, columns))
         for place, sample in enumerate(item.samples)
+    ]
+    sections += [
+        Section(f"unwritten-{place}", one_line(item.name(row)), partial(_unwritten_blocks, row))
+        for place, row in enumerate({row.key: row for row in item.unwritten}.values())
     ]
     return Document(
         title=f"Item {one_line(item.item)}",
@@ -55,7 +60,7 @@ def view(item: ResultItem) -> Document:
             "references": _source(item)[1],
             "outputs": [_output_data(item, sample, columns) for sample in item.samples],
         },
-        records=tuple(_record(row) for sample in item.samples for row in item.rows[sample.key]),
+        records=tuple(_record(row) for row in (*chain.from_iterable(item.rows.values()), *item.unwritten)),
     )
 
 
@@ -88,6 +93,10 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
         yield Paragraph(f"{source[:_SOURCE]}{end}")
     if references:
         yield Facts(tuple(("reference", reference) for reference in references))
+
+
+def _unwritten_blocks(row: Failure) -> Iterator[Block]:
+    yield Paragraph(f"No output. {row.error}: {row.message}")
 
 
 def _output_blocks(item: ResultItem, sample: Sample, columns: Mapping[str, DataColumn]) -> Iterator[Block]:
