@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, pairwise, product
 from math import ceil
 from pathlib import Path
 
@@ -39,9 +38,10 @@ def history(
 
     Rankings are left out. Raises ConfigError for fewer than two other runs and for an unknown column, and StorageError.
     """
-    loaded, left_out = _load(runs)
+    loaded, notes = _load(runs)
     shown = _columns([run.result for run in loaded], columns)
-    pairs = list(product(shown.values(), dict.fromkeys(s for run in loaded for s in run.result.table.systems)))
+    systems = list(dict.fromkeys(system for run in loaded for system in run.result.table.systems))
+    pairs = [(column, system) for column in shown.values() for system in systems]
     tests = max(1, len(pairs) * (len(loaded) - 1))
 
     @cache
@@ -55,8 +55,8 @@ def history(
         return {(row.column, row.system): row for row in compared(before, after).means}
 
     @cache
-    def settings(before: int, after: int) -> tuple[Change, ...]:
-        return tuple(filter(lambda it: it.columns, changed_settings(loaded[before].result, loaded[after].result)))
+    def settings(before: int, after: int) -> list[Change]:
+        return [change for change in changed_settings(loaded[before].result, loaded[after].result) if change.columns]
 
     def steps(column: str, system: str) -> Iterator[Step]:
         """Yield a system's mean in each run, compared with the last run in which it changed."""
@@ -75,15 +75,14 @@ def history(
             since = place if since is None or step.significant else since
 
     series = [Series(column, system, tuple(steps(column.name, system))) for column, system in pairs]
-    neighbours = [compared(*places) for places in pairwise(range(len(loaded)))]
-    edited = [0, *(both.edited for both in neighbours)]
-    refused = dict.fromkeys(chain.from_iterable(both.incomparable for both in neighbours))
+    neighbours = [compared(place - 1, place) for place in range(1, len(loaded))]
+    edited = [0, *(each.edited for each in neighbours)]
+    refused = dict.fromkeys(pair for each in neighbours for pair in each.incomparable)
     return History(
         runs=tuple(replace(run.about, edited=n) for run, n in zip(loaded, edited, strict=True)),
         series=tuple(each for each in series if each.steps),
         notes=(
-            *(f"{run.about.folder}: {UNFINISHED[status]}" for run in loaded if (status := run.status) in UNFINISHED),
-            *left_out,
+            *notes,
             *(f"{one_line(name)} is not compared everywhere: {why}." for name, why in refused if name in shown),
         ),
     )
@@ -94,13 +93,9 @@ class _Loaded:
     result: Result
     about: HistoryRun
 
-    @property
-    def status(self) -> str:
-        return str(self.result.info.get("status") or "")
-
 
 def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]]:
-    """Return the runs by their start, and notes on rankings, which are left out. Raises ConfigError for too few."""
+    """Return the runs by their start, and notes; rankings are left out. Raises ConfigError for too few runs."""
     found, rankings = [], []
     for number, run in enumerate(runs, 1):
         folder = f"run {number}" if isinstance(run, Result) else str(run)
@@ -124,7 +119,9 @@ def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]
     notes = [f"Left out, because rankings have no means: {first_names(rankings)}."] if rankings else []
     if len(found) < 2:
         raise ConfigError(" ".join(["a history needs two runs or more; name their folders, such as runs/*.", *notes]))
-    return sorted(found, key=lambda run: run.about.started), notes
+    found.sort(key=lambda run: run.about.started)
+    states = [(run.about.folder, run.result.info.get("status")) for run in found]
+    return found, [*(f"{folder}: {UNFINISHED[state]}" for folder, state in states if state in UNFINISHED), *notes]
 
 
 def _columns(results: Sequence[Result], names: Sequence[str]) -> dict[str, Column]:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FORMAT = 1
-_LISTED = 20  # names in a message
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument", "literal_error")
 """The errors of a field or a value that this version does not know."""
 Estimates = Mapping[tuple[str, str], Estimate]
@@ -484,49 +483,6 @@ def _keys_of_frame_rows(
                 )
         keys_by_row.append(None if lacking else keys)
     return keys_by_row
-
-
-@dataclass(frozen=True)
-class ResultItem:
-    """The texts of one item of a result, of one system or all.
-
-    The item may be one generation, such as `doc-1 (2)`, or the item of several.
-    """
-
-    result: Result
-    item: str
-    system: str | None
-    samples: tuple[Sample, ...]
-
-    @cached_property
-    def rows(self) -> Mapping[tuple[str, str], tuple[Score | Failure, ...]]:
-        """The scores and failures of each text; a comparison belongs to the text that was shown first."""
-        rows: dict[tuple[str, str], list[Score | Failure]] = {sample.key: [] for sample in self.samples}
-        for row in self.result.table.rows():
-            if (row.item, row.system) in rows:
-                rows[row.item, row.system].append(row)
-        return {key: tuple(found) for key, found in rows.items()}
-
-    @property
-    def unwritten(self) -> tuple[Failure, ...]:
-        """Why systems have no text for the item, by column."""
-        rows = (row for row in self.result.table.failures if is_unwritten(row) and self.system in (None, row.system))
-        return tuple(row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} ("))
-
-    def name(self, text: Sample | Failure) -> str:
-        """The system of a text, with its generation if the item has several."""
-        return text.system + text.item.removeprefix(self.item)
-
-
-def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
-    """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    every = ResultItem(result, item, None, tuple(s for s in result.table.samples if item in (s.item, s.source_item)))
-    systems = [*(sample.system for sample in every.samples), *(row.system for row in every.unwritten)]
-    if not systems:
-        raise ConfigError(plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED]))
-    if system is not None and system not in systems:
-        raise ConfigError(plugins.unknown_name_message("system", system, list(dict.fromkeys(systems))[:_LISTED]))
-    return replace(every, system=system, samples=tuple(s for s in every.samples if system in (None, s.system)))
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:

@@ -18,7 +18,8 @@ from judge.commands.verify import verify
 from judge.core import plugins
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.result import Result, item_of, load, run_digest
+from judge.results.item import item_of
+from judge.results.result import Result, load, run_digest
 
 POLITE = """---
 question: Is the reply polite?

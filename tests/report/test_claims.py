@@ -15,7 +15,8 @@ from judge.core.claims import Claim, Span, encode
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.report.views import items
 from judge.report.views.item_scores import checked_claims, marked
-from judge.results.result import Result, item_of
+from judge.results.item import item_of
+from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 

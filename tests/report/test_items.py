@@ -12,7 +12,8 @@ from judge.core import plugins
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
 from judge.report.views import items
 from judge.report.views.items import Items, Measure, rank_gaps
-from judge.results.result import Result, item_of
+from judge.results.item import item_of
+from judge.results.result import Result
 from judge.table import Table
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))

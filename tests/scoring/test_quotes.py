@@ -17,7 +17,7 @@ from judge.core.errors import ParseError
 from judge.core.records import Criterion, Prompt, ReplyKind, Scale
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.item_scores import marked
-from judge.results.result import item_of
+from judge.results.item import item_of
 from judge.scoring.parse import find
 from judge.scoring.quotes import find_quote
 from judge.scoring.strategies import SamplingOptions, requests

@@ -26,7 +26,7 @@ from judge.report.views.item_scores import (
     question_table,
 )
 from judge.report.views.provenance import build_provenance
-from judge.results.result import ResultItem
+from judge.results.item import ResultItem
 from judge.scoring import parse
 from judge.scoring.reread import criterion_of
 from judge.stats.pairwise import TIE
