@@ -59,7 +59,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	set -e; for python in python3.11 python3.12 python3.13 python3.14; do \
 	  $$python --version 2>/dev/null || { echo "$$python is not installed: wheel not tried"; continue; }; \
 	  $$python -m venv build/wheel-$$python; \
-	  build/wheel-$$python/bin/pip install -q -c .ci/constraints.txt dist/*.whl; \
+	  build/wheel-$$python/bin/pip install -q --no-compile -c .ci/constraints.txt dist/*.whl; \
 	  (cd build && PATH="$$PWD/wheel-$$python/bin:$$PATH" && rm -rf starter demo scored \
 	    && judge run ../examples/compare_systems/run.yaml --out demo --cache cache --quiet \
 	    && judge run ../examples/qags_en/run.yaml --out scored --quiet \
