@@ -24,16 +24,37 @@ def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
     return next((text[slice(*place)] for text, place in places if place), None)
 
 
-def locate(quote: str, text: str, flags: int = 0) -> tuple[int, int] | None:
+def locate(quote: str, text: str, *, ignore_case: bool = False) -> tuple[int, int] | None:
     """Return where a text has a quotation, None if it does not: compared by `fold`, white space as one space.
 
-    Quotation marks around it need not be in the text. `flags` are those of `re`.
+    Quotation marks around it need not be in the text. Takes time that is linear in both lengths.
     """
-    folded, starts, ends = fold_with_positions(text, 0)
-    for words in (fold(quote).split(), fold(quote).strip(_MARKS_AROUND).split()):
-        if words and (match := re.search(r"\s+".join(map(re.escape, words)), folded, flags)):
-            return starts[match.start()], ends[match.end() - 1]
+    spaced, places = _one_spaced(text, ignore_case)
+    folded = fold(quote)
+    for words in (folded.split(), folded.strip(_MARKS_AROUND).split()):
+        wanted = _one_case(" ".join(words)) if ignore_case else " ".join(words)
+        if wanted and (at := spaced.find(wanted)) >= 0:
+            _, starts, ends = fold_with_positions(text, 0)
+            return starts[places[at]], ends[places[at + len(wanted) - 1]]
     return None
+
+
+@lru_cache(maxsize=4)
+def _one_spaced(text: str, ignore_case: bool) -> tuple[str, Sequence[int]]:
+    """Return a text as `locate` compares it, and the place of each of its characters in the folded text."""
+    folded = fold_with_positions(text, 0)[0]
+    places: list[int] = []
+    for match in re.finditer(r"\S+", folded):
+        places += [*([match.start() - 1] if places else []), *range(*match.span())]
+    spaced = " ".join(folded.split())
+    return _one_case(spaced) if ignore_case else spaced, places
+
+
+def _one_case(text: str) -> str:
+    """Return a text of the same length without upper case; a letter that would become several stays."""
+    if len(lower := text.casefold()) == len(text):
+        return lower
+    return "".join(one if len(one := char.casefold()) == 1 else char for char in text)
 
 
 @lru_cache(maxsize=4)

@@ -13,6 +13,7 @@ from judge.core.errors import ParseError
 from judge.criteria.sandbox import _INVISIBLE, fence_digest, fenced
 from judge.metrics.qags import judge_model
 from judge.scoring.parse import spans
+from judge.scoring.quotes import locate
 
 WORDS = {
     "labels": ("Answer", "A"), "refusals": ("I cannot",), "unanswerable": ("unanswerable",), "declines": ("not said",)
@@ -45,6 +46,12 @@ def test_replies_of_qags(reply: str) -> None:
         except ParseError as error:
             found = str(error)
         assert len(found) < 10_000
+
+
+def test_a_long_quotation() -> None:
+    text = "a " * N + "End of it."
+    assert locate("a " * (N // 2) + "b", text) is None
+    assert locate("a\n" * (N // 2) + "end", text, ignore_case=True) == (N, 2 * N + 3)
 
 
 @pytest.mark.parametrize("between", ["", "\u200b", "\xad", "\ufe0f", "\u2060"])

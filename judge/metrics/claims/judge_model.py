@@ -68,7 +68,7 @@ class Splitter(_Stage):
 
 
 def _span(quote: str, whole: str) -> Span | None:
-    place = locate(quote, whole, re.IGNORECASE)
+    place = locate(quote, whole, ignore_case=True)
     return Span(*place) if place else None
 
 
