@@ -24,6 +24,7 @@ from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Sco
 from judge.core.version import __version__
 from judge.data import samples
 from judge.data.samples import Value
+from judge.results import stored_info
 from judge.results.tracking import Outlets
 from judge.results.validation import flat, read
 from judge.scoring.reread import criterion_of, of_judge, reread_rows, scale_of_column, settings_of
@@ -375,9 +376,10 @@ def load_finished(folder: Path) -> Result:
     path = folder / RUN
     version = "unknown"
     try:
-        stored = json.loads(path.read_bytes(), parse_constant=_reject_constant)
+        stored = stored_info.parse(path.read_bytes())
         version = stored["info"].get("judge_version", version)
         run = dict(_run_model().model_validate(stored))
+        stored_info.check(run["info"])
     except ValidationError as error:
         errors = error.errors(include_url=False)
         newer = [e for e in errors if e["type"] in _NEWER]
@@ -423,10 +425,6 @@ def _run_model() -> type[BaseModel]:
     fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
     fields_of_run["digests"] = dict[str, str], {}  # older runs have none
     return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
-
-
-def _reject_constant(constant: str) -> float:
-    raise ValueError(f"it holds {constant}, which no run writes")
 
 
 def check_same_run(

@@ -191,8 +191,11 @@ def runs(folder: Path, chance: random.Random) -> list[object]:
         path.write_bytes(data[:start] + bytes(chance.randrange(256) for _ in range(4)) + data[start + 4 :])
     run = folder / "run"
     return chance.choice(
-        [["report", run], ["report", run, "--format", "json"], ["compare", run, run], ["validate", run]]
-    )
+        [
+            ["report", run], ["report", run, "--format", "json"], ["report", run, "--export", f"otel={folder / 'o'}"],
+            ["compare", run, run], ["validate", run], ["history", run, run], ["verify", run], ["power", run],
+        ]
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -264,6 +267,27 @@ def test_dates_and_durations_beyond_pythons_name_the_file(
         == 2
     )
     assert "rows.parquet: not a readable Parquet file: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("data", "x"), ("requests", 1.5), ("usage", {"prompt_tokens": "9"}), ("judges", {"a": {"unmet": 3}}),
+        ("budget", {"unit": "usd"}), ("slowest", [{"seconds": None}]), ("served_by", [True]), ("status", []),
+        ("criteria", {"mine": {"title": 1.5}}), ("seconds", 10**400),
+    ],
+)  # fmt: skip
+def test_what_a_run_says_of_itself_has_its_form_or_is_named(
+    tmp_path: Path, stored: Path, capsys: pytest.CaptureFixture[str], name: str, value: Any
+) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / "run/run.json"
+    content = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**content, "info": {**content["info"], name: value}}))
+    assert judge("history", tmp_path / "run", stored) == 2
+    said = capsys.readouterr().err
+    assert f"cannot read {path}: " in said
+    assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in said
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""The forms of `info` in run.json: a damaged one is an error of that file, and not of the report that reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+_MAX_DIGITS = 100
+_Facts = dict[str, JsonValue] | None
+_Counts = dict[str, int] | None
+
+
+class _Part(BaseModel):
+    """Keys that are not named here may have any value."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Cost(_Part):
+    usd: float | None = None
+
+
+class _Use(_Part):
+    """A judge, or a system that generates."""
+
+    requests: _Counts = None
+    usage: _Counts = None
+    cost: _Cost | None = None
+    unmet: _Counts = None
+    learned: _Facts = None
+    settings: _Facts = None
+
+
+class _Budget(_Part):
+    amount: float
+    unit: Literal["usd", "tokens"]
+    spent: float
+
+
+class _Request(_Part):
+    seconds: float
+    item: str
+    system: str
+    criterion: str
+
+
+class _Criterion(_Part):
+    title: str = ""
+
+
+class _Prompts(_Part):
+    asked: dict[str, dict[str, JsonValue]] = {}
+    sheets: list[JsonValue] = []
+
+
+class _Info(_Use):
+    status: str | None = None
+    data: _Facts = None
+    plan: _Facts = None
+    language: _Facts = None
+    judges: dict[str, _Use] | None = None
+    systems: dict[str, _Use] | None = None
+    criteria: dict[str, _Criterion] | None = None
+    served_by: list[str] | None = None
+    notes: list[str] | None = None
+    slowest: list[_Request] | None = None
+    budget: _Budget | None = None
+    prompts: _Prompts | None = None
+
+
+def parse(text: bytes) -> Any:
+    """Return the content of run.json. Raises ValueError, also for numbers that no run writes."""
+    return json.loads(text, parse_constant=_refuse, parse_int=_integer)
+
+
+def check(info: Mapping[str, Any]) -> None:
+    """Raise ValidationError if what reports compute with has another form."""
+    _Info.model_validate(info)
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"it holds {constant}, which no run writes")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        _refuse(f"a number of {len(digits):,} digits")
+    return int(digits)
