@@ -29,6 +29,7 @@ from jinja2 import (
     StrictUndefined,
     Template,
     TemplateError,
+    TemplateNotFound,
     TemplateSyntaxError,
     Undefined,
     pass_context,
@@ -263,7 +264,8 @@ def render_here(templates: Templates, variables: Mapping[str, Any]) -> str:
             file = trace.tb_frame.f_code.co_filename
             place = f"{file}:{trace.tb_lineno}" if file in labels else place
             trace = trace.tb_next
-        raise RenderError(LIMITS.get(type(error)) or str(error) or type(error).__name__, place) from error
+        reason = f"no template {error} here" if isinstance(error, TemplateNotFound) else str(error)
+        raise RenderError(LIMITS.get(type(error)) or reason or type(error).__name__, place) from error
     if len(text) > MOST_CHARACTERS:
         raise RenderError(f"makes a prompt of {len(text):,} characters; at most {MOST_CHARACTERS:,}")
     return text

@@ -188,6 +188,7 @@ def test_a_recording_answers_the_generation_too(
     [
         ("long.jinja", "{{ topic }}", "{{ tpic }}", "long.jinja:1: 'tpic' is undefined"),
         ("long.jinja", "{{ topic }}", "{{ topic ", "long.jinja:3"),
+        ("long.jinja", "{{ topic }}", "{% include '/etc/passwd' %}", "long.jinja:1: no template /etc/passwd here"),
         ("long.jinja", "{{ topic }}", "{{ ''.__class__.__mro__ }}", "long.jinja:1"),
         ("run.yaml", "long.jinja", "lng.jinja", "lng.jinja: no such file"),
         ("run.yaml", "{prompt: short.jinja, model", "{prompt: short.jinja, modle", "short: unknown key 'modle'"),
