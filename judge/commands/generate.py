@@ -20,6 +20,7 @@ from judge.commands.preparation import PreparedRun, check_against, engine_contex
 from judge.commands.run_metadata import describe_use
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, DataError, ProviderError, Reached, StorageError
+from judge.core.files import store
 from judge.core.format import listed, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
@@ -57,8 +58,8 @@ class Outputs:
     notes: tuple[str, ...] = ()
     recorded: Collection[int] = ()
 
-    def save(self, path: Path) -> None:
-        """Write the outputs as JSON lines that `judge run` reads. Raises StorageError."""
+    def lines(self) -> str:
+        """Return the outputs as JSON lines that `judge run` reads."""
         lines = []
         for sample in self.samples:
             fields = {"item": sample.source_item, "system": sample.system, "output": sample.output, **sample.extra}
@@ -67,9 +68,13 @@ class Outputs:
             fields |= {"source": sample.source} if sample.source else {}
             fields |= {"references": list(sample.references)} if sample.references else {}
             lines.append(json.dumps(to_json(fields), ensure_ascii=False) + "\n")
+        return "".join(lines)
+
+    def save(self, path: Path) -> None:
+        """Write the outputs as JSON lines into a file. Raises StorageError."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(lines), encoding="utf-8")
+            path.write_text(self.lines(), encoding="utf-8")
         except OSError as error:
             raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -336,7 +341,7 @@ def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
         prepared.unwritten, prepared.generated = outputs.failures, outputs.info
         prepared.notes += outputs.notes
         if prepared.config.out is not None:
-            outputs.save(prepared.config.out / FILE)
+            store(prepared.config.out, {FILE: outputs.lines().encode()})
     return prepared
 
 

@@ -12,6 +12,8 @@ from judge.core.errors import DataError, MissingExtra
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])")
 """The slashes of an address are one in a `Path`. A single letter is a drive."""
+_QUERY = re.compile(r"\?[\w.-]+=")
+"""A query, and not the pattern `?`."""
 _PACKAGES = {
     "http": "aiohttp", "https": "aiohttp", "s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs",
     "hf": "huggingface-hub",
@@ -40,7 +42,7 @@ def fetch(url: str) -> tuple[tuple[Path, str], ...]:
         raise DataError(f"{url}: {error}") from None
     if parts.password or ("@" in parts.netloc and scheme != "abfs"):
         raise DataError(f"{scheme}://…: leave user and password out of the address: it is stored with the run")
-    if scheme in ("http", "https") and (parts.query or parts.fragment):
+    if (scheme in ("http", "https") and (parts.query or parts.fragment)) or _QUERY.search(url):
         plain = url.partition("?" if parts.query else "#")[0]
         raise DataError(f"{plain}…: download this first: the run would store the whole address, signatures too")
     package = _PACKAGES.get(scheme, f"the fsspec package for {scheme}://")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +162,17 @@ def test_secrets_of_a_system_are_sent_and_never_stored(
     files = [path for path in project.rglob("*") if path.is_file() and path.name != "run.yaml"]
     assert len(files) > 8
     assert not [path for path in files if b"hush-1234" in path.read_bytes()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
+def test_a_folder_with_generated_outputs_is_its_owners_alone(project: Path, command: Callable[..., Any]) -> None:
+    assert command("run", "run.yaml", "--out", "out").code == 0
+    assert stat.S_IMODE((project / "out").stat().st_mode) == 0o700
+    (project / "other").mkdir()
+    (project / "victim").write_text("mine")
+    (project / "other/outputs.jsonl").symlink_to("../victim")
+    assert command("run", "run.yaml", "--out", "other").code == 0
+    assert (project / "victim").read_text() == "mine"
 
 
 def test_nothing_is_asked_twice(project: Path, command: Callable[..., Any]) -> None:
