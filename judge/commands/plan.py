@@ -165,10 +165,14 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     notes += _pending_batches(prepared)
     if prepared.rest is not None and items is None:
         notes.append(f"The estimate covers the first {len(prepared.samples):,} texts; the data has more.")
-    asking = [name for name, metric in prepared.metrics.items() if asks_judge(metric)]
-    if asking:
+    asking = {name: metric for name, metric in prepared.metrics.items() if asks_judge(metric)}
+    for name, metric in asking.items():
         first = next(iter(prepared.judges), "its judge")
-        notes.append(f"Not included: requests of {', '.join(asking)} to {first}, because they depend on replies.")
+        if items is None and (counts := getattr(metric, "most_requests", None)):
+            requests = f"at most {counts(prepared.samples):,} requests of {name} to {first}; their length depends"
+        else:
+            requests = f"requests of {name} to {first}, because they depend"
+        notes.append(f"Not included: {requests} on replies.")
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
         notes.append("$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found.")
     broken = sum(judge.estimate.total.broken for judge in judges)

@@ -534,3 +534,24 @@ def test_stored_values_that_are_not_those_of_their_claims_differ() -> None:
     recomputed = stored.score([Sample("1", "a", "x"), Sample("2", "a", "y")])
     expected = {"claims_precision": [0.5], "claims_recall": [0.5], "claims_f1": [0.5]}
     assert rows_of(recomputed) == expected, "and no row for claims that are damaged"
+
+
+@pytest.mark.parametrize("options", [{}, {"unit": "sentence"}])
+def test_the_number_of_requests_is_known_before(options: dict[str, Any]) -> None:
+    asked = by_words()
+    metric = Claims(ask=asked, **options)
+    samples = [
+        Sample("a", "x", "w1 w2", source="w1", references=("w3", "w1")),
+        Sample("a", "y", "w1 w2", source="w1"),
+        Sample("b", "x", "…", source="w1"),
+    ]
+    metric.score(samples)
+    assert metric.most_requests(samples) == len(asked.prompts) > 0
+
+
+def test_a_plan_says_how_many_requests_there_will_be() -> None:
+    folder = Path(__file__).resolve().parents[2] / "examples/claims"
+    run = {"criteria": "none", "metrics": "claims", "model": f"scripted/{folder}/judge.yaml", "cache": False}
+    data = folder / "data.jsonl"
+    sent = judge.evaluate(data, **run).info["requests"]["sent"]
+    assert f"Not included: at most {sent} requests of claims to judge.yaml" in judge.plan(data, **run).notes[-1]

@@ -113,6 +113,12 @@ class Claims(MetricOptions):
         """Return whether the judge model is asked."""
         return self.unit == "claim" or self.verify == LLM
 
+    def most_requests(self, samples: Sequence[Sample]) -> int:
+        """Return how many requests the judge model gets, if none of the replies is cached; repairs are not counted."""
+        pairs = _distinct_pairs(samples)
+        split = len({pair.claimed for pair in pairs}) if self.unit == "claim" else 0
+        return split + (len(pairs) if self.verify == LLM else 0)
+
     def _judge(self) -> Ask:
         if self.ask is None:
             raise ConfigError(NO_JUDGE)
@@ -142,7 +148,7 @@ class Claims(MetricOptions):
         them failed. A claim of a reference has no `span` if there are several references.
         """
         tell = self.progress or (lambda done, total: None)
-        pairs = list(dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs))
+        pairs = _distinct_pairs(samples)
         splitter = Splitter(self._judge(), self.language) if self.unit == "claim" else None
         verifier = self._verifier()
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
@@ -226,6 +232,10 @@ def _pairs(sample: Sample) -> tuple[list[_Pair], list[_Pair]]:
         return [], []
     precision = [_Pair(output, source, output)] if source.strip() else []
     return precision, [_Pair(reference, output, output) for reference in dict.fromkeys(references(sample))]
+
+
+def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
+    return list(dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs))
 
 
 def says(whole: str) -> bool:
