@@ -168,11 +168,11 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     asking = {name: metric for name, metric in prepared.metrics.items() if asks_judge(metric)}
     for name, metric in asking.items():
         first = next(iter(prepared.judges), "its judge")
-        if items is None and (counts := getattr(metric, "most_requests", None)):
-            requests = f"at most {counts(prepared.samples):,} requests of {name} to {first}; their length depends"
+        if items is None and (count := getattr(metric, "most_requests", None)):
+            asked = f"at most {count(prepared.samples):,} requests of {name} to {first}; their length depends"
         else:
-            requests = f"requests of {name} to {first}, because they depend"
-        notes.append(f"Not included: {requests} on replies.")
+            asked = f"requests of {name} to {first}, because they depend"
+        notes.append(f"Not included: {asked} on replies.")
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
         notes.append("$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found.")
     broken = sum(judge.estimate.total.broken for judge in judges)
