@@ -17,6 +17,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cache, cached_property
 from heapq import merge
 from itertools import compress, repeat
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from zlib import crc32
@@ -94,8 +95,7 @@ def _column(kind: str, records: Sequence[Any], name: str) -> list[Any]:
 def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     """The rows whose cells these are."""
     failed = [error is not None for error in columns["error"]]
-    scored = [not failure for failure in failed]
-    of_scores = {name: compress(cells, scored) for name, cells in columns.items()}
+    of_scores = {name: compress(cells, (not failure for failure in failed)) for name, cells in columns.items()}
     of_failures = {name: compress(cells, failed) for name, cells in columns.items()}
     scores: Iterator[Row] = _records(Score, of_scores | {"provenance": _records(Provenance, of_scores)})
     failures: Iterator[Row] = _records(Failure, of_failures)
@@ -114,6 +114,10 @@ def _records(record: Callable[..., Any], columns: Mapping[str, Iterable[Any]]) -
         if kind in ("Mapping", "records"):
             parse, empty = _parser(record, field.name), () if kind == "records" else None
             cells = [empty if cell is None else parse(cell) for cell in cells]
+        elif field.type in ("str", "float"):
+            cells = [*cells]
+            if None in cells or (field.type == "float" and not all(map(isfinite, cells))):
+                raise ValueError(f"{field.name} lacks a value, or has one that no run writes")
         arguments.append(map(tuple, cells) if kind == "tuple" else cells)
     return map(record, *arguments)
 
@@ -192,16 +196,13 @@ def _parquet(table: pa.Table, about: Mapping[str, Any]) -> bytes:
 
 def _utf8_safe(cell: Any) -> Any:
     """A text, or several, as Parquet can hold them."""
-    if isinstance(cell, tuple):
-        return [_utf8_safe(part) for part in cell]
-    return cell if cell is None else whole(cell)
+    parts = [_utf8_safe(part) for part in cell] if isinstance(cell, tuple) else None
+    return parts if cell is None or parts is not None else whole(cell)
 
 
 def _json(value: Any) -> str:
     def plain(item: Any) -> Any:
-        if isinstance(item, Mapping):
-            return dict(item)
-        return item.item() if hasattr(item, "item") else str(item)
+        return item.item() if hasattr(item, "item") else dict(item) if isinstance(item, Mapping) else str(item)
 
     return whole(json.dumps(value, ensure_ascii=False, default=plain))
 

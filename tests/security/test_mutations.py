@@ -300,3 +300,25 @@ def test_a_stored_batch_with_infinities_or_surrogates_is_set_aside(tmp_path: Pat
     path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
     assert store.load() == []
     assert path.with_suffix(".damaged").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "cell"),
+    [
+        ("scores", "value", math.nan),
+        ("scores", "value", math.inf),
+        ("scores", "value", None),
+        ("samples", "output", None),
+    ],
+)
+def test_a_table_without_a_value_where_one_has_to_be_is_named(
+    tmp_path: Path, stored: Path, capsys: pytest.CaptureFixture[str], file: str, column: str, cell: Any
+) -> None:
+    shutil.copytree(stored, tmp_path / "run")
+    path = tmp_path / f"run/{file}.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index(column)
+    cells = pa.array([cell, *table[column].to_pylist()[1:]], type=table.schema.field(column).type)
+    pq.write_table(table.set_column(place, table.schema.field(column), cells), path)
+    assert judge("report", tmp_path / "run", "--export", f"otel={tmp_path / 'spans'}") == 2
+    assert f"{path}: {column} lacks a value" in capsys.readouterr().err
