@@ -32,6 +32,7 @@ class _Use(_Part):
     unmet: _Counts = None
     learned: _Facts = None
     settings: _Facts = None
+    served_by: list[str] | None = None
 
 
 class _Budget(_Part):
@@ -49,6 +50,7 @@ class _Request(_Part):
 
 class _Criterion(_Part):
     title: str = ""
+    templates: dict[str, str] | None = None
 
 
 class _Prompts(_Part):
@@ -64,8 +66,8 @@ class _Info(_Use):
     judges: dict[str, _Use] | None = None
     systems: dict[str, _Use] | None = None
     criteria: dict[str, _Criterion] | None = None
-    served_by: list[str] | None = None
     notes: list[str] | None = None
+    notices: list[str] | None = None
     slowest: list[_Request] | None = None
     budget: _Budget | None = None
     prompts: _Prompts | None = None
