@@ -257,6 +257,7 @@ def test_a_list_of_geval_metrics_in_json(written: Path, command: Callable[..., A
         ("a.yaml", "prompts: [file://../secret.txt]\nproviders: [echo]\n", "only files in its folder are read"),
         ("a.yaml", "prompts: [hi]\ntests: https://example.org/x.csv\n", "is not a file beside it"),
         ("a.py", "x = (", "a.py:1: not Python"),
+        ("a.py", "x = " + "-" * 20_000 + "1", "a.py: not Python: nested too deeply"),
         ("a.py", "x = 1", "nothing to import"),
     ],
 )

@@ -47,7 +47,8 @@ def read_python(text: str, project: Project) -> None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise ConfigError(f"{project.origin}{line}: not Python: {getattr(error, 'msg', error)}") from None
+        reason = getattr(error, "msg", str(error)) or "nested too deeply"
+        raise ConfigError(f"{project.origin}{line}: not Python: {reason}") from None
     constants: dict[str, ast.expr] = {}
     left = iter(range(_MOST_VALUES))
     for statement in tree.body:
