@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from judge.core.errors import DataError, MissingExtra
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}(?=[^/])")
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,2}(?=[^/])")
 """The slashes of an address are one in a `Path`. A single letter is a drive."""
 _QUERY = re.compile(r"\?[\w.-]+=")
 """A query, and not the pattern `?`."""
@@ -23,7 +23,7 @@ _PACKAGES = {
 def address(data: object) -> str | None:
     """Return the address that a path stands for, such as `s3://bucket/data.csv`; None for a local path."""
     match = _SCHEME.match(str(data))
-    return f"{match[1]}://{str(data)[match.end() :]}" if match else None
+    return f"{match[1].lower()}://{str(data)[match.end() :]}" if match else None
 
 
 @lru_cache(maxsize=32)

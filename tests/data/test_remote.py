@@ -43,7 +43,8 @@ def test_a_file_and_a_pattern_are_read() -> None:
 
 
 def test_a_path_keeps_the_address() -> None:
-    """The command line makes a Path, which has one slash."""
+    """The command line makes a Path, which has one slash. Browsers copy schemes in any case."""
+    assert remote.address("HTTPS://example.org/a.csv") == "https://example.org/a.csv"
     path = Path("memory://shop/first.jsonl")
     assert [s.item for s in judge.load_samples(path)] == ["a"]
     assert samples.dataset_name(path) == "first"
