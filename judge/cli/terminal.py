@@ -17,7 +17,6 @@ import typer
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from judge.report.document import Document
     from judge.results.result import Result
 
 CONFIGS = (".yaml", ".yml")
@@ -150,25 +149,20 @@ def print_report(
 
     document = plugins.document(finished)
     if folder is not None and format == "console":
-        document = _in_folder(document, folder)
+        from dataclasses import replace
+
+        name = shlex.quote(str(folder))
+        commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
+        first, *lines = document.footer or ("",)
+        page = folder / "report.html"
+        footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
+        document = replace(document, next=commands, footer=footer)
     text = plugins.write(document, format, full=full, wide=wide, colour=output is None and use_color())
     if output is not None:
         write("--output", output, text)
         typer.echo(str(output))
     else:
         print_untrusted(text.rstrip("\n"), format)
-
-
-def _in_folder(document: Document, folder: Path) -> Document:
-    """Name the run's folder in the suggested commands, and its page in the last line."""
-    from dataclasses import replace
-
-    name = shlex.quote(str(folder))
-    commands = tuple(re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next)
-    first, *lines = document.footer or ("",)
-    page = folder / "report.html"
-    footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
-    return replace(document, next=commands, footer=footer)
 
 
 def print_message(message: str) -> None:

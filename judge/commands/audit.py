@@ -25,7 +25,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
 from judge.core.format import dollars, duration, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample, Scale, Usage
+from judge.core.records import Criterion, Sample, Usage
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution.progress import Progress
@@ -147,7 +147,15 @@ def plan_audit(
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0]["name"]
     base_plan = config.model_copy(update={**_USED_UP, "language": language})
-    scales = _criterion_scales(base_plan, judges, custom_criteria or {})
+    models, heuristic_options = judge_models.requested_judges(base_plan, judges)
+    if heuristic_options is not None and not models and base_plan.replay is None:
+        scales = dict.fromkeys(base_plan.criteria)
+    else:
+        loaded = (
+            (custom_criteria or {}).get(name) or criteria.load(name, language=base_plan.language or "en")
+            for name in base_plan.criteria
+        )
+        scales = {criterion.name: criterion.scale for criterion in loaded}
     texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
     main_plan = base_plan.model_copy(update={"out": config.out / "changed"} if config.out is not None else {})
     main = prepare(
@@ -161,19 +169,6 @@ def plan_audit(
     model = main.baseline or next(iter(main.judges))
     audit_plan = AuditPlan(base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main})
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
-
-
-def _criterion_scales(
-    config: RunConfig, judges: Sequence[Judge | Provider], custom_criteria: Mapping[str, Criterion]
-) -> dict[str, Scale | None]:
-    """Return each criterion's scale by name; None for all if only the heuristic judges."""
-    models, heuristic_options = judge_models.requested_judges(config, judges)
-    if heuristic_options is not None and not models and config.replay is None:
-        return dict.fromkeys(config.criteria)
-    loaded = (
-        custom_criteria.get(name) or criteria.load(name, language=config.language or "en") for name in config.criteria
-    )
-    return {criterion.name: criterion.scale for criterion in loaded}
 
 
 def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:

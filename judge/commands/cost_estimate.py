@@ -324,7 +324,14 @@ class _RequestCounter:
                 prompts.append(("\n".join(m["content"] for m in bundle.messages), self.pending[members[0].key][0]))
         before = 0
         for (earlier, first), (later, second) in pairwise(sorted(prompts)):
-            common = budget.estimate_tokens(earlier[: _common_prefix_length(earlier, later)])
+            low, high = 0, min(len(earlier), len(later))
+            while low < high:  # a binary search: slices compare much faster than single characters
+                middle = (low + high + 1) // 2
+                if earlier[low:middle] == later[low:middle]:
+                    low = middle
+                else:
+                    high = middle - 1
+            common = budget.estimate_tokens(earlier[:low])
             common = common // _STEP * _STEP if common >= _LEAST else 0
             self.lines[second].shared += common
             self.lines[first].stored += common if not before else 0
@@ -500,14 +507,3 @@ def _tokens(request: Request, *, whole: bool) -> int:
         return budget.estimate_request(request)
     questions = {name: value for name, value in request.params.items() if name == "questions"}
     return budget.estimate_request(Request("", (), questions)) - budget.estimate_request(Request("", ()))
-
-
-def _common_prefix_length(first: str, second: str) -> int:
-    low, high = 0, min(len(first), len(second))
-    while low < high:  # a binary search: slices compare much faster than single characters
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -15,7 +15,7 @@ from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin
 from judge.data import ledger
 from judge.data.rating_forms import Known
-from judge.data.ratings import Rating, Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
+from judge.data.ratings import Ratings, base_name, join_ratings, pair_names, read_ratings, renamed
 from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
 
 _NAMED = 4
@@ -90,7 +90,18 @@ def join_sheet(
     keys = {sample.key for sample in rows}
     single = [rating for rating in sheet.single if (rating.item, rating.system) in keys] if left_out else []
     single = single or list(sheet.single)
-    _refuse_strays(single, scales)
+    for name, scale in scales.items():  # single ratings outside a scale are slips; many are of another scale
+        if scale.low is None or scale.high is None:
+            continue
+        values = [(r.value, r.where) for r in single if r.criterion == name and isinstance(r.value, float)]
+        outside = [(value, where) for value, where in values if not scale.low <= value <= scale.high]
+        if outside and not another_scale(len(outside), len(values)):
+            value, where = outside[0]
+            more = f" (and {len(outside) - 1:,} more)" if outside[1:] else ""
+            raise DataError(
+                f"{where}: {name} is {value:g}, outside its scale, {scale.low:g} to {scale.high:g}{more}. Correct the "
+                "rating or take it out"
+            )
     joined = join_ratings(rows, single, label_values(scales)) if single else list(rows)
     pairs = [r for r in sheet.pairs if {(r.item, r.first), (r.item, r.second)} <= keys]
     if len(pairs) < len(sheet.pairs) and not (pairs and left_out):
@@ -116,22 +127,6 @@ def join_sheet(
     if own:
         notes.append(f"The data's own ratings of {listed(sorted(own))} are not used.")
     return joined, notes
-
-
-def _refuse_strays(ratings: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
-    """Raise DataError for single ratings outside the scale, which are slips; many are of another scale."""
-    for name, scale in scales.items():
-        if scale.low is None or scale.high is None:
-            continue
-        values = [(r.value, r.where) for r in ratings if r.criterion == name and isinstance(r.value, float)]
-        outside = [(value, where) for value, where in values if not scale.low <= value <= scale.high]
-        if outside and not another_scale(len(outside), len(values)):
-            value, where = outside[0]
-            more = f" (and {len(outside) - 1:,} more)" if outside[1:] else ""
-            raise DataError(
-                f"{where}: {name} is {value:g}, outside its scale, {scale.low:g} to {scale.high:g}{more}. Correct the "
-                "rating or take it out"
-            )
 
 
 def check_rated(rows: Sequence[Sample], criterion: str, *, sheet: bool = True) -> None:

@@ -423,39 +423,30 @@ async def _choose_and_test(
     best = candidates[selection.chosen - 1]
     both = {"present": plan.wording.criterion, "revised": best.criterion}
     old, new = (await steps.judge("test", _prepare(plan.config, plan.testing, both, plan.judges))).values()
+    wording = plan.wording
+    after, _ = revised(wording, best.revision, (), ())
     improvement = replace(
         improvement,
         chosen=best.trial.number,
         agreement=measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed),
         failed=(len(old.failed), len(new.failed)),
         judgments=(failed + len(old.failed) + len(new.failed), judged + 2 * len(plan.testing)),
-        diff=_diff(plan, best),
+        diff=tuple(
+            unified_diff(
+                wording.text.splitlines(),
+                after.splitlines(),
+                wording.criterion.path,
+                f"revision {best.trial.number}",
+                lineterm="",
+                n=1,
+            )
+        ),
     )
     if improvement.improved:
         improvement = replace(improvement, written=str(plan.wording.path))
-        _write(plan.wording.path, best.text)
+        try:
+            with plan.wording.path.open("x", encoding="utf-8") as file:
+                file.write(best.text)
+        except OSError as error:
+            raise StorageError(f"{plan.wording.path}: {error.strerror}") from error
     return improvement
-
-
-def _diff(plan: ImprovementPlan, best: _Candidate) -> tuple[str, ...]:
-    """Return how the file changes, without its examples and digests."""
-    wording = plan.wording
-    after, _ = revised(wording, best.revision, (), ())
-    return tuple(
-        unified_diff(
-            wording.text.splitlines(),
-            after.splitlines(),
-            wording.criterion.path,
-            f"revision {best.trial.number}",
-            lineterm="",
-            n=1,
-        )
-    )
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(content)
-    except OSError as error:
-        raise StorageError(f"{path}: {error.strerror}") from error

@@ -54,7 +54,13 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
         within = f"within items of {per_item:g} texts" if per_item >= MIN_CORRELATION_ITEMS else "over items"
         number = items_for_correlation(per_item, precision)
         needs.append(Need(f"Spearman with people ±{precision:g}", number, "items", f"no correlation, {within}"))
-    alpha = _pilot_alpha(values)
+    texts = list(dict.fromkeys(text for ratings in values.values() for text in ratings))
+    if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
+        alpha = None
+    else:
+        votes = np.array([[[ratings.get(text, np.nan)] for text in texts] for ratings in values.values()])
+        estimate = agree(votes, ("alpha_interval",)).estimates.get("alpha_interval")
+        alpha = None if estimate is None else estimate.value
     unit = f"{'pairs' if labelling.pairwise else 'texts'} rated by both"
     assumed = "no agreement" if alpha is None else f"alpha {alpha:.2f}, as in {labelling.output}"
     number = texts_for_agreement(alpha or 0.0, precision)
@@ -142,13 +148,3 @@ def _pilot(labelling: Labelling, criterion: Criterion) -> Values:
             for systems in labelling.units[unit].systems:
                 values[rater][labelling.units[unit].item, "\n".join(systems)] = numbers[label]
     return values
-
-
-def _pilot_alpha(values: Values) -> float | None:
-    """Return Krippendorff's alpha of the existing ratings, None if it is undefined."""
-    texts = list(dict.fromkeys(text for ratings in values.values() for text in ratings))
-    if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
-        return None
-    votes = np.array([[[ratings.get(text, np.nan)] for text in texts] for ratings in values.values()])
-    estimate = agree(votes, ("alpha_interval",)).estimates.get("alpha_interval")
-    return None if estimate is None else estimate.value

@@ -76,7 +76,12 @@ def locate(
     a scored run, and if it has other data; with `update` these are notes. Raises StorageError if it cannot be
     replaced or belongs to somebody else.
     """
-    where, place = _baseline_folder(suite, folder)
+    if folder is None:
+        where, place = f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
+    else:
+        suite_folder = folder / suite.name
+        is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
+        where, place = f"{suite.path}: --baseline", folder if is_run else suite_folder
     drifts = [case for case in suite.cases if case.needs_baseline]
     if place is None:
         if update:
@@ -118,15 +123,6 @@ def locate(
             raise ConfigError(f"{where}: {error}; --update-baseline makes a new one") from error
         unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged" if drifts else ""
         return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
-
-
-def _baseline_folder(suite: Suite, folder: Path | None) -> tuple[str, Path | None]:
-    """Return the start of a message about the baseline, and its folder."""
-    if folder is None:
-        return f"{suite.path}:{suite.lines.get('baseline', 1)}: baseline", suite.baseline
-    suite_folder = folder / suite.name
-    is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
-    return f"{suite.path}: --baseline", folder if is_run else suite_folder
 
 
 def _check_folder(where: str, folder: Path) -> None:

@@ -239,7 +239,7 @@ class YamlSource(Mistakes):
         self.add(message, self.line(*loc))
 
     def _check_keys(self, root: yaml.Node) -> None:
-        """Report keys that are not text or occur twice in a mapping (merged ones may), and ambiguous numbers."""
+        """Report keys that are not text, and ambiguous numbers."""
         seen, ahead = set(), [root]
         while ahead:
             node = ahead.pop()

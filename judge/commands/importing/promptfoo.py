@@ -229,7 +229,16 @@ def _add(assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Proj
         if kind in _QUESTIONS:
             _add_criterion(kind, assertion, row, project)
         elif kind == "select-best":
-            _add_ranking(assertion, project)
+            (value, *_) = texts(assertion.get("value"), f"{project.origin}: select-best: value")
+            name = project.name(assertion.get("metric") or "best", "best")
+            header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
+            question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
+            project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
+            config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
+            project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
+            project.change(
+                "select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows"
+            )
         elif kind in _METRICS:
             _add_metric(kind, assertion, row, project)
         else:
@@ -295,17 +304,6 @@ def _variable(expression: str) -> str:
     if not re.fullmatch(r"\w+", expression):
         raise Unsupported(f"the value reads {{{{{expression:.60}}}}}; judge reads columns")
     return fenced(expression)
-
-
-def _add_ranking(assertion: Mapping[str, Any], project: Project) -> None:
-    (value, *_) = texts(assertion.get("value"), f"{project.origin}: select-best: value")
-    name = project.name(assertion.get("metric") or "best", "best")
-    header = {"scale": {"labels": ["A", "B", "C"], "values": [1, 0, 0.5]}}
-    question = f"Which text meets this better?\n\n{to_jinja(value, _variable)}"
-    project.files[f"{name}.jinja"] = template(name, header, question, layout="pairwise")
-    config = {key: value for key, value in project.config.items() if key in ("model", "systems", "map")}
-    project.files["rank.yaml"] = dump({"data": DATA, **config, "criteria": [f"{name}.jinja"]})
-    project.change("select-best: judge rank rank.yaml compares the texts in pairs, in both orders, over all rows")
 
 
 def _add_metric(kind: str, assertion: Mapping[str, Any], row: dict[str, Any] | None, project: Project) -> None:
