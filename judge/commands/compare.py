@@ -9,14 +9,14 @@ from typing import Any
 from unicodedata import category, normalize
 
 from judge.commands.public import public_api
-from judge.commands.validate import check_run
+from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line, plural
 from judge.core.messages import command
 from judge.core.records import Column
 from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison
-from judge.results.result import Result, load
+from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 
 _WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
@@ -37,13 +37,7 @@ def compare(
 
     Raises ConfigError for rankings and for runs without a common text or column; raises StorageError.
     """
-    results = []
-    for run in (before, after):
-        if not isinstance(run, Result):
-            check_run(Path(run))
-            run = load(run)
-        results.append(run)
-    old, new = results
+    old, new = results = open_run(before), open_run(after)
     names = (
         "before" if isinstance(before, Result) else str(before),
         "after" if isinstance(after, Result) else str(after),
@@ -70,7 +64,7 @@ def compare(
             f"{command('criteria diff')} compares two wordings of a criterion"
         )
     changes = tuple(changed_settings(old, new))
-    return RunComparison(names, old, new, differences, changes, (*_tokenizer_notes(changes), *_notes(names, old, new)))
+    return RunComparison(names, old, new, differences, changes, tuple(_notes(names, old, new, changes)))
 
 
 def _quote_names(names: Sequence[str]) -> str:
@@ -96,8 +90,17 @@ def _visible_form(name: str) -> str:
     return " ".join("".join(char for char in normalize("NFC", name) if category(char) != "Cf").split())
 
 
-def _notes(names: tuple[str, str], before: Result, after: Result) -> Iterator[str]:
-    """Yield warnings about names, then the warnings of both reports, and those of either."""
+def _notes(names: tuple[str, str], before: Result, after: Result, changes: Sequence[Change]) -> Iterator[str]:
+    """Yield warnings about tokenizers and names, then the warnings of both reports, and those of either."""
+    for change in changes:
+        had, has = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
+        # A run that needed one more tokenizer has texts of one more script.
+        if change.what == "tokenizer" and not (had <= has or has <= had):
+            yield (
+                f"{first_names(change.columns, _MAX_NAMES)}: the first run split the texts by the tokenizer "
+                f"{change.before}, the second one by {change.after}, so these values differ even for equal texts. "
+                "Score both runs with the same tokenizer."
+            )
     yield from (f"{text[0].upper()}{text[1:]}." for text in _lookalike_names(before, after))
     first, second = (build_provenance(result).all_banners for result in (before, after))
     yield from (text for text in first if text in second)
@@ -141,20 +144,6 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
             old, new = (", ".join((judges[name] or {}).get("served_by") or ()) for judges in (had, has))
             if old and new and old != new:
                 yield Change(f"model behind {name}", old, new)
-
-
-def _tokenizer_notes(changes: Sequence[Change]) -> Iterator[str]:
-    """Warn that metrics counted other words in each run."""
-    for change in changes:
-        tokenizers, others = ({*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after))
-        # A run that needed one more tokenizer has texts of one more script.
-        if change.what == "tokenizer" and not (tokenizers <= others or others <= tokenizers):
-            more = len(change.columns) - _MAX_NAMES
-            names = ", ".join(change.columns[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
-            yield (
-                f"{names}: the first run split the texts by the tokenizer {change.before}, the second one by "
-                f"{change.after}, so these values differ even for equal texts. Score both runs with the same tokenizer."
-            )
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from judge.commands.compare import changed_settings
 from judge.commands.public import public_api
-from judge.commands.validate import check_run
+from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, listed, one_line
 from judge.core.plugins import unknown_name_message
@@ -18,7 +18,7 @@ from judge.core.records import Column
 from judge.report.views.provenance import UNFINISHED
 from judge.results.comparison import Change
 from judge.results.history import History, HistoryRun, Series, Step
-from judge.results.result import Result, load
+from judge.results.result import Result
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.analyze import overall
 from judge.stats.power import ALPHA
@@ -99,9 +99,7 @@ def _load(runs: Sequence[Result | str | Path]) -> tuple[list[_Loaded], list[str]
     found, rankings = [], []
     for number, run in enumerate(runs, 1):
         folder = f"run {number}" if isinstance(run, Result) else str(run)
-        if not isinstance(run, Result):
-            check_run(Path(run))
-            run = load(run)
+        run = open_run(run)
         if run.rankings or run.table.has_pairs:
             rankings.append(folder)
             continue

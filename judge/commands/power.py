@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.commands.validate import check_run
+from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.results.planning import ColumnPower, PairPower, RunPower, SdPower
-from judge.results.result import load
 from judge.stats.power import MIN_ITEMS, detectable, needed, power_of
 
 
@@ -44,8 +43,7 @@ def run_power(
 
     Raises ConfigError for a ranking and for an unknown column or system, StorageError for a folder without a run.
     """
-    check_run(run)
-    result = load(run)
+    result = open_run(run)
     if where:
         result = result.where(**where)
     systems = None if pair is None else _parse_pair(pair, result.table.systems)

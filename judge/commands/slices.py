@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from judge.commands.public import public_api
-from judge.commands.validate import check_run
+from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.report.views.provenance import UNFINISHED
-from judge.results.result import Result, load
+from judge.results.result import Result
 from judge.results.slices import Slices
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.analyze import overall
@@ -40,9 +40,7 @@ def slices(
     Raises ConfigError for a ranking, a column that the data does not have, that differs between the texts of an item or
     has more than 50 values, and for an unknown column of scores; raises StorageError.
     """
-    if not isinstance(run, Result):
-        check_run(Path(run))
-        run = load(run)
+    run = open_run(run)
     if run.rankings or run.table.has_pairs:
         raise ConfigError("a ranking compares texts in pairs and has no means to slice")
     values = _value_of_item(run.table.samples, by)

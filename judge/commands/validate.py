@@ -169,11 +169,7 @@ def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
     named = [str(source) for source in results if not isinstance(source, Result)]
     if len(set(named)) < len(named):
         raise ConfigError("the same run is named twice")
-    runs = []
-    for source in results:
-        if not isinstance(source, Result):
-            check_run(Path(source))
-        runs.append(source if isinstance(source, Result) else load(Path(source)))
+    runs = list(map(open_run, results))
     for run in runs:
         if (run.rankings or run.table.has_pairs) and len(runs) > 1:
             raise ConfigError("a ranking cannot be compared with another run; validate it alone")
@@ -267,6 +263,14 @@ def _judges_on_shared_texts(
         else judge
         for run, judge in judged
     ], notes
+
+
+def open_run(run: Result | str | Path) -> Result:
+    """Return the result, or load that of the run in a folder. Raises ConfigError if no run is there, StorageError."""
+    if isinstance(run, Result):
+        return run
+    check_run(Path(run))
+    return load(run)
 
 
 def check_run(folder: Path) -> None:
