@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -33,25 +34,22 @@ def otel(table: Table, info: Mapping[str, Any]) -> str:
     """
     if "streamed" in info:
         raise ConfigError("this run did not hold its data: otel needs the value of every text")
-    spans = list(_spans(table, info))
-    chunks = [spans[at : at + _SPANS_PER_LINE] for at in range(0, len(spans), _SPANS_PER_LINE)]
-    return "".join(
-        json.dumps({"resourceSpans": [_resource(info, chunk)]}, ensure_ascii=False) + "\n" for chunk in chunks
-    )
-
-
-def _resource(info: Mapping[str, Any], spans: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "resource": {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})},
-        "scopeSpans": [{"scope": {"name": "judge", "version": __version__}, "spans": spans}],
-    }
+    spans, lines = list(_spans(table, info)), ""
+    resource = {"attributes": _attributes({"service.name": "judge", "judge.run.model": info.get("model")})}
+    for at in range(0, len(spans), _SPANS_PER_LINE):
+        scope = {"scope": {"name": "judge", "version": __version__}, "spans": spans[at : at + _SPANS_PER_LINE]}
+        request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
+        lines += json.dumps(request, ensure_ascii=False) + "\n"
+    return lines
 
 
 def _spans(table: Table, info: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     columns = {column.name: column for column in table.columns}
     samples = {sample.key: sample for sample in table.samples}
     run = json.dumps([info.get("started"), info.get("signatures"), info.get("data")])
-    began = _nanoseconds(str(info.get("started", "")))
+    began = 0
+    with suppress(ValueError):  # a result that no run made
+        began = int(datetime.fromisoformat(str(info.get("started", ""))).timestamp()) * 10**9
     ended = began + int(1e9 * (info.get("seconds") or 0))
     rows: dict[tuple[str, str], list[Score | Failure]] = {}
     for row in table.rows():
@@ -113,10 +111,3 @@ def _id(value: Any, digits: int) -> str:
     """Return a trace or span id as OTLP-JSON writes it, "" for anything else and for the invalid id of zeros."""
     text = str(value or "").lower().removeprefix("0x")
     return text if len(text) == digits and _ID.fullmatch(text) and text.strip("0") else ""
-
-
-def _nanoseconds(moment: str) -> int:
-    try:
-        return int(datetime.fromisoformat(moment).timestamp()) * 10**9
-    except ValueError:  # a result that no run made
-        return 0

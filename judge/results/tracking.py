@@ -50,7 +50,9 @@ class Outlets:
                 while chunk := dict(islice(values, _AT_ONCE)):
                     log(chunk)
             with TemporaryDirectory() as folder:
-                for path in _write_files(self, Path(folder)):
+                for name, format in _FILES.items():
+                    path = Path(folder) / name
+                    path.write_text(self.report(format, wide="streamed" not in self.info), encoding="utf-8")
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
     def log_to_wandb(self: Any, *, prefix: str = "") -> None:
@@ -109,13 +111,6 @@ class _Names:
             if self._names.setdefault(name, (system, column)) == (system, column):
                 return name
         raise AssertionError("more names than pairs")
-
-
-def _write_files(result: Any, folder: Path) -> Iterator[Path]:
-    for name, format in _FILES.items():
-        path = folder / name
-        path.write_text(result.report(format, wide="streamed" not in result.info), encoding="utf-8")
-        yield path
 
 
 def _package(name: str) -> Any:
