@@ -47,13 +47,8 @@ def read(entries: Sequence[Mapping[str, Any]], project: Project) -> None:
         for grader in mappings(entry["testing_criteria"], where) if "testing_criteria" in entry else [entry]:
             _read_grader(grader, project)
     if not project.rows:
-        project.change(
-            f"data: give your rows with --data FILE, or write them into data.jsonl, with {_columns(project)} in each"
-        )
-
-
-def _columns(project: Project) -> str:
-    return ", ".join(["output", *sorted(project.columns)])
+        columns = ", ".join(["output", *sorted(project.columns)])
+        project.change(f"data: give your rows with --data FILE, or write them into data.jsonl, with {columns} in each")
 
 
 def _read_grader(grader: Mapping[str, Any], project: Project) -> None:

@@ -73,7 +73,8 @@ def read(config: Mapping[str, Any], project: Project) -> None:
         for name, value in row.items():
             if isinstance(value, list | dict):
                 project.lack(f"test {item}: the variable {name} is not a text; each combination is a row of its own")
-        project.rows.append({"item": item, **{name: _plain(value) for name, value in row.items()}})
+        plain = {name: v if isinstance(v, str | int | float | None) else str(v) for name, v in row.items()}
+        project.rows.append({"item": item, **plain})
     _add_systems(config, project)
     for assertion in _assertions(default.get("assert"), "defaultTest", project):
         _add(assertion, None, project)
@@ -85,10 +86,6 @@ def read(config: Mapping[str, Any], project: Project) -> None:
         project.lack(key)
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else str(value)
-
-
 def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
     """Return the tests, those of a file as well."""
     tests: list[dict[str, Any]] = []
@@ -98,7 +95,10 @@ def _tests(value: Any, project: Project) -> list[dict[str, Any]]:
             continue
         path = _path(entry, project)
         if path.suffix in (".yaml", ".yml"):
-            tests += mappings(_yaml(path), str(path))
+            try:
+                tests += mappings(yaml_lines.values(_text(path)), str(path))
+            except yaml_lines.Malformed as error:
+                raise ConfigError(f"{path}: {error}") from None
             continue
         for row in read_rows(path):
             if expected := [name for name in row if name.startswith("__")]:
@@ -124,13 +124,6 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {getattr(error, 'strerror', '') or error}") from error
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml_lines.values(_text(path))
-    except yaml_lines.Malformed as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def _add_systems(config: Mapping[str, Any], project: Project) -> None:
