@@ -24,7 +24,7 @@ from judge.commands.cost_estimate import count_requests
 from judge.commands.evaluate import reject_unsupported
 from judge.commands.judge_models import HEURISTIC
 from judge.commands.judge_run import require_all_recorded
-from judge.commands.pick_examples import choose_examples
+from judge.commands.pick_examples import choose_examples, rated_texts
 from judge.commands.pipeline import Display, ask_model, run_pipeline
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
 from judge.commands.revisions import (
@@ -42,7 +42,6 @@ from judge.core.errors import ConfigError, CriterionError, DataError, ParseError
 from judge.core.files import store
 from judge.core.format import dollars, plural
 from judge.core.messages import option
-from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Usage, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
@@ -159,11 +158,7 @@ def _rated_texts(
     sheet, _ = human_ratings.read(config.model_copy(update={"criteria": (rating,)}), rows, rated=False)
     joined, _, notes = human_ratings.join(config, rows, None, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
-    human_ratings.check_rated(usable, rating)
-    rated = [sample for sample in usable if rating in sample.human]
-    if not rated:
-        known = list(dict.fromkeys(name for sample in usable for name in sample.human))
-        raise DataError(f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}")
+    rated = rated_texts(usable, rating, sheet=True)
     comments: dict[tuple[str, str], list[str]] = {}
     for each in sheet.single:
         if each.criterion in (rating, base_name(rating)) and each.comment.strip():
@@ -345,16 +340,14 @@ async def _revise(plan: ImprovementPlan, steps: _Steps, present: Result) -> tupl
 
 
 def _examples(plan: ImprovementPlan) -> list[tuple[Sample, dict[str, Any]]]:
+    criterion = plan.wording.criterion
+    unchanged = Revision(criterion.question or criterion.title)
     try:
-        picked = choose_examples(plan.training, plan.rating, plan.wording.criterion, _EXAMPLES, plan.config.seed)
-        revised(plan.wording, _unchanged(plan.wording), [entry for _, entry in picked], plan.seen)
+        picked = choose_examples(plan.training, plan.rating, criterion, _EXAMPLES, plan.config.seed)
+        revised(plan.wording, unchanged, [entry for _, entry in picked], plan.seen)
     except (DataError, CriterionError):  # no rating is a level of the scale, or the prompt shows no examples
         return []
     return picked
-
-
-def _unchanged(wording: Wording) -> Revision:
-    return Revision(wording.criterion.question or wording.criterion.title)
 
 
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:

@@ -76,7 +76,7 @@ def pick_examples(
     if criterion.pairwise:
         raise CriterionError(f"{path}: examples are for {command('run')}; this criterion compares two texts")
     rows = samples.load(data, mapping=config.map, systems=config.output_columns, where=config.where)
-    rated = _rated(rows, human or criterion.name)
+    rated = rated_texts(rows, human or criterion.name, sheet=False)
     shown = source and criteria.reads(criterion, "source")
     candidates, left_out = _candidates(rated, human or criterion.name, criterion.scale.asked, shown=shown)
     picked, by_label = _choose(candidates, criterion.scale.asked, count, config.seed)
@@ -120,8 +120,9 @@ def _choose(
     return _diverse({label: by_label[label][:_MOST] for label in numbers}, numbers), by_label
 
 
-def _rated(rows: Sequence[Sample], rating: str) -> list[Sample]:
-    check_rated(rows, rating, sheet=False)
+def rated_texts(rows: Sequence[Sample], rating: str, *, sheet: bool) -> list[Sample]:
+    """Return the rated texts; `sheet` is that of `check_rated`. Raises DataError if there are none."""
+    check_rated(rows, rating, sheet=sheet)
     if rated := [sample for sample in rows if rating in sample.human]:
         return rated
     known = list(dict.fromkeys(name for sample in rows for name in sample.human))
@@ -139,7 +140,8 @@ def _candidates(
         if problem:
             left_out[problem] += 1
         else:
-            level = sample, label, _unanimous(sample, rating, scale.value(label))
+            value, votes = scale.value(label), (*sample.ratings.get(rating, ()), sample.human[rating])
+            level = sample, label, all(vote in (None, value) for vote in votes)
             equal.setdefault(seen_digest(sample.source, sample.output), []).append(level)
     kept = []
     for group in equal.values():
@@ -182,10 +184,6 @@ def _level(sample: Sample, rating: str, scale: Scale) -> tuple[str, str]:
     return scale.labels[scale.values.index(nearest)], ""
 
 
-def _unanimous(sample: Sample, rating: str, value: float) -> bool:
-    return all(vote in (None, value) for vote in (*sample.ratings.get(rating, ()), sample.human[rating]))
-
-
 def _length(sample: Sample, *, shown: bool) -> int:
     """Return the characters of a text, with its source if the judge is shown that."""
     return len(sample.output) + (len(sample.source or "") if shown else 0)
@@ -213,7 +211,8 @@ def _diverse(by_label: Mapping[str, Sequence[_Candidate]], numbers: Mapping[str,
 
     A text of a lower tier comes first, then one of an item that has no example, then the one farthest from all chosen.
     """
-    grams = {id(c): _grams(c.sample.output) for group in by_label.values() for c in group}
+    tokens = {id(c): text.tokens(c.sample.output) for group in by_label.values() for c in group}
+    grams = {key: frozenset[Any]([*words, *ngrams(words, 2)]) for key, words in tokens.items()}
     nearest = dict.fromkeys(grams, 0.0)  # the highest similarity to a chosen text
     left = {label: list(group) for label, group in by_label.items()}
     picked: list[_Candidate] = []
@@ -225,18 +224,10 @@ def _diverse(by_label: Mapping[str, Sequence[_Candidate]], numbers: Mapping[str,
             picked.append(best)
             items.add(best.sample.item)
             for other in (c for group in left.values() for c in group):
-                nearest[id(other)] = max(nearest[id(other)], _similarity(grams[id(best)], grams[id(other)]))
+                chosen, theirs = grams[id(best)], grams[id(other)]
+                jaccard = len(chosen & theirs) / max(1, len(chosen | theirs))
+                nearest[id(other)] = max(nearest[id(other)], jaccard)
     return picked
-
-
-def _grams(output: str) -> frozenset[Any]:
-    tokens = text.tokens(output)
-    return frozenset([*tokens, *ngrams(tokens, 2)])
-
-
-def _similarity(one: frozenset[Any], other: frozenset[Any]) -> float:
-    """Return the Jaccard similarity, 0 to 1."""
-    return len(one & other) / max(1, len(one | other))
 
 
 def _entry(candidate: _Candidate, *, shown: bool) -> dict[str, Any]:
