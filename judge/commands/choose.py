@@ -187,7 +187,16 @@ def _choose(
         selection = select(values, ratings, level, failed=np.isnan(values) & ~np.isnan(ratings), bootstrap=bootstrap)
     except DataError as error:
         return Choice(name, level, len(texts), lacking=str(error))
-    candidates = _on_front([_candidate(*pair, selection, texts) for pair in enumerate(used)])
+    candidates = _on_front(
+        [
+            Candidate(
+                entrant.column.name, entrant.kind, entrant.members, selection.values[place], selection.shares[place],
+                selection.differences[place], entrant.price, entrant.seconds, len(texts),
+                sum(sample.key not in entrant.column.values for sample in texts),
+            )
+            for place, entrant in enumerate(used)
+        ]
+    )  # fmt: skip
     return Choice(
         name,
         level,
@@ -200,21 +209,6 @@ def _choose(
         _recommended(candidates, selection),
         "" if selection.runner_up is None else candidates[selection.runner_up].name,
         selection.more_items,
-    )
-
-
-def _candidate(place: int, entrant: _Entrant, selection: Selection, texts: Sequence[Sample]) -> Candidate:
-    return Candidate(
-        entrant.column.name,
-        entrant.kind,
-        entrant.members,
-        selection.values[place],
-        selection.shares[place],
-        selection.differences[place],
-        entrant.price,
-        entrant.seconds,
-        len(texts),
-        sum(sample.key not in entrant.column.values for sample in texts),
     )
 
 

@@ -195,7 +195,12 @@ class _Writer:
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
         n = self._spec.generations
         asked = [_generation(item, number, n) for item in self._items for number in range(1, n + 1)]
-        texts = [_sample(self._name, item, reply) for item, reply in zip(asked, replies, strict=True)]
+        texts = [
+            Failure(item.item, self._name, "", UNWRITTEN, reply.error, reply.message)
+            if isinstance(reply, ModelError)
+            else replace(item, system=self._name, output=reply)
+            for item, reply in zip(asked, replies, strict=True)
+        ]
         return [texts[place : place + n] for place in range(0, len(texts), n)]
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
@@ -364,12 +369,6 @@ def _without_output(data: Any) -> Iterator[RawRow | Sample]:
 
 def _generation(item: Sample, number: int, of: int) -> Sample:
     return item if of == 1 else replace(item, item=f"{item.item} ({number})", cluster=item.item)
-
-
-def _sample(system: str, item: Sample, reply: str | ModelError) -> Sample | Failure:
-    if isinstance(reply, ModelError):
-        return Failure(item.item, system, "", UNWRITTEN, reply.error, reply.message)
-    return replace(item, system=system, output=reply)
 
 
 def _from_file(name: str, path: Path, items: Sequence[Sample], config: RunConfig) -> Iterator[list[Sample | Failure]]:

@@ -514,15 +514,6 @@ def check_output_dir(out: Path | None) -> None:
         raise StorageError(f"{option('out', str(out))}: holds a report that is not from judge; name another folder")
 
 
-def _load_criterion(name: str, config: RunConfig, language: str) -> Criterion:
-    try:
-        return criteria_module.load(name, language=language, pairwise=isinstance(config, RankConfig))
-    except CriterionError as error:
-        if keys_of(name) is None:
-            raise
-        raise CriterionError(f"{config.criteria_at}{error}") from error
-
-
 def _load_criteria(
     config: RunConfig,
     rows: Sequence[Sample],
@@ -536,7 +527,12 @@ def _load_criteria(
         if name in loaded_criteria:
             criterion = criteria_module.in_language(loaded_criteria[name], language)
         else:
-            criterion = _load_criterion(name, config, language)
+            try:
+                criterion = criteria_module.load(name, language=language, pairwise=isinstance(config, RankConfig))
+            except CriterionError as error:
+                if keys_of(name) is None:
+                    raise
+                raise CriterionError(f"{config.criteria_at}{error}") from error
         chosen.append(configured(criterion, config))
         texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
         criteria_module.check_samples(chosen[-1], [s for s in rows if texts is None or s.key in texts])

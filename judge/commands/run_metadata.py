@@ -198,10 +198,9 @@ def metadata_factory(
         budget = {}
         if (limit := ledger.budget) is not None:
             budget = {"budget": {"amount": limit.amount, "unit": limit.unit, "spent": ledger.spent}}
-        unused = _unused_rules(prepared, progress) if status == "complete" else []
         return fixed | {
             "status": status,
-            "notes": [*prepared.notes, *_remarks(prepared, progress), *unused],
+            "notes": [*prepared.notes, *_remarks(prepared, progress, complete=status == "complete")],
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
             "served_by": sorted({served for info in infos for served in info["served_by"]}),
@@ -234,8 +233,11 @@ def _commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
-    """Return what engines remark, which criteria were asked no more, and how many stored replies failed again."""
+def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
+    """Return what engines remark, which criteria were asked no more, and how many stored replies failed again.
+
+    Of a `complete` run over all its texts, also the rules of scripted judges that answered none of its prompts.
+    """
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
         provider, wanted = prepared.judges[judge], prepared.plans[judge].draws
@@ -256,6 +258,13 @@ def _remarks(prepared: PreparedRun, progress: Progress) -> list[str]:
             f"{plural(number, 'value')} {FAILED_AGAIN}: the cached replies have no score. "
             f"{option('retry_failed', True)} asks the judge again."
         )
+    config = prepared.config
+    partly = prepared.wanted_texts or config.where or config.limit or config.until_decided
+    for name, provider in prepared.judges.items() if complete and not partly and config.engine == "local" else ():
+        if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached and provider.unused:
+            (rule, cause), *others = provider.unused.items()
+            more = f" {plural(len(others), 'other rule')} {'is' if len(others) == 1 else 'are'} not used either."
+            remarks.append(f"{name}: rule {rule} is not used: {cause}.{more if others else ''}")
     return remarks
 
 
@@ -273,20 +282,6 @@ def reasoning_note(judge: str, provider: Provider, drawn: int, wanted: int, usag
         before, after = (each.prompt_tokens + each.completion_tokens for each in (usage, more))
         note += f" {wanted} would take about {after:,} tokens{money} instead of {before:,}."
     return f"{note} {option('draws', wanted)} draws them."
-
-
-def _unused_rules(prepared: PreparedRun, progress: Progress) -> list[str]:
-    """Name the rules of scripted judges that answered none of the prompts of a run over all its texts."""
-    config = prepared.config
-    if prepared.wanted_texts or config.where or config.limit or config.until_decided or config.engine != "local":
-        return []
-    notes = []
-    for name, provider in prepared.judges.items():
-        if isinstance(provider, ScriptedProvider) and not progress.judges[name].cached and provider.unused:
-            (number, cause), *others = provider.unused.items()
-            more = f" {plural(len(others), 'other rule')} {'is' if len(others) == 1 else 'are'} not used either."
-            notes.append(f"{name}: rule {number} is not used: {cause}.{more if others else ''}")
-    return notes
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:

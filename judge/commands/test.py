@@ -435,9 +435,16 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     if edited:
         notes.append(f"{plural(len(edited), 'case')} of {edited[0].kind} not judged: all the texts were edited.")
     if result is not None and not baseline.is_empty:
-        comparison, changes, new = _compare(suite, baseline, before, result, seed)
-        verdicts += changes
-        notes += new
+        has, had = columns(result), columns(baseline.edited or before or result)
+        if had.keys() & has.keys() and before is not None:  # the unchanged texts
+            comparison = compare(before, result, seed=seed)
+            changed = baseline.changed
+            verdicts += compare_with_baseline(suite, result, before, comparison.runs, changed=changed, seed=seed)
+        if had.keys() & has.keys() and baseline.edited is not None:  # the systems whose texts changed
+            comparison = compare(baseline.edited, result, seed=seed)
+            verdicts += compare_changed_texts(suite, result, comparison.runs)
+        if new := ", ".join(one_line(name) for name in has if name not in had):
+            notes.append(f"New, and not in the baseline: {new}.")
     if baseline.keep is not None and scored is not None:
         drifting = {case.name for case in cases if case.needs_baseline}
         settled = [v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts]
@@ -459,27 +466,6 @@ def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
     texts = prepared.suite_texts.about[case.name]
     return [text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)]
-
-
-def _compare(
-    suite: Suite, baseline: Baseline, before: Result | None, result: Result, seed: int
-) -> tuple[RunComparison | None, list[Verdict], list[str]]:
-    """Compare a run with its baseline: unchanged texts (`before`), and the systems whose texts changed.
-
-    Return the comparison of most texts, verdicts and notes.
-    """
-    has, had = columns(result), columns(baseline.edited or before or result)
-    new = ", ".join(one_line(name) for name in has if name not in had)
-    comparison, verdicts = None, list[Verdict]()
-    if had.keys() & has.keys():
-        if before is not None:
-            comparison = compare(before, result, seed=seed)
-            changed = baseline.changed
-            verdicts += compare_with_baseline(suite, result, before, comparison.runs, changed=changed, seed=seed)
-        if baseline.edited is not None:
-            comparison = compare(baseline.edited, result, seed=seed)
-            verdicts += compare_changed_texts(suite, result, comparison.runs)
-    return comparison, verdicts, [f"New, and not in the baseline: {new}."] if new else []
 
 
 def _update_baseline(
