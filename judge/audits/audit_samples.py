@@ -96,36 +96,29 @@ def perturb(
     for change in damages:
         variants = (name for name in scales if name.startswith(f"{change.criterion}_"))
         damaged[change.name] = change.criterion if change.criterion in scales else next(variants, change.criterion)
-    texts = AuditSamples(
+    attacks = ATTACKS if "injection" in probes else ()
+    # Each attack asks for the top of a scale, so there is one for each scale.
+    by_scale: dict[Scale, list[str]] = {}
+    for criterion, scale in scales.items():
+        by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)
+    names: dict[str, str] = {}
+    texts_by_criterion = {criterion: {s.key for s in base} for criterion in scales}
+    for number, (scale, criteria) in enumerate(by_scale.items(), 1):
+        for attack in attacks:
+            name = attack if number == 1 else f"{attack} ({number})"
+            names[name] = attack
+            attacked = [replace(inject(s, attack, scale, language), system=name) for s in originals]
+            base += attacked
+            for criterion in criteria:
+                texts_by_criterion[criterion] |= {s.key for s in attacked}
+    several = bool(attacks) and len(by_scale) > 1
+    return AuditSamples(
         originals,
         others if "bias" in probes else (),
         tuple(base),
         damaged,
         tuple(change.name for change in neutral),
-        ATTACKS if "injection" in probes else (),
-    )
-    return _with_attacks(texts, scales, language) if texts.attacks else texts
-
-
-def _with_attacks(base: AuditSamples, scales: Mapping[str, Scale | None], language: str) -> AuditSamples:
-    """Add the attacked texts: each attack asks for the top of a scale, so there is one for each scale."""
-    by_scale: dict[Scale, list[str]] = {}
-    for criterion, scale in scales.items():
-        by_scale.setdefault(scale or _DEFAULT_SCALE, []).append(criterion)
-    changed_texts, names = list(base.changed), dict[str, str]()
-    texts_by_criterion = {criterion: {s.key for s in base.changed} for criterion in scales}
-    for number, (scale, criteria) in enumerate(by_scale.items(), 1):
-        for attack in ATTACKS:
-            name = attack if number == 1 else f"{attack} ({number})"
-            names[name] = attack
-            attacked = [replace(inject(s, attack, scale, language), system=name) for s in base.originals]
-            changed_texts += attacked
-            for criterion in criteria:
-                texts_by_criterion[criterion] |= {s.key for s in attacked}
-    several = len(by_scale) > 1
-    return replace(
-        base,
-        changed=tuple(changed_texts),
-        names=names if several else {},
-        wanted=texts_by_criterion if several else None,
+        attacks,
+        names if several else {},
+        texts_by_criterion if several else None,
     )

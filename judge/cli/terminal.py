@@ -114,11 +114,6 @@ def no_ansi() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
-def use_color() -> bool:
-    """Whether standard output may have colours and bold text."""
-    return sys.stdout.isatty() and not no_ansi()
-
-
 def print_untrusted(text: str, format: str = "") -> None:
     """Print text that may come from others; on a terminal, control characters are escaped.
 
@@ -157,7 +152,8 @@ def print_report(
         page = folder / "report.html"
         footer = (" · ".join(filter(None, (first, str(page) if page.exists() else ""))), *lines)
         document = replace(document, next=commands, footer=footer)
-    text = plugins.write(document, format, full=full, wide=wide, colour=output is None and use_color())
+    colour = output is None and sys.stdout.isatty() and not no_ansi()
+    text = plugins.write(document, format, full=full, wide=wide, colour=colour)
     if output is not None:
         write("--output", output, text)
         typer.echo(str(output))

@@ -27,7 +27,7 @@ from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
 from judge.criteria.prompt_file import PromptFile
 from judge.data import samples
-from judge.data.rows import RawRow, rows
+from judge.data.rows import rows
 from judge.execution.budget import BudgetLedger, estimate_tokens
 from judge.execution.engines import create_engine
 from judge.execution.metric_client import MetricClient, MetricReply, read_reply, to_request
@@ -355,16 +355,13 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
     mapping = {name: column for name, column in config.map.items() if name not in ("output", "system")}
-    return samples.load(_without_output(data), mapping=mapping, where=config.where)[: config.limit]
-
-
-def _without_output(data: Any) -> Iterator[RawRow | Sample]:
-    for row in rows(data):
-        if isinstance(row, Sample):
-            yield replace(row, system="", output="")
-        else:
-            cells = {name: cell for name, cell in row.cells.items() if name != "system"}
-            yield row._replace(cells={**cells, "output": ""})
+    blank = (
+        replace(row, system="", output="")
+        if isinstance(row, Sample)
+        else row._replace(cells={name: cell for name, cell in row.cells.items() if name != "system"} | {"output": ""})
+        for row in rows(data)
+    )
+    return samples.load(blank, mapping=mapping, where=config.where)[: config.limit]
 
 
 def _generation(item: Sample, number: int, of: int) -> Sample:

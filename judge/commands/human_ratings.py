@@ -24,13 +24,22 @@ _NAMED = 4
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
     """Return the ratings of the plan's file, if it names one, and the plan. Raises DataError.
 
-    With `rated`, the plan lacks the default criteria that nobody rated.
+    With `rated`, the plan lacks the default criteria that nobody rated, and people must have rated a criterion.
     """
     sheet = Ratings()
     if config.ratings is not None:
         criteria = [name_of(entry) for entry in config.criteria]
         sheet = read_sheet(config.ratings, rows, criteria, config.map)
-    return sheet, _rated_only(config, rows, sheet) if rated else config
+    if rated:
+        ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
+        names = list(map(name_of, config.criteria))
+        if not ratings:
+            check_rated(rows, names[0] if names else "")
+        if problem := unknown_criteria(ratings, names, config.ratings):
+            raise DataError(problem)
+        if "criteria" not in config.model_fields_set:
+            config = config.model_copy(update={"criteria": tuple(n for n in config.criteria if n in ratings)})
+    return sheet, config
 
 
 def read_sheet(
@@ -143,19 +152,6 @@ def check_rated(rows: Sequence[Sample], criterion: str, *, sheet: bool = True) -
             f"no text has a human rating: {file}their column with {option('map', {f'human.{criterion}': 'COLUMN'})}, "
             f'or write "human": {{"{criterion}": 4}} into each row (with several raters: [4, 5, 3])'
         )
-
-
-def _rated_only(config: RunConfig, rows: Sequence[Sample], sheet: Ratings) -> RunConfig:
-    """Leave out default criteria that nobody rated. Raises DataError if people rated nothing, or no criterion."""
-    ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
-    names = list(map(name_of, config.criteria))
-    if not ratings:
-        check_rated(rows, names[0] if names else "")
-    if problem := unknown_criteria(ratings, names, config.ratings):
-        raise DataError(problem)
-    if "criteria" in config.model_fields_set:
-        return config
-    return config.model_copy(update={"criteria": tuple(name for name in config.criteria if name in ratings)})
 
 
 def check(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool, alone: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
@@ -314,7 +314,13 @@ async def _revise(plan: ImprovementPlan, steps: _Steps, present: Result) -> tupl
     prompts = writing_prompts(wording, cases, plan.revisions)
     writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
     replies = await steps.write(writing, prompts)
-    examples = [] if criterion.examples else _examples(plan)
+    examples: list[tuple[Sample, dict[str, Any]]] = []
+    if not criterion.examples:
+        unchanged = Revision(criterion.question or criterion.title)
+        with suppress(DataError, CriterionError):  # no rating is a level of the scale, or the prompt shows no examples
+            chosen = choose_examples(plan.training, plan.rating, criterion, _EXAMPLES, plan.config.seed)
+            revised(wording, unchanged, [entry for _, entry in chosen], plan.seen)
+            examples = chosen
     shown = [part for sample in plan.training for part in (sample.output, sample.source or "")]
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
@@ -337,17 +343,6 @@ async def _revise(plan: ImprovementPlan, steps: _Steps, present: Result) -> tupl
             trial = replace(trial, skipped=str(error))
         trials.append(trial)
     return candidates, tuple(trials)
-
-
-def _examples(plan: ImprovementPlan) -> list[tuple[Sample, dict[str, Any]]]:
-    criterion = plan.wording.criterion
-    unchanged = Revision(criterion.question or criterion.title)
-    try:
-        picked = choose_examples(plan.training, plan.rating, criterion, _EXAMPLES, plan.config.seed)
-        revised(plan.wording, unchanged, [entry for _, entry in picked], plan.seen)
-    except (DataError, CriterionError):  # no rating is a level of the scale, or the prompt shows no examples
-        return []
-    return picked
 
 
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:

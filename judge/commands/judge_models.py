@@ -139,7 +139,19 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     else:
         if len(named) < len(judges):
             raise ConfigError(f"{option('replay')} replaces models given by name; leave out the provider object")
-        providers = _open_replay(config, config.replay, named)
+        whole = [judge.name for judge in named]
+        # a scripted model is recorded by the name of its file
+        recorded = [
+            Path(name).name if vendor == "scripted" else name
+            for vendor, name in (_provider_of(config.of_judge(judge), judge) for judge in named)
+        ]
+        try:
+            providers = replayed(config.replay, recorded)
+        except ConfigError:
+            if recorded == whole:
+                raise
+            # recorded from a gateway, where the vendor is part of the name
+            providers = replayed(config.replay, whole)
     opened = [
         OpenedJudge(provider, config.of_judge(judge), judge.label)
         if isinstance(judge, Judge)
@@ -155,23 +167,6 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
             "ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
-
-
-def _open_replay(config: RunConfig, path: Path, judges: Sequence[Judge]) -> Sequence[Provider]:
-    """Open a recording in place of these judges, or of all that it has."""
-    whole = [judge.name for judge in judges]
-    # a scripted model is recorded by the name of its file
-    names = [
-        Path(name).name if vendor == "scripted" else name
-        for vendor, name in (_provider_of(config.of_judge(judge), judge) for judge in judges)
-    ]
-    try:
-        return replayed(path, names)
-    except ConfigError:
-        if names == whole:
-            raise
-        # recorded from a gateway, where the vendor is part of the name
-        return replayed(path, whole)
 
 
 def _names(judges: Sequence[OpenedJudge]) -> list[str]:

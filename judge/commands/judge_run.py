@@ -390,19 +390,14 @@ async def run_judges(
                 runs[name] = _run(
                     batch, name, remaining, retriers[name], engine, cache=cache, emit=keep, flush=flush, traits=traits
                 )
-            await _run_all(runs)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for name, judge_run in runs.items():
+                        group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
             if progress.stopping:
                 break
-
-
-async def _run_all(runs: Mapping[str, JudgeRun]) -> None:
-    """Run the judges concurrently. Raise the first error."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for name, judge_run in runs.items():
-                group.create_task(_naming_judge(name, judge_run) if len(runs) > 1 else judge_run())
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
 
 
 async def _naming_judge(judge: str, run: JudgeRun) -> None:

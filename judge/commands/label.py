@@ -239,8 +239,10 @@ class Labelling:
         try:
             with self.lock, locked(self.output) as file:
                 size = os.fstat(file.fileno()).st_size
-                if size and not _ends_line(self.output):  # edited by hand
-                    data = b"\n" + data
+                if size:
+                    with self.output.open("rb") as earlier:
+                        earlier.seek(-1, os.SEEK_END)
+                        data = data if earlier.read(1) == b"\n" else b"\n" + data  # edited by hand
                 if file.write(data) != len(data):
                     os.ftruncate(file.fileno(), size)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -383,12 +385,6 @@ def _number(criterion: Criterion, label: str) -> float | str:
         return label
     value = criterion.scale.value(label)
     return int(value) if value.is_integer() else value
-
-
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
 
 
 def _json(row: Mapping[str, Any]) -> str:

@@ -141,11 +141,21 @@ def load_rated(
 ) -> RatedRuns:
     """Load runs to compare with people, on the texts that `where` selects and with the ratings of a file.
 
-    Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared, StorageError.
+    Raises ConfigError for a folder without a scored run and for one named twice, DataError if no text was rated or
+    shared, StorageError.
     """
     result = results[0]
     joined = isinstance(result, Result) and ratings is not None and _plan(result).get("ratings") == str(ratings)
-    runs, sheet, sheet_notes = _with_ratings(_load_runs(results), Path(ratings) if ratings else None, joined)
+    named = [str(source) for source in results if not isinstance(source, Result)]
+    if len(set(named)) < len(named):
+        raise ConfigError("the same run is named twice")
+    loaded = list(map(open_run, results))
+    for run in loaded:
+        if (run.rankings or run.table.has_pairs) and len(loaded) > 1:
+            raise ConfigError("a ranking cannot be compared with another run; validate it alone")
+        if "streamed" in run.info:
+            raise ConfigError("this run streamed its data and has no judge: validate a run with one")
+    runs, sheet, sheet_notes = _with_ratings(loaded, Path(ratings) if ratings else None, joined)
     first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
     if first.rankings:
         return RatedRuns("", (first,), (), (), tuple(sheet_notes), sheet)
@@ -162,20 +172,6 @@ def load_rated(
         (*sheet_notes, *left_out),
         sheet,
     )
-
-
-def _load_runs(results: Sequence[Result | str | Path]) -> list[Result]:
-    """Load the runs that are named by their folder. Raises ConfigError for one named twice or without scores."""
-    named = [str(source) for source in results if not isinstance(source, Result)]
-    if len(set(named)) < len(named):
-        raise ConfigError("the same run is named twice")
-    runs = list(map(open_run, results))
-    for run in runs:
-        if (run.rankings or run.table.has_pairs) and len(runs) > 1:
-            raise ConfigError("a ranking cannot be compared with another run; validate it alone")
-        if "streamed" in run.info:
-            raise ConfigError("this run streamed its data and has no judge: validate a run with one")
-    return runs
 
 
 def _plan(result: Result) -> Mapping[str, Any]:
