@@ -60,10 +60,9 @@ def format_option(*formats: str, more: str = "", open_ended: bool = False) -> An
     """
 
     def check(format: str) -> str:
-        from judge.core.plugins import unknown_name_message
+        from judge.core.plugins import require_known
 
-        if format not in formats:
-            raise ConfigError(unknown_name_message("format", format, list(formats)))
+        require_known("format", [format], formats)
         return format
 
     text = f"{', '.join(formats[:-1])} or {formats[-1]}{more} (default: {formats[0]})."

@@ -90,12 +90,11 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
 
 def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
     """Return the file of each `--export FORMAT=FILE`. Raises as `check_outputs` does, and for an unknown format."""
-    from judge.core.plugins import unknown_name_message
+    from judge.core.plugins import require_known
 
     files: dict[str, Path] = {}
     for format, sign, name in (export.partition("=") for export in exports or ()):
-        if format != "otel":
-            raise ConfigError(f"--export: {unknown_name_message('format', format, ['otel'])}")
+        require_known("format", [format], ["otel"], "--export")
         if not (sign and name):
             raise ConfigError("--export otel: write otel=FILE")
         files[format] = Path(name)

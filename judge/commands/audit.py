@@ -24,7 +24,7 @@ from judge.config import RankConfig, RunConfig, script_of, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import store
 from judge.core.format import dollars, duration, plural
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample, Usage
 from judge.core.request_options import Judge
 from judge.data import ledger
@@ -126,9 +126,7 @@ def plan_audit(
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
     names = split(probes) if isinstance(probes, str) else list(probes)
-    for name in names:
-        if name not in PROBES:
-            raise ConfigError(f"--probes: {unknown_name_message('probe', name, list(PROBES))}")
+    require_known("probe", names, PROBES, "--probes")
     if not names:
         raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
     chosen_probes = tuple(name for name in PROBES if name in names)

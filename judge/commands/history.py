@@ -13,7 +13,7 @@ from judge.commands.public import public_api
 from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, listed, one_line
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known
 from judge.core.records import Column
 from judge.report.views.provenance import UNFINISHED
 from judge.results.comparison import Change
@@ -129,9 +129,7 @@ def _columns(results: Sequence[Result], names: Sequence[str]) -> dict[str, Colum
         weighted = overall(result.table)
         known |= {weighted.summary.column.name: weighted.summary.column} if weighted else {}
         known |= {column.name: column for column in result.table.columns}
-    for name in names:
-        if name not in known:
-            raise ConfigError(unknown_name_message("column", name, list(known)))
+    require_known("column", names, known)
     if names:
         return {name: known[name] for name in names}
     shown = {name: c for name, c in known.items() if c.kind == "criterion" and not c.judge}

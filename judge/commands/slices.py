@@ -12,7 +12,7 @@ from judge.commands.public import public_api
 from judge.commands.validate import open_run
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known
 from judge.core.records import Sample
 from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result
@@ -47,9 +47,7 @@ def slices(
     weighted = overall(run.table)
     tables = {column.name: (column, run.table) for column in run.table.ranked_columns}
     tables |= {weighted.summary.column.name: (weighted.summary.column, weighted.table)} if weighted else {}
-    for name in columns:
-        if name not in tables:
-            raise ConfigError(unknown_name_message("column", name, list(tables)))
+    require_known("column", columns, tables)
     chosen = list(columns) or [
         name for name, (column, _) in tables.items() if column.kind == "criterion" and not column.judge
     ]
@@ -88,8 +86,7 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     known = dict.fromkeys(name for sample in samples for name in sample.extra)
     if not known:
         raise ConfigError(f"unknown column of the data {by!r}: the data have no columns beside those that judge reads")
-    if by not in known:
-        raise ConfigError(unknown_name_message("column of the data", by, list(known)))
+    require_known("column of the data", [by], known)
     values: dict[str, str] = {}
     for sample in samples:
         value = sample.extra.get(by)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from judge.core.errors import ConfigError, DataError
+from judge.core.errors import DataError
 from judge.core.format import one_line
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known
 from judge.data.rows import parsed
 
 TOLERANCE = 1e-4
@@ -31,8 +31,7 @@ def vector_lines(**chosen: Sequence[str]) -> dict[str, Vector]:
     vectors: dict[str, Vector] = {line: json.loads(line) for line in text.rstrip("\n").split("\n")}
     for field, values in chosen.items():
         known = list(dict.fromkeys(vector[field] for vector in vectors.values()))
-        if unknown := [value for value in values if value not in known]:
-            raise ConfigError(f"--{field}: {unknown_name_message(field, unknown[0], known)}")
+        require_known(field, values, known, f"--{field}")
         vectors = {line: vector for line, vector in vectors.items() if vector[field] in (values or known)}
     return vectors
 

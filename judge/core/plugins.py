@@ -7,6 +7,7 @@ An entry is `module:attribute`, imported only when asked for. Other packages add
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any, Literal
@@ -168,6 +169,13 @@ class Reported:
     def _repr_html_(self) -> str:
         """Return the finding and the summary for a notebook."""
         return fragment(self)
+
+
+def require_known(noun: str, names: Iterable[str], known: Collection[str], flag: str = "") -> None:
+    """Raise ConfigError, after the `flag` if there is one, for the first of the names that is not known."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{flag}{': ' * bool(flag)}{unknown_name_message(noun, name, list(known))}")
 
 
 def unknown_name_message(noun: str, name: str, known: list[str]) -> str:

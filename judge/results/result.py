@@ -185,8 +185,7 @@ class Result(Outlets):
             ("column", columns, list(self._tested_columns)),
             ("system", pair or (), list(self.table.systems)),
         ):
-            if lacking := [name for name in names if name not in known]:
-                raise ConfigError(plugins.unknown_name_message(kind, lacking[0], known))
+            plugins.require_known(kind, names, known)
         chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
         against = (self.info.get("plan") or {}).get("against") or ""
         return tuple(scatter for table, column in chosen for scatter in scatters(table, [column], pair, against))
@@ -240,8 +239,7 @@ class Result(Outlets):
         self._check_text_scores()
         if column:
             known = {ranked.name: ranked for ranked in self.table.ranked_columns}
-            if column not in known:
-                raise ConfigError(plugins.unknown_name_message("column", column, list(known)))
+            plugins.require_known("column", [column], known)
             scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
             lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
         else:
