@@ -214,32 +214,28 @@ def _choose(
 
 def _on_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Mark those for which no candidate agrees better at no higher price, or as well at a lower one."""
-    known = [(c.price, -c.value) for c in candidates if c.price is not None and c.value is not None]
-
-    def front(c: Candidate) -> bool:
-        if c.price is None or c.value is None:
-            return False
-        own = (c.price, -c.value)
-        return not any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in known)
-
-    return [replace(candidate, front=front(candidate)) for candidate in candidates]
+    places = [None if c.price is None or c.value is None else (c.price, -c.value) for c in candidates]
+    known = [place for place in places if place]
+    return [
+        replace(c, front=own is not None and not any(p != own and p[0] <= own[0] and p[1] <= own[1] for p in known))
+        for c, own in zip(candidates, places, strict=True)
+    ]
 
 
 def _recommended(candidates: Sequence[Candidate], selection: Selection) -> str:
     """Return the cheapest judge or panel that is not significantly worse: by price, or as part of the chosen panel."""
     best = candidates[selection.chosen]
 
-    def cheaper(one: Candidate, than: Candidate) -> bool:
-        if one.price is not None and than.price is not None:
-            return one.price < than.price
-        return set(one.members) < set(than.members)
+    def cheaper(candidate: Candidate, than: Candidate) -> bool:
+        if candidate.price is not None and than.price is not None:
+            return candidate.price < than.price
+        return set(candidate.members) < set(than.members)
 
-    found = best
-    for place in selection.not_worse if best.kind != "baseline" else ():
-        one = candidates[place]
-        if one.kind != "baseline" and cheaper(one, found):
-            found = one
-    return found.name
+    recommended = best
+    for candidate in (candidates[place] for place in selection.not_worse if best.kind != "baseline"):
+        if candidate.kind != "baseline" and cheaper(candidate, recommended):
+            recommended = candidate
+    return recommended.name
 
 
 def _notes(name: str, rated: Sequence[Sample], entrants: Sequence[_Entrant]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -258,7 +259,14 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     try:
         first = await provider.complete(_request(provider, criterion, best, settings))
     except JudgeError as error:
-        return list(_explain_error(part, provider, error))
+        status = error.status if isinstance(error, Refused | Transient) else None
+        if status is None:
+            return [Finding(part, "address" if isinstance(error, ProviderError) else "model", "error", str(error))]
+        name = "key" if status in _UNAUTHORIZED else "model"
+        wait = "the server is busy or the account's limit is reached; try again in a minute"
+        fix = wait if status == _TOO_MANY_REQUESTS else ""
+        answers = Finding(part, "address", "ok", f"{provider.endpoint} answers")
+        return [answers, Finding(part, name, "error", str(error), fix)]
     if first.reasoned:
         settings = replace(settings, draws=settings.draws_if_reasoning or settings.draws)
     seconds = time.perf_counter() - start
@@ -302,23 +310,6 @@ def _exact(provider: Provider) -> bool:
     return Capabilities.of(provider).full_distribution
 
 
-def _explain_error(part: str, provider: Provider, error: JudgeError) -> Iterator[Finding]:
-    """Say what an error on the first request shows."""
-    if not isinstance(error, ProviderError):
-        yield Finding(part, "model", "error", str(error))
-        return
-    status = error.status if isinstance(error, Refused | Transient) else None
-    if status is None:
-        yield Finding(part, "address", "error", str(error))
-        return
-    yield Finding(part, "address", "ok", f"{provider.endpoint} answers")
-    if status == _TOO_MANY_REQUESTS:
-        fix = "the server is busy or the account's limit is reached; try again in a minute"
-        yield Finding(part, "model", "error", str(error), fix)
-    else:
-        yield Finding(part, "key" if status in _UNAUTHORIZED else "model", "error", str(error))
-
-
 def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
     unmet, reasoning = first.unmet, first.usage.reasoning_tokens
@@ -328,17 +319,13 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     if "reasoning" in unmet:
         yield Finding(part, "thinking", "ok", "reasoning is off, because token probabilities need that")
     elif reasoning:
-        cost = f"{reasoning:,} paid reasoning tokens for this reply"
-        yield Finding(part, "thinking", "ok", cost)
-    if "temperature" in unmet:
-        yield Finding(part, "temperature", "missing", "refused: the model uses its own temperature")
-    else:
-        yield Finding(part, "temperature", "ok", "taken")
-    if "max_tokens" in unmet:
-        unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
-        yield Finding(part, "length", "missing", unlimited)
-    else:
-        yield Finding(part, "length", "ok", "a length limit is accepted")
+        yield Finding(part, "thinking", "ok", f"{reasoning:,} paid reasoning tokens for this reply")
+    unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
+    for key, name, taken, refused in (
+        ("temperature", "temperature", "taken", "refused: the model uses its own temperature"),
+        ("max_tokens", "length", "a length limit is accepted", unlimited),
+    ):
+        yield Finding(part, name, "missing", refused) if key in unmet else Finding(part, name, "ok", taken)
 
 
 async def _test_json_schema(part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions) -> Finding:
@@ -350,13 +337,10 @@ async def _test_json_schema(part: str, provider: Provider, criterion: Criterion,
         return Finding(part, name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
         return Finding(part, name, "missing", "refused: --structured only asks in the prompt")
-    try:
-        obeyed = isinstance(json.loads(reply.choices[0].text), dict)
-    except (ValueError, LookupError):
-        obeyed = False
-    if not obeyed:
-        return Finding(part, name, "missing", "accepted, but not followed")
-    return Finding(part, name, "ok", "accepted and followed")
+    with suppress(ValueError, LookupError):
+        if isinstance(json.loads(reply.choices[0].text), dict):
+            return Finding(part, name, "ok", "accepted and followed")
+    return Finding(part, name, "missing", "accepted, but not followed")
 
 
 def _auto_weighting(
@@ -380,8 +364,7 @@ def _auto_weighting(
         except UnusableReply as error:
             why = why or f", as {error}"
         except ParseError as error:
-            unreadable = f"the reply has no score: {error}"
-            return None, Finding(part, name, "error", unreadable, _SHOW_REPLIES)
+            return None, Finding(part, name, "error", f"the reply has no score: {error}", _SHOW_REPLIES)
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:

@@ -8,6 +8,7 @@ one test, so that a useless revision is kept in at most 5% of cases (`benchmarks
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -31,7 +32,6 @@ from judge.commands.revisions import (
     Case,
     Revision,
     Wording,
-    check_new_file,
     read_revision,
     read_wording,
     revised,
@@ -143,7 +143,10 @@ def plan_improvement(
     for name, provider in writing.judges.items():
         if provider.decides:
             raise ConfigError(f"{name} is a decision endpoint and writes no text: name a chat model with --writer NAME")
-    check_new_file(wording.path)
+    if wording.path.exists():
+        raise ConfigError(f"{wording.path}: already exists; name another file with --output")
+    if not os.access(wording.path.parent, os.W_OK):
+        raise ConfigError(f"{wording.path}: its folder cannot be written to; name another file with --output")
     return ImprovementPlan(
         config, wording, rating, level, tuple(training), tuple(testing), comments, judges, chosen_writer,
         revisions, out, first, tuple(notes),

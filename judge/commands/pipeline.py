@@ -252,8 +252,7 @@ async def run_sequentially(
     """Run one after the other; all share the budget and deadline of the plan. Raises what `run_pipeline` raises."""
     progress = progress if progress is not None else Progress()
     ledger, results = BudgetLedger(config.budget), dict[str, Result]()
-    now = asyncio.get_running_loop().time
-    deadline = None if config.deadline is None else now() + config.deadline
+    now, deadline = asyncio.get_running_loop().time, judge_run.deadline_of(config)
     for name, prepared in runs.items():
         if deadline is not None:
             prepared.config = prepared.config.model_copy(update={"deadline": deadline - now()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -102,14 +101,6 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         )
     revised(wording, Revision(criterion.question or criterion.title), (), ())  # raises if the header cannot be changed
     return wording
-
-
-def check_new_file(path: Path) -> None:
-    """Raise ConfigError if the file exists, or its folder cannot be written to."""
-    if path.exists():
-        raise ConfigError(f"{path}: already exists; name another file with --output")
-    if not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"{path}: its folder cannot be written to; name another file with --output")
 
 
 def _next_name(own: Path, entry: str) -> str:

@@ -77,8 +77,12 @@ def batches(prepared: PreparedRun, columns: Sequence[Column], rows: Sequence[Sco
         )  # fmt: skip
         if not (undecided.n and left):
             break
-    prepared.decided = {"asked": asked, "items": len(items), "undecided": undecided.n, "comparisons": undecided.of}
-    prepared.notes.append(_outcome(**prepared.decided))
+    n, of = undecided.n, undecided.of  # comparisons are pairs of systems on a criterion
+    prepared.decided = {"asked": asked, "items": len(items), "undecided": n, "comparisons": of}
+    ended = f"Stopped after {asked:,} of {len(items):,} items" if left else f"All {len(items):,} items were asked"
+    every = f"all {of:,} comparisons" if of > 1 else "the only comparison"
+    decided = f"{of - n:,} of {plural(of, 'comparison')}" if n else every
+    prepared.notes.append(f"{ended}: anytime-valid tests decide {decided} (5% over all).")
 
 
 def _with_items(prepared: PreparedRun, items: Collection[str]) -> PreparedRun:
@@ -88,11 +92,3 @@ def _with_items(prepared: PreparedRun, items: Collection[str]) -> PreparedRun:
         equal=tuple(pair for pair in prepared.pairs.equal if pair[0].source_item in items),
     )
     return replace(prepared, samples=[s for s in prepared.samples if s.source_item in items], pairs=pairs)
-
-
-def _outcome(asked: int, items: int, undecided: int, comparisons: int) -> str:
-    """Say how many items were asked, and why the run ended; a comparison is a pair of systems on a criterion."""
-    ended = f"Stopped after {asked:,} of {items:,} items" if asked < items else f"All {items:,} items were asked"
-    every = f"all {comparisons:,} comparisons" if comparisons > 1 else "the only comparison"
-    decided = f"{comparisons - undecided:,} of {plural(comparisons, 'comparison')}" if undecided else every
-    return f"{ended}: anytime-valid tests decide {decided} (5% over all)."
