@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -72,7 +72,17 @@ def limits(
     `tokens` is the estimate of the longest prompt and `cost` the estimated price in US dollars without a cache. None if
     unknown (`unpriced` says why): a limit on it is then an `error`.
     """
-    limit, rows = suite.limits, [row for run in (result, ranked) if run for row in _judgments(run)]
+    limit, rows = suite.limits, list[Row]()
+    for table in (run.table for run in (result, ranked) if run):
+        # Every row that a judge produced: not a panel's own, and not the ties of equal texts.
+        panel = {column.criterion for column in table.columns if column.judge}
+        criteria = (column for column in table.columns if column.kind == "criterion")
+        judged = {column.name for column in criteria if column.judge or column.name not in panel}
+        rows += [
+            row
+            for row in table.rows()
+            if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL)
+        ]
     failed = [row for row in rows if isinstance(row, Failure)]
     kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
     named = ", ".join(f"{n:,} {one_line(error, 60)}" for error, n in kinds)
@@ -103,19 +113,6 @@ def limits(
 
 def _decide_estimate(value: float, most: float, found: str) -> Decision:
     return Decision("passed", "", found) if value <= most + NEAR else Decision("failed", "over the limit", found)
-
-
-def _judgments(result: Result) -> Iterator[Row]:
-    """Yield every row that a judge produced: not a panel's own, and not the ties of equal texts."""
-    panel = {column.criterion for column in result.table.columns if column.judge}
-    judged = {
-        column.name
-        for column in result.table.columns
-        if column.kind == "criterion" and (column.judge or column.name not in panel)
-    }
-    for row in result.table.rows():
-        if row.column in judged and (isinstance(row, Failure) or row.provenance.method != IDENTICAL):
-            yield row
 
 
 def evaluate_case(
