@@ -47,6 +47,8 @@ def init_command(
     The project has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Existing files are never
     overwritten. The other options are for --suite.
     """
+    from importlib.resources import files
+
     if suite is not None:
         if folder is not None:
             raise ConfigError(f"{folder}: --suite writes a file, not a project; name it with --output FILE")
@@ -55,24 +57,8 @@ def init_command(
     if given := [*options, *(["output"] if output is not None else [])]:
         raise ConfigError(f"--{given[0]}: is for --suite DATA; leave it out to start a project")
     folder = folder or Path()
-    for path in _create_project(folder):
-        typer.echo(str(path))
-    typer.echo("\nNothing in it needs a key or the network. Next:")
-    inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
-    for line in (*inside, *_NEXT):
-        typer.echo(f"  {line}")
-
-
-def _create_project(folder: Path) -> list[Path]:
-    """Write the starter project into a folder and return its files. Creates the folder if needed.
-
-    Raises ConfigError and writes nothing if one of the files exists; raises StorageError if writing fails.
-    """
-    from importlib.resources import files
-
     contents = {folder / name: file for name, file in _walk(files("judge.cli") / "starter")}
-    existing = [str(path) for path in contents if path.exists() or path.is_symlink()]
-    if existing:
+    if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
         verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
             f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: judge init FOLDER"
@@ -83,7 +69,12 @@ def _create_project(folder: Path) -> list[Path]:
             path.write_bytes(file.read_bytes())
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
-    return list(contents)
+    for path in contents:
+        typer.echo(str(path))
+    typer.echo("\nNothing in it needs a key or the network. Next:")
+    inside = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
+    for line in (*inside, *_NEXT):
+        typer.echo(f"  {line}")
 
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
