@@ -235,7 +235,8 @@ class Labelling:
 
     def _append(self, made: Sequence[Mapping[str, Any]]) -> None:
         """Append rows and wait until they are on the disk; on an error, the file is as before. Raises StorageError."""
-        data = "".join(f"{_json(row)}\n" for row in made).encode()
+        lines = ((row, json.dumps(row, ensure_ascii=False)) for row in made)  # a name may have a lone surrogate
+        data = "".join(f"{line if whole(line) == line else json.dumps(row)}\n" for row, line in lines).encode()
         try:
             with self.lock, locked(self.output) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -385,11 +386,6 @@ def _number(criterion: Criterion, label: str) -> float | str:
         return label
     value = criterion.scale.value(label)
     return int(value) if value.is_integer() else value
-
-
-def _json(row: Mapping[str, Any]) -> str:
-    line = json.dumps(row, ensure_ascii=False)
-    return line if whole(line) == line else json.dumps(row)  # a name with a lone surrogate
 
 
 def _digest(value: Any) -> str:

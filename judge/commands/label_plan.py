@@ -44,7 +44,15 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
     if not 0 < precision < 1:
         raise ConfigError(f"--precision {precision:g}: half the width of an interval, between 0 and 1, such as 0.1")
     per_item = median(Counter(unit.item for unit in labelling.units.values()).values())
-    values = _pilot(labelling, criterion)
+    # The ratings so far are a pilot; a pair's are 1, 0 and ½ for the first text.
+    asked = criterion.scale.asked
+    numbers = dict(zip(asked.labels, asked.values, strict=True))
+    numbers = {"a": 1.0, "b": 0.0, "tie": 0.5} if labelling.pairwise else numbers
+    values: Values = defaultdict(dict)
+    for (rater, unit, name, repeat), (label, _) in labelling.done().items():
+        if name == criterion.name and not repeat and label in numbers:
+            for systems in labelling.units[unit].systems:
+                values[rater][labelling.units[unit].item, "\n".join(systems)] = numbers[label]
     needs = []
     if labelling.pairwise:
         wins = items_for_mean(0.5, 0.5, (0, 1), precision)
@@ -134,17 +142,3 @@ def _mean_need(values: Values, criterion: Criterion, precision: float) -> Need:
         assumed = f"ratings spread evenly over the scale (SD {sd:.2f})"
     needed = items_for_mean(sd, mean, (scale.low, scale.high), half_width)
     return Need(f"mean of a system ±{half_width:.2g}", needed, "items", assumed)
-
-
-def _pilot(labelling: Labelling, criterion: Criterion) -> Values:
-    """Return the existing ratings of a criterion, or for pairs 1, 0 and ½ for the first text."""
-    scale = criterion.scale.asked
-    numbers = (
-        {"a": 1.0, "b": 0.0, "tie": 0.5} if labelling.pairwise else dict(zip(scale.labels, scale.values, strict=True))
-    )
-    values: Values = defaultdict(dict)
-    for (rater, unit, name, repeat), (label, _) in labelling.done().items():
-        if name == criterion.name and not repeat and label in numbers:
-            for systems in labelling.units[unit].systems:
-                values[rater][labelling.units[unit].item, "\n".join(systems)] = numbers[label]
-    return values

@@ -25,6 +25,7 @@ _ENGLISH = {
 _ENGLISH_SHARE = 0.08  # English prose has about 0.2, German and Dutch less than 0.03
 _WORD = re.compile(r"[^\W\d_]+").findall
 _MIN_LETTERS = 10
+_KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
 _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match
 
 
@@ -106,19 +107,14 @@ def _language_of_items(rows: Sequence[Sample]) -> dict[str, str]:
         item_text = source or "\n".join(sample.output for sample in samples)
         language = text.detect_language_or_none(item_text)
         if language in (None, text.DEFAULT_LANGUAGE) and not item_text.isascii():
-            language = _other_alphabet(item_text) or language
+            letters = [letter for letter in item_text[:_MAX_ITEMS] if letter.isalpha()]
+            counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
+            alphabet, n = max(counts.items(), key=lambda pair: pair[1], default=("", 0))
+            if alphabet not in _KNOWN_ALPHABETS and n >= max(_MIN_LETTERS, len(letters) / 2):
+                language = alphabet.capitalize()  # such as `Thai`
         if language is not None:
             detected[item] = language
     return detected
-
-
-def _other_alphabet(item_text: str) -> str:
-    """Return the alphabet of most letters, such as `Thai`, "" if it is Latin, has a language, or the text is short."""
-    letters = [letter for letter in item_text[:_MAX_ITEMS] if letter.isalpha()]
-    counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
-    alphabet, n = max(counts.items(), key=lambda pair: pair[1], default=("", 0))
-    known = alphabet in ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
-    return "" if known or n < max(_MIN_LETTERS, len(letters) / 2) else alphabet.capitalize()
 
 
 def _list_languages(languages: Mapping[str, int]) -> str:

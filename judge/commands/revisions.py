@@ -85,7 +85,10 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         raise CriterionError(f"{criterion.path}: {kind}; judge improves criteria that ask one question about one text")
     own = Path(criterion.path)
     suffix = ".jinja" if own.suffix == ".jinja" and keys_of(entry) is None else ".yaml"
-    path = output or (own.parent if is_file(entry) else Path()) / f"{_next_name(own, entry)}{suffix}"
+    stem = own.stem if own.suffix in SUFFIXES and keys_of(entry) is None else own.name
+    match = re.fullmatch(r"(.+)\.improved(?:-(\d+))?", stem)  # `polite.improved` becomes `polite.improved-2`
+    name = f"{match[1]}.improved-{int(match[2] or 1) + 1}" if match else f"{stem}.improved"
+    path = output or (own.parent if is_file(entry) else Path()) / f"{name}{suffix}"
     if path.suffix not in ((".jinja",) if suffix == ".jinja" else YAML_SUFFIXES):
         raise ConfigError(f"--output {path}: write a name that ends in {suffix}")
     if keys_of(entry) is None and own.suffix in (".jinja", *YAML_SUFFIXES):
@@ -101,13 +104,6 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         )
     revised(wording, Revision(criterion.question or criterion.title), (), ())  # raises if the header cannot be changed
     return wording
-
-
-def _next_name(own: Path, entry: str) -> str:
-    """Return `polite.improved`, and for a file of that name `polite.improved-2`."""
-    stem = own.stem if own.suffix in SUFFIXES and keys_of(entry) is None else own.name
-    match = re.fullmatch(r"(.+)\.improved(?:-(\d+))?", stem)
-    return f"{match[1]}.improved-{int(match[2] or 1) + 1}" if match else f"{stem}.improved"
 
 
 def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list[str]:

@@ -128,7 +128,13 @@ def _add_metric(metric: Mapping[str, Any], project: Project) -> None:
     else:
         keys |= {"scale": [0, _HIGH], "threshold": passes}
     if metric.get("rubric"):
-        keys["levels"] = dict(_level(level, where) for level in mappings(metric["rubric"], f"{where}: rubric"))
+        keys["levels"] = {}
+        for level in mappings(metric["rubric"], f"{where}: rubric"):
+            ends = level.get("score_range")
+            if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(type(end) is int for end in ends):
+                raise ConfigError(f"{where}: rubric: a score_range of two whole numbers is expected, not {level!r:.60}")
+            (described,) = texts(level.get("expected_outcome"), f"{where}: rubric: expected_outcome")
+            keys["levels"]["-".join(map(str, dict.fromkeys(ends)))] = described
     if isinstance(metric.get("model"), str):
         project.use_model(metric["model"], title)
     project.criteria.append(keys)
@@ -137,14 +143,6 @@ def _add_metric(metric: Mapping[str, Any], project: Project) -> None:
         map(str, metric.keys() - used - {"async_mode", "verbose_mode", "top_logprobs", "include_reason"})
     ):
         project.lack(f"{title}: {key}")
-
-
-def _level(level: Mapping[str, Any], where: str) -> tuple[str, str]:
-    ends = level.get("score_range")
-    if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(type(end) is int for end in ends):
-        raise ConfigError(f"{where}: rubric: a score_range of two whole numbers is expected, not {level!r:.60}")
-    (text,) = texts(level.get("expected_outcome"), f"{where}: rubric: expected_outcome")
-    return (f"{ends[0]}-{ends[1]}" if ends[0] != ends[1] else str(ends[0])), text
 
 
 def _add_test_case(arguments: Mapping[str, Any], project: Project) -> None:
