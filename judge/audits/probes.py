@@ -67,8 +67,6 @@ _COLLINEAR = 1e-6  # share of a driver's variance below which the other driver e
 
 Text = tuple[str, str]
 
-# Position
-
 
 def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """Measure how often the verdict on two texts flips with their order, and how often the first text wins."""
@@ -105,9 +103,6 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
             "position", name, FIRST, wins, "share", sentence,
             otherwise=otherwise, same_direction=hits, counted="items",
         )  # fmt: skip
-
-
-# Length and copying
 
 
 def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[CandidateFinding]:
@@ -331,9 +326,6 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     return replace(nearer, p=p, method=f"{nearer.method}; the larger p of with ratings held and less ratings")
 
 
-# Whose texts
-
-
 _FAMILIES = {
     "openai": ("gpt", "chatgpt", "o"),
     "anthropic": ("claude",),
@@ -499,9 +491,6 @@ def _root_mean_square(values: Sequence[float], seed: int) -> Estimate | None:
     return replace(estimate, name="rms", value=sqrt(estimate.value), low=low, high=high, method=method)
 
 
-# Scale use
-
-
 def scale_usage(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:
     """Measure which labels the originals get, how evenly, and how many scores are at the ends and in the middle."""
     for name, column in evidence.columns.items():
@@ -551,9 +540,6 @@ def _label_use(name: str, column: Column, rows: Sequence[Score], seed: int) -> I
     if evenness is not None:
         sentence = f"the labels of {name} have {share_percent(evenness)} of the maximum entropy"
         yield CandidateFinding("scale use", name, "entropy, share of maximum", evenness, "share", sentence)
-
-
-# Repeats
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[CandidateFinding]:

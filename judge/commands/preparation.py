@@ -131,17 +131,11 @@ def _padded(lists: Sequence[Sequence[Pair]]) -> list[list[Pair | None]]:
     return [[*pairs, *[None] * (longest - len(pairs))] for pairs in lists]
 
 
-# A finished run in the output folder
-
-
 _EXECUTION_KEYS = {
     "out", "title", "cache", "replay", "record", "workers", "key_env", "key_command", "base_url", "max_concurrency",
     "timeout", "retries", "rpm", "tpm", "deadline", "budget", "engine", "ray_workers", "retry_failed", "force",
 }  # fmt: skip
 """Keys of a plan that change how a run is carried out but not its scores."""
-
-
-# Everything a run needs
 
 
 _NO_REFERENCES = (
@@ -399,9 +393,6 @@ def _read_samples(config: RunConfig, source: Any) -> tuple[list[Sample], Iterato
     rows = list(islice(reader, limit))
     following = next(reader, None) if len(rows) == limit else None
     return rows, chain([following], reader) if following is not None else None
-
-
-# The prompt of one sample
 
 
 def prompt(

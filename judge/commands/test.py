@@ -88,9 +88,6 @@ class SuiteOverrides:
         return {**{name: value for name, value in options.items() if name not in replaced}, **self.options}
 
 
-# The runs of a suite
-
-
 def _prepare_run(
     suite: Suite, suite_texts: SuiteTexts, overrides: SuiteOverrides, language: str, *, pairwise: bool
 ) -> PreparedRun:
@@ -136,9 +133,6 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
         row for row in table.rows() if (wanted := asked.wanted.get(criteria[row.column])) is None or row.key in wanted
     )
     return replace(result, table=Table(asked.samples, table.columns, *split_rows(rows)))
-
-
-# The public function
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -217,9 +211,6 @@ async def test_async(
 
 test = blocking(test_async)
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
-
-
-# Reading and checking
 
 
 def prepare_suites(
@@ -361,9 +352,6 @@ def _prepare_suite(
     )
 
 
-# Running
-
-
 async def run_suites(
     suites: Sequence[PreparedSuite], progress: Progress | None = None, display: Display = lambda _: nullcontext()
 ) -> Outcomes:
@@ -482,9 +470,6 @@ def _update_baseline(
     accepted = "accepted as the new baseline"
     verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]
     return verdicts, f"New baseline: {folder}."
-
-
-# Cost
 
 
 def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:

@@ -189,9 +189,6 @@ def _text(sample: Sample) -> tuple[str, str]:
     return whole(sample.output), whole(sample.source or "")
 
 
-# Compare
-
-
 @dataclass(frozen=True, slots=True)
 class _MeanChange:
     """A criterion's scores in both runs, and the test of their mean difference, after minus before."""

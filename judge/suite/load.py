@@ -158,9 +158,6 @@ def _criterion_of(case: Case, known: list[str], file: YamlSource, place: int, *,
     return match
 
 
-# Texts
-
-
 class AskedTexts(NamedTuple):
     """The texts of one run, and those of each criterion by its name."""
 

@@ -103,9 +103,6 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
     raise ConfigError(f"no built-in criterion fits: {reason}; name one of yours: --criteria 'NAME: QUESTION'")
 
 
-# Cases from human ratings
-
-
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield cases of a criterion that follow from the ratings: a comment, and the keys besides the criterion."""
     scale, rating = criterion.scale, criterion.name
@@ -166,9 +163,6 @@ def _closing_comments(samples: Sequence[Sample], chosen: Sequence[Criterion], ba
     new = "" if baseline else "With baseline: and the folder of a run, no criterion may get worse. "
     yield f"# {new}This limits the change{' from the baseline' if baseline else ''}:"
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
-
-
-# YAML
 
 
 def _flow(value: Any) -> str:
