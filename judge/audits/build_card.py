@@ -261,8 +261,7 @@ def _bias_size(finding: BiasFinding) -> float:
     """Return a bias's size, 0–1; points count as a rough share of a five-point scale."""
     value = finding.estimate.value
     return min(
-        1.0,
-        abs(value - 0.5) if finding.measure == FIRST else abs(value) / (4 if "points" in finding.unit else 1),
+        1.0, abs(value - 0.5) if finding.measure == FIRST else abs(value) / (4 if "points" in finding.unit else 1)
     )
 
 
@@ -376,10 +375,7 @@ def _without_scores(evidence: AuditData, names: Sequence[str], scoreless: Collec
 
 
 def _notes(
-    evidence: AuditData,
-    tested: Mapping[str, Sequence[Estimate | None]],
-    total: int,
-    failures: Counter[str],
+    evidence: AuditData, tested: Mapping[str, Sequence[Estimate | None]], total: int, failures: Counter[str]
 ) -> Iterator[str]:
     """Yield what limits the numbers; `tested` are the estimates of each section, corrected together."""
     texts = len(evidence.originals)

@@ -24,14 +24,7 @@ from judge.cli.options import (
     takes,
 )
 from judge.cli.run import Display, resume_hint, run_interruptibly
-from judge.cli.terminal import (
-    check_outputs,
-    print_json,
-    print_message,
-    print_report,
-    print_untrusted,
-    require_existing,
-)
+from judge.cli.terminal import check_outputs, print_json, print_message, print_report, print_untrusted, require_existing
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:

@@ -77,8 +77,7 @@ def names_of_criteria() -> list[str]:
 
 
 Data = Annotated[
-    Path,
-    typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it."),
+    Path, typer.Argument(metavar="DATA|RUN.YAML", help="A data file, folder or 'PATTERN', or a run.yaml that names it.")
 ]
 Quiet = Annotated[bool, option("No progress, no report on the console.", "--quiet", "-q", group="Output")]
 Full = Annotated[bool, option("Print the full report, not only its summary.", "--full", group="Output")]

@@ -23,14 +23,7 @@ from judge.cli.options import (
     to_config,
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import (
-    check_exports,
-    check_outputs,
-    print_json,
-    print_report,
-    print_untrusted,
-    write_exports,
-)
+from judge.cli.terminal import check_exports, check_outputs, print_json, print_report, print_untrusted, write_exports
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -141,9 +134,7 @@ _MOST_DIFFERENCES = 20
 
 
 def verify_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    *,
-    format: ListFormat = "console",
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")], *, format: ListFormat = "console"
 ) -> None:
     """Recompute every number of a stored run, offline.
 

@@ -35,8 +35,7 @@ def suites_command(
     ],
     *,
     criteria: Annotated[
-        list[str] | None,
-        option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,..."),
+        list[str] | None, option("Replace the suites' criteria of the same name by these.", metavar="CRITERION,...")
     ] = None,
     cases: Annotated[str | None, option("Only the cases whose name contains this text.", metavar="TEXT")] = None,
     baseline: Annotated[

@@ -48,15 +48,7 @@ _FILE_OPTIONS = ("data", "out", "cache", "replay", "record")
 _PROMPT_INFO = ("digest", "reply")
 _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What the card reports about each run."""
-_USED_UP: dict[str, Any] = {
-    "metrics": (),
-    "set": {},
-    "map": {},
-    "systems": (),
-    "where": {},
-    "limit": None,
-    "out": None,
-}
+_USED_UP: dict[str, Any] = {"metrics": (), "set": {}, "map": {}, "systems": (), "where": {}, "limit": None, "out": None}
 """Options to reset once the texts are read: no metric is measured, and `out` is the folder of the card."""
 
 
@@ -316,9 +308,7 @@ def _make_card(audit_plan: AuditPlan, results: Mapping[str, Result]) -> JudgeCar
         "runs": {name: {key: result.info[key] for key in _RUN_INFO} for name, result in results.items()},
     }
     return replace(
-        card,
-        notes=(*notes, *(note for note in card.notes if note not in notes)),
-        info={**card.info, **about},
+        card, notes=(*notes, *(note for note in card.notes if note not in notes)), info={**card.info, **about}
     )
 
 

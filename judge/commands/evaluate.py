@@ -116,11 +116,7 @@ class ParsedArguments(NamedTuple):
 
 
 def to_config(
-    kind: type[RunConfig],
-    data: Data | None,
-    criteria: Criteria | None,
-    model: Model | None,
-    options: Mapping[str, Any],
+    kind: type[RunConfig], data: Data | None, criteria: Criteria | None, model: Model | None, options: Mapping[str, Any]
 ) -> ParsedArguments:
     """Turn arguments into a configuration. Raises ConfigError and CriterionError."""
     settings = dict(options)

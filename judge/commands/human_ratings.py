@@ -85,11 +85,7 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
 
 
 def join_sheet(
-    path: Path,
-    rows: Sequence[Sample],
-    sheet: Ratings,
-    scales: Mapping[str, Scale | Column],
-    left_out: Sequence[str],
+    path: Path, rows: Sequence[Sample], sheet: Ratings, scales: Mapping[str, Scale | Column], left_out: Sequence[str]
 ) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of a file, and notes that say what was read.
 

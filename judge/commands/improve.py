@@ -28,15 +28,7 @@ from judge.commands.judge_run import require_all_recorded
 from judge.commands.pick_examples import choose_examples, rated_texts
 from judge.commands.pipeline import Display, ask_model, run_pipeline
 from judge.commands.preparation import PreparedRun, check_output_dir, load_texts, prepare
-from judge.commands.revisions import (
-    Case,
-    Revision,
-    Wording,
-    read_revision,
-    read_wording,
-    revised,
-    writing_prompts,
-)
+from judge.commands.revisions import Case, Revision, Wording, read_revision, read_wording, revised, writing_prompts
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
 from judge.core.files import store
@@ -195,10 +187,7 @@ def _split(rated: Sequence[Sample], rating: str, level: Level, seed: int) -> tup
 
 
 def _prepare(
-    config: RunConfig,
-    rows: Sequence[Sample],
-    by_name: Mapping[str, Criterion],
-    judges: Sequence[Judge | Provider],
+    config: RunConfig, rows: Sequence[Sample], by_name: Mapping[str, Criterion], judges: Sequence[Judge | Provider]
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
     unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
@@ -383,11 +372,7 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
 
 
 async def _choose_and_test(
-    plan: ImprovementPlan,
-    steps: _Steps,
-    candidates: Sequence[_Candidate],
-    improvement: Improvement,
-    present: Result,
+    plan: ImprovementPlan, steps: _Steps, candidates: Sequence[_Candidate], improvement: Improvement, present: Result
 ) -> Improvement:
     """Try the revisions on the training part; test the best one, if it is not the present wording, and write it.
 

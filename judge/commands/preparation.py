@@ -319,11 +319,7 @@ def _describe_data(data: Path | None) -> dict[str, Any]:
 
 
 def _open_judges(
-    config: RunConfig,
-    models: Sequence[Judge | Provider],
-    *,
-    judging: bool,
-    metrics: Mapping[str, Metric],
+    config: RunConfig, models: Sequence[Judge | Provider], *, judging: bool, metrics: Mapping[str, Metric]
 ) -> dict[str, judge_models.OpenedJudge]:
     """Open the judges that criteria or metrics ask, and check sampling, engine and cache. Raises ConfigError."""
     if not judging and not any(asks_judge(metric) for metric in metrics.values()):

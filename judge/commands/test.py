@@ -462,10 +462,7 @@ def _update_baseline(
     """Make a result the baseline, which `settles` some verdicts, unless another one failed. Also return a note."""
     unmet = sum(not (verdict.met or settled) for verdict, settled in zip(verdicts, settles, strict=True))
     if unmet:
-        return (
-            verdicts,
-            f"Baseline not updated ({folder}): {plural(unmet, 'failure')} besides changes from it.",
-        )
+        return verdicts, f"Baseline not updated ({folder}): {plural(unmet, 'failure')} besides changes from it."
     result.save(folder, pages=False, overwrite=True)
     accepted = "accepted as the new baseline"
     verdicts = [v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts]

@@ -11,15 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from judge.core.criterion_entry import name_of, to_entries
