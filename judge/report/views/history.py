@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
-from shlex import quote
-from typing import Any
 
 from judge.core.format import format_p, listed, number, one_line, plural, signed
 from judge.report import charts
@@ -28,6 +27,19 @@ def view(history: History) -> Document:
     first = OVERALL if OVERALL in names else next(iter(names), "")
     summary = [_table(history, first, short=True)] if first else []
     newest = next(iter(history.changes), None)
+    compared = [history.runs[place].folder for place in (newest[1].since or 0, newest[1].run)] if newest else []
+    records = [
+        {
+            "run": run.folder, "started": run.started, "commit": run.commit, "served_by": " ".join(run.served_by),
+            "column": each.column.name, "system": each.system, "mean": mean.value, "low": mean.low,
+            "high": mean.high, "n": mean.n, "change": change.estimate.value if change else None,
+            "since": history.runs[step.since].folder if step.since is not None else "", "p": step.adjusted,
+            "significant": step.significant,
+        }
+        for each in history.series
+        for step in each.steps
+        for run, mean, change in [(history.runs[step.run], step.mean, step.change)]
+    ]  # fmt: skip
     return Document(
         title=f"History of {plural(len(history.runs), 'run')}",
         finding=tuple(_finding(history)),
@@ -35,9 +47,18 @@ def view(history: History) -> Document:
         notices=tuple(map(one_line, history.notes)),
         summary=tuple(summary),
         sections=(*sections, Section("runs", "Runs", lambda: (_runs(history),))),
-        next=() if newest is None else (_compare(history, newest[1]),),
-        data={"schema": SCHEMA, "finding": list(_finding(history)), **_plain(history)},
-        records=tuple(_records(history)),
+        next=(shlex.join(["judge", "compare", *compared]),) if compared else (),
+        data={
+            "schema": SCHEMA,
+            "finding": list(_finding(history)),
+            "runs": [asdict(run) for run in history.runs],
+            "series": [
+                {"column": each.column.name, "system": each.system, "steps": [asdict(step) for step in each.steps]}
+                for each in history.series
+            ],
+            "notes": list(history.notes),
+        },
+        records=tuple(records),
     )
 
 
@@ -156,30 +177,3 @@ def _label(history: History, run: HistoryRun) -> str:
     """Return the run's day, with the time if another run has the same day."""
     alone = sum(_day(other) == _day(run) for other in history.runs) == 1
     return _day(run) if alone or not run.started else run.started[:_MINUTE].replace("T", " ")
-
-
-def _compare(history: History, step: Step) -> str:
-    before, after = (history.runs[place].folder for place in (step.since or 0, step.run))
-    return f"judge compare {quote(before)} {quote(after)}"
-
-
-def _plain(history: History) -> dict[str, Any]:
-    """Return the history as plain values; a column is written by its name."""
-    series = [
-        {"column": each.column.name, "system": each.system, "steps": [asdict(step) for step in each.steps]}
-        for each in history.series
-    ]
-    return {"runs": [asdict(run) for run in history.runs], "series": series, "notes": list(history.notes)}
-
-
-def _records(history: History) -> Iterator[dict[str, Any]]:
-    for each in history.series:
-        for step in each.steps:
-            run, mean, change = history.runs[step.run], step.mean, step.change
-            yield {
-                "run": run.folder, "started": run.started, "commit": run.commit, "served_by": " ".join(run.served_by),
-                "column": each.column.name, "system": each.system, "mean": mean.value, "low": mean.low,
-                "high": mean.high, "n": mean.n, "change": change.estimate.value if change else None,
-                "since": history.runs[step.since].folder if step.since is not None else "", "p": step.adjusted,
-                "significant": step.significant,
-            }  # fmt: skip

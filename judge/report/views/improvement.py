@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from judge.core.format import escape_controls, format_p, number, one_line, percent, plural
 from judge.report.document import Block, Cell, Column, Diff, Document, Paragraph, Section, Table
@@ -21,7 +20,8 @@ def view(improvement: Improvement) -> Document:
     lines = list(map(escape_controls, improvement.diff))
     more = f"… {len(lines) - _MOST_LINES} more lines: --full"
     summary: list[Block] = []
-    if improvement.selection is not None:
+    selection = improvement.selection
+    if selection is not None:
         summary.append(_table(improvement))
     if lines:
         summary.append(Diff((*lines[:_MOST_LINES], *[more] * (len(lines) > _MOST_LINES))))
@@ -31,6 +31,9 @@ def view(improvement: Improvement) -> Document:
     used = f"The ratings of the {plural(improvement.training.texts, 'training text')} count in no estimate now (`seen`)"
     left = f"those of {plural(improvement.testing.texts, 'text')} are left"
     notes = [f"{used}; {left}."] if improvement.written else []
+    names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes",
+             "selection", "agreement")  # fmt: skip
+    unrevised = Trial(0, agreement=selection.values[0] if selection else None)
     return Document(
         title=f"Improve {one_line(improvement.name, 60)}",
         finding=tuple(_finding(improvement)),
@@ -38,8 +41,26 @@ def view(improvement: Improvement) -> Document:
         notices=(*map(one_line, improvement.notes), *skipped, *notes),
         summary=tuple(summary),
         sections=tuple(_sections(improvement, lines)),
-        data=_data(improvement),
-        records=tuple(_records(improvement)),
+        data={
+            "schema": SCHEMA,
+            "finding": list(_finding(improvement)),
+            "improved": improvement.improved,
+            **{name: getattr(improvement, name) for name in names},
+            "training": improvement.training._asdict(),
+            "testing": improvement.testing._asdict(),
+        },
+        records=tuple(
+            {
+                "revision": trial.number,
+                "training": trial.agreement,
+                "chosen": trial.number == improvement.chosen,
+                "examples": trial.examples,
+                "failed": trial.failed,
+                "skipped": trial.skipped,
+                "reason": trial.reason,
+            }
+            for trial in (unrevised, *improvement.trials)
+        ),
     )
 
 
@@ -111,25 +132,3 @@ def _sections(improvement: Improvement, lines: list[str]) -> Iterator[Section]:
             f"{number(selection.naive, PLACES)}; {chance} of that is expected to be chance."
         )
         yield Section("choice", "How sure the choice is", lambda: [Paragraph(text)])
-
-
-def _data(improvement: Improvement) -> dict[str, Any]:
-    names = ("name", "file", "level", "training", "testing", "trials", "chosen", "failed", "written", "diff", "notes",
-             "selection", "agreement")  # fmt: skip
-    return {
-        "schema": SCHEMA,
-        "finding": list(_finding(improvement)),
-        "improved": improvement.improved,
-        **{name: getattr(improvement, name) for name in names},
-        "training": improvement.training._asdict(),
-        "testing": improvement.testing._asdict(),
-    }
-
-
-def _records(improvement: Improvement) -> Iterator[dict[str, Any]]:
-    selection = improvement.selection
-    for trial in (Trial(0, agreement=selection.values[0] if selection else None), *improvement.trials):
-        yield {
-            "revision": trial.number, "training": trial.agreement, "chosen": trial.number == improvement.chosen,
-            "examples": trial.examples, "failed": trial.failed, "skipped": trial.skipped, "reason": trial.reason,
-        }  # fmt: skip

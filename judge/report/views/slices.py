@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from judge.core.format import format_p, number, one_line, plural, signed
 from judge.report.document import Block, Cell, Column, Document, Section, Table, Tone, table
@@ -30,8 +29,30 @@ def view(slices: Slices) -> Document:
         notices=tuple(map(one_line, slices.notes)),
         summary=(_table(slices, slices.main, short=True),),
         sections=tuple(sections),
-        data={"schema": SCHEMA, "finding": list(_finding(slices)), **_plain(slices)},
-        records=tuple(_records(slices)),
+        data={
+            "schema": SCHEMA,
+            "finding": list(_finding(slices)),
+            "by": slices.by,
+            "items": dict(slices.items),
+            "means": [asdict(mean) | {"significant": mean.significant} for mean in slices.means],
+            "differences": [asdict(each) | {"contradicts": each.contradicts} for each in slices.differences],
+            "notes": list(slices.notes),
+        },
+        records=tuple(
+            {
+                "slice": mean.slice,
+                "column": mean.column,
+                "system": mean.system,
+                "mean": mean.mean.value,
+                "low": mean.mean.low,
+                "high": mean.mean.high,
+                "n": mean.mean.n,
+                "gap": mean.gap,
+                "p": mean.adjusted,
+                "significant": mean.significant,
+            }
+            for mean in slices.means
+        ),
     )
 
 
@@ -137,22 +158,3 @@ def _blocks(slices: Slices, name: str) -> Iterator[Block]:
             [*heads, "all items", "slice", "items"], rows, caption="Differences that are significant in all items",
             key="!: the other system is significantly better here.", name=f"slice-differences-{name}", sorts=True,
         )  # fmt: skip
-
-
-def _plain(slices: Slices) -> dict[str, Any]:
-    return {
-        "by": slices.by,
-        "items": dict(slices.items),
-        "means": [asdict(mean) | {"significant": mean.significant} for mean in slices.means],
-        "differences": [asdict(each) | {"contradicts": each.contradicts} for each in slices.differences],
-        "notes": list(slices.notes),
-    }
-
-
-def _records(slices: Slices) -> Iterator[dict[str, Any]]:
-    for mean in slices.means:
-        e = mean.mean
-        yield {
-            "slice": mean.slice, "column": mean.column, "system": mean.system, "mean": e.value, "low": e.low,
-            "high": e.high, "n": e.n, "gap": mean.gap, "p": mean.adjusted, "significant": mean.significant,
-        }  # fmt: skip

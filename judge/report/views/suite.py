@@ -6,8 +6,9 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from judge.core import plugins
 from judge.core.format import first_names, listed, one_line, plural, seconds
@@ -54,7 +55,15 @@ def view(outcomes: Outcomes) -> Document:
     names = ", ".join(one_line(outcome.suite.name, _NAME) for outcome in outcomes)
     several = len(outcomes) > 1
     headline, *others = summarize(outcomes)
-    sections = (_section(outcome, several) for outcome in outcomes if outcome.verdicts)
+    paths = shlex.join(map(_path, outcomes))
+    failed = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
+    new_baseline = failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing)
+    sections = (
+        Section(f"suite-{name}", name if several else "Cases", partial(_blocks, outcome, several))
+        for outcome in outcomes
+        if outcome.verdicts
+        for name in [one_line(outcome.suite.name, _NAME)]
+    )
     return Document(
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
         finding=(headline, *(f"{sentence}." for sentence in others)),
@@ -65,14 +74,38 @@ def view(outcomes: Outcomes) -> Document:
         summary=tuple(_summary(outcomes, named)),
         sections=tuple(sections),
         footer=tuple(_footer(outcomes, named)),
-        next=tuple(_next(outcomes, failing)),
+        next=(
+            *[f"judge test {paths} --update-baseline"] * bool(new_baseline),
+            *[f"judge test {failed} --full"] * bool(failing),
+        ),
         data={
             "schema": SCHEMA,
             "passed": outcomes.passed,
             "summary": ". ".join([headline, *others]),
-            "suites": [_data(outcome) for outcome in outcomes],
+            "suites": [
+                {
+                    "name": outcome.suite.name,
+                    "path": str(outcome.suite.path),
+                    "passed": outcome.passed,
+                    "summary": ". ".join(summarize([outcome])),
+                    "trouble": outcome.trouble,
+                    "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+                    "warnings": outcome.warnings,
+                    "notes": outcome.notes,
+                    "model": result and result.info.get("model"),
+                    "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
+                    "seconds": outcome.seconds,
+                }
+                for outcome in outcomes
+                for result in [outcome.result or outcome.ranked]
+            ],
         },
-        records=tuple(_record(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts),
+        records=tuple(
+            {"suite": outcome.suite.name, "path": _path(outcome)}
+            | {name: value for name, value in asdict(verdict).items() if name != "estimate"}
+            | {name: getattr(verdict.estimate, name, None) for name in ("value", "low", "high", "n", "p", "method")}
+            for outcome, verdict in pairs
+        ),
         tests=tuple(map(_test_suite, outcomes)),
     )
 
@@ -129,7 +162,12 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]]) -> Iterator[Block]:
     if named:
-        yield Bullets(tuple(_failure(outcome, verdict) for outcome, verdict in named[:_TOP]))
+        yield Bullets(
+            tuple(
+                f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(outcome)}:{v.line}):\n{_message(v)}"
+                for outcome, v in named[:_TOP]
+            )
+        )
     flaky = sorted(
         ((verdict.flaky, verdict.name) for outcome in outcomes for verdict in outcome.verdicts if verdict.flaky),
         key=lambda case: -case[0],
@@ -137,12 +175,6 @@ def _summary(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict
     if flaky:
         excerpts = (Excerpt(f"{share:.0%} differ", "", one_line(name, _NAME), "") for share, name in flaky[:_MAX_NAMED])
         yield Excerpts("Flaky", tuple(excerpts))
-
-
-def _failure(outcome: Outcome, verdict: Verdict) -> str:
-    """Write a failing verdict in two lines: the case and its place, then what was expected and found."""
-    mark, _ = _MARKS[verdict.status]
-    return f"{mark} {one_line(verdict.name, _NAME)} ({_path(outcome)}:{verdict.line}):\n{_message(verdict)}"
 
 
 def _message(verdict: Verdict) -> str:
@@ -164,20 +196,7 @@ def _footer(outcomes: Sequence[Outcome], named: Sequence[tuple[Outcome, Verdict]
     yield " · ".join([f"{listed(counts)} passed" if counts else "nothing passed", took])
 
 
-def _next(outcomes: Sequence[Outcome], failing: Sequence[tuple[Outcome, Verdict]]) -> Iterator[str]:
-    paths = shlex.join(_path(outcome) for outcome in outcomes)
-    if failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
-        yield f"judge test {paths} --update-baseline"
-    if failing:
-        yield f"judge test {shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))} --full"
-
-
 # Every verdict
-
-
-def _section(outcome: Outcome, several: bool) -> Section:
-    name = one_line(outcome.suite.name, _NAME)
-    return Section(f"suite-{name}", name if several else "Cases", lambda: _blocks(outcome, several))
 
 
 def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
@@ -221,29 +240,6 @@ def _table(outcome: Outcome) -> Table:
 
 
 # Programs
-
-
-def _data(outcome: Outcome) -> dict[str, Any]:
-    result = outcome.result or outcome.ranked
-    return {
-        "name": outcome.suite.name,
-        "path": str(outcome.suite.path),
-        "passed": outcome.passed,
-        "summary": ". ".join(summarize([outcome])),
-        "trouble": outcome.trouble,
-        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
-        "warnings": outcome.warnings,
-        "notes": outcome.notes,
-        "model": result and result.info.get("model"),
-        "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
-        "seconds": outcome.seconds,
-    }
-
-
-def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
-    record = {"suite": outcome.suite.name, "path": _path(outcome), **asdict(verdict)}
-    estimate = record.pop("estimate") or {}
-    return record | {name: estimate.get(name) for name in ("value", "low", "high", "n", "p", "method")}
 
 
 def _test_suite(outcome: Outcome) -> TestSuite:
