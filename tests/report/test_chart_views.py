@@ -14,7 +14,7 @@ from judge.core.records import Estimate
 from judge.report.document import Block, Chart, Details, Document, Paragraph, Section, Table
 from judge.report.renderers import markdown
 from judge.report.views.charts import distribution_blocks, matrix_chart, means_charts, ranking_charts, scatter_charts
-from judge.report.views.drivers import drivers_blocks, drivers_sentence
+from judge.report.views.drivers import drivers_blocks
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result
@@ -312,19 +312,3 @@ def test_the_key_says_what_scores_were_compared_with(driven: Result) -> None:
 def test_nothing_is_shown_if_no_judges_drivers_are_known(result: Result, drivers: tuple[Drivers, ...]) -> None:
     blocks: list[Block] = list(drivers_blocks(replace(result, drivers=drivers)))
     assert blocks == []
-
-
-def test_a_sentence_names_drivers_that_explain_a_quarter_or_more(driven: Result) -> None:
-    assert drivers_sentence(driven) == (
-        "Length, copying and position explain 34% [25, 43] of the variance of coherence (9% in people's ratings)."
-    )
-    alone = _drivers("coherence", (0.27, 0.2, 0.35), length=(0.52, 0.4, 0.6))
-    assert drivers_sentence(replace(driven, drivers=(alone,))) == (
-        "Length explains 27% [20, 35] of the variance of coherence."
-    )
-
-
-@pytest.mark.parametrize("together", [(0.249, 0.2, 0.3), (0.5, 0.08, 0.9), (0.5, None, None)])
-def test_no_sentence_for_little_or_what_may_be_chance(result: Result, together: Ends) -> None:
-    few = replace(result, drivers=(_drivers("coherence", together, length=(0.5, 0.1, 0.9)),))
-    assert drivers_sentence(few) == ""

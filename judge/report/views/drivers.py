@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from judge.core.format import format_interval, one_line, signed
+from judge.core.format import format_interval, signed
 from judge.core.records import Estimate
 from judge.report import document as blocks
 from judge.report.charts import Bar, Panel, even, intervals
@@ -15,7 +15,6 @@ from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Driver, Drivers
 
 _MORE = {"length": "longer texts", "copying": "texts that copy more", "position": "texts that copy from further down"}
-_MIN_SHARE = 0.25  # drivers that explain less get no sentence
 _ABOUT = "A correlation is no proof of bias: a judge may prefer longer texts because they are better."
 _COMPARE = " Compare it with that of people's ratings."
 _KEY = (
@@ -58,28 +57,6 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
         key=" ".join([_KEY, *(_SCOPES[scope] for scope in scopes if len(scopes) == 1)]),
         name="drivers",
     )
-
-
-def drivers_sentence(result: Result) -> str:
-    """Name the columns in which drivers explain at least a quarter of the variance, clearly more than chance.
-
-    Returns "" if there are none.
-    """
-    rated = {row.criterion: row.drivers.together for row in _rows(result) if row.drivers.people}
-    parts, names = [], set[str]()
-    for row in _rows(result):
-        share, chance = row.drivers.together, row.drivers.chance or 0.0
-        if row.drivers.people or share is None or share.value < _MIN_SHARE or (share.low or 0.0) <= chance:
-            continue
-        people = rated.get(row.criterion)
-        beside = f" ({_percent(people)} in people's ratings)" if people else ""
-        parts.append(f"{_percent(share)} {_interval(share)} of the variance of {one_line(row.drivers.column)}{beside}")
-        names.update(driver.name for driver in row.drivers.each)
-    if not parts:
-        return ""
-    *first, last = [name for name in NAMES if name in names]
-    subject = f"{', '.join(first)} and {last} explain" if first else f"{last} explains"
-    return f"{subject[0].upper()}{subject[1:]} {', '.join(parts)}."
 
 
 def _rows(result: Result) -> Iterator[_Row]:
