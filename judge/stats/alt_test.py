@@ -86,20 +86,14 @@ def alt_test(judge: Floats, votes: Floats, names: Sequence[str], epsilon: float 
             f"{'has' if len(tested) < 2 else 'have'} that"
         )
         return AltTest(epsilon, None, None, None, tuple(raters), reason)
-    limit = _significant([each.p for each in tested if each.p is not None])
+    # Benjamini and Yekutieli (2001, theorem 1.3). Importing scipy.stats would take a second.
+    step = ALPHA / len(tested) / sum(1 / k for k in range(1, len(tested) + 1))
+    p = sorted(each.p for each in tested if each.p is not None)
+    limit = max((value for rank, value in enumerate(p, 1) if value <= rank * step), default=-1.0)
     marked = tuple(replace(each, won=each.p is not None and each.p <= limit) for each in raters)
     rate = sum(each.won for each in marked) / len(tested)
     advantage = sum(each.judge for each in tested) / len(tested)
     return AltTest(epsilon, rate >= _PASS, rate, advantage, marked)
-
-
-def _significant(p: Sequence[float]) -> float:
-    """Return the largest p that is significant after Benjamini and Yekutieli (2001, theorem 1.3), −1 for none.
-
-    Importing scipy.stats would take a second.
-    """
-    step = ALPHA / len(p) / sum(1 / k for k in range(1, len(p) + 1))
-    return max((value for rank, value in enumerate(sorted(p), 1) if value <= rank * step), default=-1.0)
 
 
 def _left_out(judge: Floats, votes: Floats, place: int, name: str, epsilon: float) -> LeftOut | None:
@@ -112,9 +106,8 @@ def _left_out(judge: Floats, votes: Floats, place: int, name: str, epsilon: floa
     apart = [rounded(np.nanmean((side[shared] - others[:, shared]) ** 2, axis=0)) for side in (judge, votes[place])]
     closer, person = apart[0] <= apart[1], apart[1] <= apart[0]
     texts, items = len(item), len(np.unique(item))
-    p = None
-    if texts >= MIN_TEXTS and items >= MIN_ITEMS:
-        p = _p(person.astype(float) - closer, item, items, epsilon)
+    enough = texts >= MIN_TEXTS and items >= MIN_ITEMS
+    p = _p(person.astype(float) - closer, item, items, epsilon) if enough else None
     return LeftOut(name, texts, items, float(closer.mean()), float(person.mean()), p)
 
 

@@ -114,9 +114,18 @@ def disagreements(
             comments.setdefault((row.item, row.system, row.criterion), {})[row.rater] = row.comment
     compared = []
     for judge in judges:
-        texts = [s for s in samples if judge.criterion in s.human and s.key in judge.values]
-        if texts and judge.scale is not None:
-            compared.append(_of_judge(judge, judge.scale, texts, comments, bootstrap))
+        name, column = judge.criterion, judge.scale
+        texts = [s for s in samples if name in s.human and s.key in judge.values]
+        if not texts or column is None:
+            continue
+        same = on_same_scale(column, name, texts)
+        gaps = sorted((_gap(judge, s, comments) for s in same), key=lambda gap: -round(abs(gap.size), _DIGITS))
+        higher = tuple(gap for gap in gaps if round(gap.size, _DIGITS) > 0)[:_MOST_GAPS]
+        lower = tuple(gap for gap in gaps if round(gap.size, _DIGITS) < 0)[:_MOST_GAPS]
+        confusion = _confusion(judge, column, same) if same else None
+        raters = tuple(_raters(judge, column, texts, same, bootstrap))
+        named = any(sample.raters.get(name) for sample in texts)
+        compared.append(Disagreements(name, judge.name, column, higher, lower, confusion, raters, named))
     return tuple(compared)
 
 
@@ -126,25 +135,6 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
     if low is None or high is None or not low < high:
         return []
     return [sample for sample in on_scale(samples, name, low, high) if name in sample.human]
-
-
-def _of_judge(
-    judge: RatedColumn, column: Column, texts: Sequence[Sample], comments: _Comments, bootstrap: Bootstrap
-) -> Disagreements:
-    higher: list[Gap] = []
-    lower: list[Gap] = []
-    confusion = None
-    same = on_same_scale(column, judge.criterion, texts)
-    if same:
-        gaps = sorted(
-            (_gap(judge, sample, comments) for sample in same), key=lambda gap: -round(abs(gap.size), _DIGITS)
-        )
-        higher = [gap for gap in gaps if round(gap.size, _DIGITS) > 0][:_MOST_GAPS]
-        lower = [gap for gap in gaps if round(gap.size, _DIGITS) < 0][:_MOST_GAPS]
-        confusion = _confusion(judge, column, same)
-    raters = tuple(_raters(judge, column, texts, same, bootstrap))
-    named = any(sample.raters.get(judge.criterion) for sample in texts)
-    return Disagreements(judge.criterion, judge.name, column, tuple(higher), tuple(lower), confusion, raters, named)
 
 
 def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:

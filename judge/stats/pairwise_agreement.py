@@ -21,6 +21,7 @@ from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import RatedColumn, judges_of
 from judge.stats.pairwise import TIE, Orders, complete_pairs, mean_over_items, verdict
+from judge.stats.raters import named_votes
 from judge.table import Table
 
 Pair = tuple[str, str, str]
@@ -92,18 +93,13 @@ def preference_agreement(
         people, excluded = _stated(table, [rating for rating in stated if rating.criterion == judge.criterion], judge)
         if derived := not (people or excluded):
             people = _derived(table, judge.criterion)
-        rows = _rows(_judged(table, judge, orders), people, bootstrap)
-        if rows:
+        column = judge.scale.name if judge.scale else ""
+        scores = [s for s in table.column_scores(column) if s.rival and s.provenance.method != IDENTICAL]
+        answers, _ = complete_pairs(scores, table.systems, orders)
+        judged = {pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()}
+        if rows := _rows(judged, people, bootstrap):
             agreements.append(PreferenceAgreement(judge.criterion, judge.name, rows, derived, excluded))
     return tuple(agreements)
-
-
-def _judged(table: Table, judge: RatedColumn, orders: Orders) -> dict[Pair, float]:
-    """Return the judge's preferences."""
-    column = judge.scale.name if judge.scale else ""
-    rows = [score for score in table.column_scores(column) if score.provenance.method != IDENTICAL]
-    answers, _ = complete_pairs([row for row in rows if row.rival], table.systems, orders)
-    return {pair: float(np.sign(verdict(*both).preference - TIE)) for pair, both in answers.items()}
 
 
 def _stated(table: Table, ratings: Sequence[PairRating], judge: RatedColumn) -> tuple[Preferences, int]:
@@ -138,9 +134,7 @@ def _derived(table: Table, criterion: str) -> Preferences:
     means = {sample.key: sample.human[criterion] for sample in table.samples if criterion in sample.human}
     ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
     for sample in table.samples:
-        votes = sample.ratings.get(criterion, ())
-        names = sample.raters.get(criterion) or [f"rater {n}" for n in range(1, len(votes) + 1)]
-        for name, vote in zip(names, votes, strict=True):
+        for name, vote in named_votes(sample, criterion):
             if vote is not None:
                 ratings.setdefault(name, {})[sample.key] = vote
     return {

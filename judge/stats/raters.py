@@ -11,7 +11,7 @@ import numpy as np
 from judge.core.records import Estimate, Sample
 from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import Bootstrap, Floats, Statistic
+from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.coefficients import average, of_pair, paired, share
 from judge.stats.correlation import NAMES, OVER
 from judge.stats.paired_differences import mean_differences
@@ -154,13 +154,10 @@ def _drift(
     items = {item: place for place, item in enumerate(dict.fromkeys(item for *_, item in points))}
     sums = np.zeros((len(items), 5))
     np.add.at(sums, [items[item] for *_, item in points], np.stack([np.ones(len(x)), x, y, x * x, x * y], axis=1))
-    resampled = bootstrap.resampled(_slope(sums), len(items), len(items))
-    return bootstrap.estimate("drift", resampled, len(points), "least squares slope, per 100 ratings")
 
-
-def _slope(sums: Floats) -> Statistic:
-    def statistic(counts: Floats) -> Floats:
+    def slope(counts: Floats) -> Floats:
         n, x, y, xx, xy = (counts @ sums).T
         return share(n * xy - x * y, n * xx - x * x)
 
-    return statistic
+    resampled = bootstrap.resampled(slope, len(items), len(items))
+    return bootstrap.estimate("drift", resampled, len(points), "least squares slope, per 100 ratings")
